@@ -228,9 +228,9 @@ class Conversation:
         return await self._run_others(ended)
 
     async def answer_call(self, callback_url: str, outcome: JsonObject) -> list[JsonObject]:
-        """Send the result of a tool that answers later, as to its callback URL; return the turns that it caused.
+        """Send the result of a tool that answers later to its callback URL; return the turns that it caused.
 
-        Raises NotFound for a URL of no call, and Refused for a second, different result.
+        Raises NotFound for an unknown URL, and Refused for a second, different result.
         """
         before = await self._inbox.turns(self.tenant_id, session_id=self.session_id)
         parts = urlsplit(callback_url)

@@ -30,7 +30,7 @@ class ForkedProcess(psutil.Process):
     """A child of this process."""
 
     def poll(self) -> int | None:
-        """Reap it if it has ended; its exit code, or None while it runs."""
+        """Return the exit code, after reaping the process, or None while it runs."""
         try:
             return int(self.wait(0) or 0)
         except psutil.TimeoutExpired:

@@ -47,7 +47,7 @@ def ask_server(url: str) -> str:
     except urllib.error.HTTPError as error:
         raise Unavailable(f"{url} answers {error.code}: {error.read().decode(errors='replace')}") from error
     except OSError as error:
-        raise Unavailable(f"{url} does not answer: {error}") from error
+        raise Unavailable(f"{url} is not responding: {error}") from error
 
 
 def read_heartbeat(path: Path, *, live: bool, now: float) -> str:

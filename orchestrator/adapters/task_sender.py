@@ -118,4 +118,4 @@ async def sending(send: Callable[[], object]) -> None:
     try:
         await run_in_thread(send)
     except (OperationalError, RedisError, OSError) as error:
-        raise Unavailable(f"The broker does not answer: {error}") from error
+        raise Unavailable(f"The broker is not responding: {error}") from error

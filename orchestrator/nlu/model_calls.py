@@ -71,10 +71,10 @@ async def ask_understanding(
     likely: Sequence[FlowSpec] = (),
     remembered: Sequence[str] = (),
 ) -> Understanding:
-    """Ask what a message means.
+    """Ask a model to interpret a message.
 
-    `flows`: those that it may ask for. `likely`: those that are described in full. `remembered`: of the user,
-    what the message may be about.
+    `flows`: flows it can request. `likely`: flows described in full. `remembered`: memories of the user that
+    may be relevant.
     """
     variables: JsonObject = {
         "assistant": assistant,

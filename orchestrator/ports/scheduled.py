@@ -33,9 +33,9 @@ class ScheduledEvents(Protocol):
     async def answer(
         self, tenant_id: TenantId, reference: str, signature: str, outcome: JsonObject
     ) -> ScheduledEvent:
-        """Bring the result of a call that is answered later, once, as a turn of its session (RT-32).
+        """Submit the result of a call that is answered later, once, as a turn of its session (RT-32).
 
-        Raises NotFound for an unknown reference and a wrong signature, Refused for a second, different answer,
+        Raises NotFound for an unknown reference or a wrong signature, Refused for a second, different answer,
         SessionClosed, InboxFull.
         """
         ...

@@ -87,7 +87,7 @@ def _open(data_dir: Path) -> Iterator[tuple[str, DeadLetters]]:
         with connect_blocking(url, timeout_s=_WITHIN_S) as client:
             yield url, DeadLetters(client)
     except (RedisError, OSError) as error:
-        raise Unavailable(f"Redis or the broker does not answer: {error}") from error
+        raise Unavailable(f"Redis or the broker is not responding: {error}") from error
 
 
 def _publish(connection: Any, message: JsonObject) -> None:

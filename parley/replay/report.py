@@ -16,7 +16,7 @@ from parley.replay.running import Wanted
 REPLAYS: Final = "replays"
 """Within a domain's evaluations."""
 MOST_KEPT: Final = 1000
-"""Turns that came out otherwise, of which all is kept in the file; the others are counted there."""
+"""Maximum number of changed turns stored in full; further ones are only counted."""
 MOST_TOLD: Final = 50
 _LONGEST: Final = 160
 

@@ -80,7 +80,7 @@ class RedisWakeup:
             return await self._take(limit, timeout_s)
         except (TimeoutError, RedisError, OSError) as error:
             self._attended_at = 0.0
-            raise Unavailable(f"Redis does not answer: {error}") from error
+            raise Unavailable(f"Redis is not responding: {error}") from error
 
     async def retire(self, *, force: bool = False) -> bool:
         """Remove this runner from the list of awake ones."""

@@ -16,7 +16,7 @@ _OUTSIDE = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
 
 
 def check_templates(templates: Mapping[str, str], flows: Mapping[str, FlowEntry], problems: Problems) -> None:
-    """Report what would make an answer fall back to the shared template."""
+    """Report problems that would make an answer fall back to the shared template."""
     environment: Any = SandboxedEnvironment()
     environment.filters.update(dict.fromkeys(TEMPLATE_FILTERS, str))
     used_by_name: tuple[tuple[str, type, Collection[str]], ...] = (

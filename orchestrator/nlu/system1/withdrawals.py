@@ -170,7 +170,7 @@ def undo_done(
 
 
 def _which_of_done(utterance: Utterance, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
-    """Read "the first one" of several things that were done, in the order in which they were."""
+    """Resolve "the first one" among several completed actions, in their order."""
     place = next((ORDINALS[word] for word in utterance.words if word in ORDINALS), None)
     for name in flow.inputs:
         values = (past.outputs[name] for past in reversed(context.completed) if name in past.outputs)

@@ -54,10 +54,10 @@ _FIRST = word_set("leave leaving depart departing outbound")
 
 
 def find_days(utterance: Utterance, today: date, known: Collection[str] = ()) -> list[Found]:
-    """Find dates as `find_dates` does, and what they say about each other.
+    """Find dates as `find_dates` does, and resolve them against each other.
 
-    A misspelt month or weekday is read as well, and as a choice where it may be either of two. `known`: words that
-    are spelt as they are meant.
+    A misspelled month or weekday is read too; if two corrections are possible, it becomes a choice. `known`:
+    words that are spelled correctly.
     """
     misspelt = [
         (place, meant)
