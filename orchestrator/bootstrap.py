@@ -177,7 +177,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             database,
             session_limit=settings.session_inbox_limit,
             total_limit=settings.total_inbox_limit,
-            word=partial(word_told, domains),
+            word=partial(render_told, domains),
         )
         events = EventFeed(PostgresEventLog(database), live, inbox)
         stack.push_async_callback(events.close)
@@ -252,7 +252,7 @@ def _open_models(
     return models
 
 
-def word_told(domains: DomainRegistry, domain: str, told: Saying) -> str:
+def render_told(domains: DomainRegistry, domain: str, told: Saying) -> str:
     """Return a saying without variables in the language of a domain."""
     return load_sayings(domains.language(domain))[told.code]
 
@@ -283,7 +283,7 @@ async def open_lane(
             suspected=suspected,
             quarantined=quarantined,
             freed=freed,
-            word=partial(word_told, ports.domains),
+            word=partial(render_told, ports.domains),
         )
 
 

@@ -113,7 +113,7 @@ class Simulator:
         """
         loaded = domain if isinstance(domain, LoadedDomain) else load_domain(domain)
         if sections:
-            loaded = replace(loaded, domain=replace(loaded.domain, config=_lay_over(loaded, sections)))
+            loaded = replace(loaded, domain=replace(loaded.domain, config=_merge_over(loaded, sections)))
         simulator = cls(loaded, at.timestamp())
         if beside is None:
             simulator.store.clock = lambda: datetime.fromtimestamp(simulator.now, UTC)
@@ -268,6 +268,6 @@ class Conversation:
         return self.simulator.agent
 
 
-def _lay_over(loaded: LoadedDomain, sections: JsonObject) -> DomainConfig:
+def _merge_over(loaded: LoadedDomain, sections: JsonObject) -> DomainConfig:
     own = loaded.domain.config.model_dump(mode="json")
     return DomainConfig.model_validate(merge_sections(own, sections))

@@ -14,7 +14,7 @@ from orchestrator.telemetry.logs import set_up_logging
 from workers.internal.catalogue import MakeCatalogue, make_catalogue
 from workers.internal.schedule import scheduler_of
 from workers.messages.broker_dead_letters import BrokerDeadLetters
-from workers.messages.envelopes import judge_envelopes
+from workers.messages.envelopes import validate_envelopes
 from workers.messages.results import SETTINGS as RESULT_SETTINGS
 from workers.messages.results import use_result_backend
 from workers.messages.revocations import revocation_step
@@ -32,7 +32,7 @@ RESULT_EXPIRES_S = 600
 def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = make_catalogue) -> Celery:
     """Create an application whose workers run turns, with the agents of `build`, and background `flows`."""
     broker_url = settings.broker_url or settings.redis_url
-    judge_envelopes()
+    validate_envelopes()
     app = Celery(
         "parley", broker=for_celery(broker_url), backend=for_celery(settings.redis_url), amqp=OpenAMQP
     )

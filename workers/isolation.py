@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 
 import orjson
 
-from orchestrator.bootstrap import AgentCatalogue, BuildAgent, open_lane, open_ports, word_told
+from orchestrator.bootstrap import AgentCatalogue, BuildAgent, open_lane, open_ports, render_told
 from orchestrator.errors import Unavailable
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.runtime.lane import LaneRunner, TurnObserver
@@ -225,7 +225,7 @@ async def _run_suspects(settings: Settings, build: BuildAgent, connection: socke
             ports.shared.wakeup,
             AgentCatalogue(build, ports).get,
             observer=_Relay(writer),
-            word=partial(word_told, ports.domains),
+            word=partial(render_told, ports.domains),
         )
         lanes.drain()
         writer.write(_line(os.getpid()))

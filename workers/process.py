@@ -24,7 +24,7 @@ from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.worker_registry import RegisteredProcess, WorkerRegistry
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
-from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports, word_told
+from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports, render_told
 from orchestrator.errors import ConfigurationError, InvalidInput, ParleyError, Unavailable
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.ports.tasks import SUBMISSIONS
@@ -207,7 +207,7 @@ class WorkerProcess:
             observer=self._flower,
             outbox_filled=outbox.nudge,
             tasks_ended=ended.nudge if ended else lambda: None,
-            word=partial(word_told, ports.domains),
+            word=partial(render_told, ports.domains),
         )
         pool = SessionPool(
             lanes,

@@ -93,10 +93,10 @@ class WebhookSender:
         try:
             await self._deliver_events(feed)
         except asyncio.CancelledError:
-            await asyncio.shield(self._let_go(feed))
+            await asyncio.shield(self._release_feed(feed))
             raise
 
-    async def _let_go(self, feed: HeldFeed) -> None:
+    async def _release_feed(self, feed: HeldFeed) -> None:
         try:
             await self._feeds.finish(feed)
         except ParleyError as error:

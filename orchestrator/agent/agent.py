@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from orchestrator.agent.interjections import weigh
 from orchestrator.agent.modules import Modules
-from orchestrator.agent.results import take_up_result
+from orchestrator.agent.results import accept_result
 from orchestrator.agent.running import RunningTurn, Step
 from orchestrator.agent.steps import STEPS
 from orchestrator.agent.steps.load import load
@@ -19,7 +19,7 @@ from orchestrator.agent.system_turns import (
     commit_repairs,
     decide_proposal,
     keep_for_person,
-    take_up_findings,
+    resume_with_findings,
 )
 from orchestrator.context import TurnChanges
 from orchestrator.dialogue.state import DialogueState
@@ -85,7 +85,7 @@ class Agent:
         return await weigh(turn, said, self._modules)
 
 
-_TAKING_UP = {CONTEXT_READY: take_up_findings, RESULT: take_up_result}
+_TAKING_UP = {CONTEXT_READY: resume_with_findings, RESULT: accept_result}
 """Handlers of system turns that bring something a flow waits for, by action."""
 
 

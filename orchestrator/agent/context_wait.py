@@ -127,7 +127,7 @@ def why_it_waited(flow: BaseFlow) -> Failed:
     )
 
 
-async def look_after_waiting(turn: RunningTurn, gathering: ContextGathering) -> None:
+async def resume_waiting(turn: RunningTurn, gathering: ContextGathering) -> None:
     """Resume flows whose wait for context is over."""
     for flow in find_waiting(turn):
         await end_waiting(turn, gathering, flow, late=False)

@@ -40,7 +40,7 @@ async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover)
         return False
     _signal(turn, flow, Recovery.ESCALATE, failure)
     if failure.uncertain:
-        _put_open_question(turn, flow, failure)
+        _ask_open_question(turn, flow, failure)
         return False
     _tell(turn, failure, flow)
     if failure.category in WORTH_ANOTHER_TRY and failure.check is None and not failure.final:
@@ -151,7 +151,7 @@ def _offer_another_try(turn: RunningTurn, flow: BaseFlow) -> None:
     turn.changes.state.ambiguity.declare(TryAgain(flow_id=flow.flow_id), turn.work.turn_id)
 
 
-def _put_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> None:
+def _ask_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> None:
     """Ask the user a question that a skill could not resolve; the flow continues with any answer."""
     turn.changes.state.note_issues()
     question = LeftOpen(flow_id=flow.flow_id, text=failure.message)

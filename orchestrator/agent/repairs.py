@@ -130,7 +130,7 @@ def _find(outcome: Outcome, named: str) -> BaseFlow | None:
     return flow
 
 
-def _ask_to_go_on(place: Place, outcome: Outcome, flow: BaseFlow) -> None:
+def _ask_to_continue(place: Place, outcome: Outcome, flow: BaseFlow) -> None:
     """Ask for confirmation to run the flow, which asks again before any irreversible effect."""
     state = outcome.after
     if state.person is None and state.stack.active is flow:
@@ -139,7 +139,7 @@ def _ask_to_go_on(place: Place, outcome: Outcome, flow: BaseFlow) -> None:
         outcome.told.append(word_for(place.domain, GO_ON))
 
 
-def _take_back_consent(outcome: Outcome, flow: BaseFlow) -> None:
+def _withdraw_consent(outcome: Outcome, flow: BaseFlow) -> None:
     """Withdraw the pending call's candidate, grant and approvals, which no longer apply (PX-17)."""
     drop_candidate(flow)
     granted = take_grant(flow)
@@ -154,13 +154,13 @@ def _drop(place: Place, outcome: Outcome, change: Drop) -> None:
         return
     state = outcome.after
     for gone in state.stack.cancel(flow):
-        _take_back_consent(outcome, gone)
+        _withdraw_consent(outcome, gone)
         state.forget_later(gone.flow_id)
     outcome.left += state.archive(state.stack.pop_finished(place.now))
     outcome.done.append(f"{flow.dact} is given up.")
     outcome.told.append(word_for(place.domain, say("stopped_task", doing=name_doing(flow))))
     if state.stack.active is not None:
-        _ask_to_go_on(place, outcome, state.stack.active)
+        _ask_to_continue(place, outcome, state.stack.active)
 
 
 def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
@@ -177,12 +177,12 @@ def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
     if status is not entry.status:  # a turn that is taken up again finds it so
         result = write_envelope(ToolData(change.result)) if change.done else None
         outcome.marked.append(replace(entry, status=status, result=result))
-    _settle_note(outcome, change, entry)
+    _update_note(outcome, change, entry)
     outcome.done.append(f"{entry.tool_id} of {entry.flow_id} is marked as {status}.")
     name = spec.name if spec is not None else entry.tool_id
     outcome.told.append(word_for(place.domain, say("looked_into", tool=name, status=status.value)))
     if not _answer_awaited(place, outcome, change, entry):
-        _offer_anew(place, outcome, entry)
+        _offer_again(place, outcome, entry)
 
 
 def _judge(status: LedgerStatus, *, done: bool) -> LedgerStatus:
@@ -194,7 +194,7 @@ def _judge(status: LedgerStatus, *, done: bool) -> LedgerStatus:
     return LedgerStatus.FAILED if status in OPEN else status
 
 
-def _settle_note(outcome: Outcome, change: Mark, entry: LedgerEntry) -> None:
+def _update_note(outcome: Outcome, change: Mark, entry: LedgerEntry) -> None:
     """Update the state's note of an effect from the ledger."""
     for note in outcome.after.effects:
         if note.fingerprint == entry.fingerprint:
@@ -219,7 +219,7 @@ def _answer_awaited(place: Place, outcome: Outcome, change: Mark, entry: LedgerE
     return True
 
 
-def _offer_anew(place: Place, outcome: Outcome, entry: LedgerEntry) -> None:
+def _offer_again(place: Place, outcome: Outcome, entry: LedgerEntry) -> None:
     """Ask for a plain yes where it was asked whether to do it again: the ledger answers what was done (RT-10)."""
     state = outcome.after
     flow = state.stack.get(entry.flow_id)

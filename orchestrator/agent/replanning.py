@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from orchestrator.agent.corrections.settling import ask_about_outdated
-from orchestrator.agent.tasks import settle_stack
+from orchestrator.agent.tasks import update_stack
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL, FlowState
@@ -16,7 +16,7 @@ from orchestrator.plans.planner import Planner
 from orchestrator.telemetry import SignalType
 
 
-async def look_after_plan(context: TurnContext, planner: Planner, plan: PlanFlow) -> bool:
+async def update_plan(context: TurnContext, planner: Planner, plan: PlanFlow) -> bool:
     """Record completed steps and check whether to replan. Returns whether the plan continues automatically."""
     noted = context.changes.plans
     own = [
@@ -69,8 +69,8 @@ async def _check(context: TurnContext, planner: Planner, plan: PlanFlow, news: S
     outcomes = [change.kind.value for change in changes] or [ChangeKind.CONTINUE.value]
     context.log.signal("agent", SignalType.PLAN, plan.flow_id, outcomes=outcomes, revision=plan.revision)
     _void_approvals(context, plan)
-    tell_changes(context, plan, changes)
-    settle_stack(context)  # what was given up leaves at once
+    report_changes(context, plan, changes)
+    update_stack(context)  # what was given up leaves at once
     context.changes.plans.seen = len(context.changes.finished)
     stack_plan(context, plan)
 
@@ -85,7 +85,7 @@ def _void_approvals(context: TurnContext, plan: PlanFlow) -> None:
             context.changes.state.stack.unpark(flow, context.now)
 
 
-def tell_changes(context: TurnContext, plan: PlanFlow, changes: Sequence[Change]) -> None:
+def report_changes(context: TurnContext, plan: PlanFlow, changes: Sequence[Change]) -> None:
     """Report the difference between two revisions if it matters to the user.
 
     Says nothing if no step remains: the plan's own ending covers that.

@@ -25,7 +25,7 @@ from orchestrator.pex.choices import is_short
 from orchestrator.pex.execution import Failed
 from orchestrator.saying import say
 from orchestrator.telemetry import get_logger
-from orchestrator.tools.effects import judge_effect
+from orchestrator.tools.effects import classify_effect
 from orchestrator.tools.toolbox import ToolData, ToolError, check_result, read_envelope, write_envelope
 from orchestrator.turns.effect import OPEN, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import TurnCommit
@@ -34,7 +34,7 @@ from orchestrator.types import JsonObject, is_object
 _log = get_logger(__name__)
 
 
-async def take_up_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
+async def accept_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
     """Return the steps that continue the flow or tell a late result, or a commit that tells nothing."""
     given, flow = _read(turn), _find_flow(turn)
     note = _find_note(turn, given)
@@ -43,7 +43,7 @@ async def take_up_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...
     if answer is None and flow is not None:
         answer = await _look(turn, modules, flow)
     if answer is not None and entry is not None and entry.status in OPEN:
-        status = judge_effect(answer)
+        status = classify_effect(answer)
         result = answer if status is LedgerStatus.DONE else None
         await _settle(turn, replace(entry, status=status, result=result))
     awaited = None if flow is None else flow.progress.awaits
@@ -53,10 +53,10 @@ async def take_up_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...
         if answer is None and await _waits_on(turn, modules, flow, awaited, entry):
             return _end_quietly(turn, "it is still under way")
         flow.progress.await_result(replace(awaited, answer=answer, expired=answer is None))
-        return go_on_with_result, carry_out, archive
+        return continue_with_result, carry_out, archive
     if answer is not None and note is not None:
-        _settle_note(turn, note, answer)
-        return tell_late_result, carry_out, archive
+        _update_note(turn, note, answer)
+        return report_late_result, carry_out, archive
     return _end_quietly(turn, "nothing waits for it")
 
 
@@ -107,7 +107,7 @@ async def _find_entry(turn: RunningTurn, given: JsonObject) -> LedgerEntry | Non
 
 
 async def _settle(turn: RunningTurn, entry: LedgerEntry) -> None:
-    await turn.context.journal.lane.settle_effect(turn.lease, entry)
+    await turn.context.journal.lane.resolve_effect(turn.lease, entry)
 
 
 async def _look(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> JsonObject | None:
@@ -148,7 +148,7 @@ async def _waits_on(
     return False
 
 
-def _settle_note(turn: RunningTurn, note: EffectNote, answer: JsonObject) -> None:
+def _update_note(turn: RunningTurn, note: EffectNote, answer: JsonObject) -> None:
     """Note what became of a call whose task was given up, and tell it."""
     result, spec = read_envelope(answer), turn.context.world.domain.tools.get(note.tool_id)
     name = note.tool_id if spec is None else spec.name
@@ -172,7 +172,7 @@ def _end_quietly(turn: RunningTurn, what: str) -> TurnCommit:
     return commit_quietly(turn, {"result": what})
 
 
-async def go_on_with_result(turn: RunningTurn, modules: Modules) -> None:
+async def continue_with_result(turn: RunningTurn, modules: Modules) -> None:
     """Continue the flow whose call was answered, or has not been in time."""
     del modules
     state, flow = turn.changes.state, _find_flow(turn)
@@ -192,7 +192,7 @@ async def go_on_with_result(turn: RunningTurn, modules: Modules) -> None:
     turn.carry_on = True
 
 
-async def tell_late_result(turn: RunningTurn, modules: Modules) -> None:
+async def report_late_result(turn: RunningTurn, modules: Modules) -> None:
     """Report the result of a call whose task was given up; what is open is asked again."""
     del modules
     leave_open(turn)

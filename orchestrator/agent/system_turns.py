@@ -73,7 +73,7 @@ class _Proposal:
 _Decide: TypeAlias = Callable[[DialogueState, _Proposal], Verdict]
 
 
-async def take_up_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
+async def resume_with_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
     """Return the steps that carry on the flow whose context is there, or the commit where none goes on now."""
     flow, gathering = _find(turn), modules.ports.gather
     if flow is not None and gathering is not None and turn.changes.state.stack.active is None:
@@ -146,7 +146,7 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
     if not refused:
         state = made.after
         for entry in made.marked:
-            await journal.lane.settle_effect(lease, entry)
+            await journal.lane.resolve_effect(lease, entry)
         record |= {"decision": Decision.APPLIED.value, "done": made.done}
     event = Event(lease.session_id, REPAIRED, work.turn_id, record)
     if refused:

@@ -54,7 +54,7 @@ def put_off(turn: RunningTurn, *requests: str) -> None:
     turn.changes.state.put_off(first, *requests)
 
 
-def tell_awaited(turn: RunningTurn, flow: BaseFlow) -> None:
+def report_awaited(turn: RunningTurn, flow: BaseFlow) -> None:
     """Explain that a call of the flow is under way, and cannot be changed before its result is there."""
     what = _name_call(turn, flow)
     turn.changes.remark(RemarkKind.AWAITING, flow_id=flow.flow_id, what=what, message="", again=True)
@@ -225,7 +225,7 @@ def ask_for_new_value(turn: RunningTurn, flow: BaseFlow, slot: str) -> None:
     turn.carry_on = False
 
 
-def settle_stack(context: TurnContext) -> bool:
+def update_stack(context: TurnContext) -> bool:
     """Clear the stack with RES. Returns whether a waiting flow has become Active and runs now."""
     state = context.changes.state
     waiting = {flow.flow_id: flow.status for flow in state.stack.flows}

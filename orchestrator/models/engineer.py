@@ -36,11 +36,11 @@ from orchestrator.models.structured import (
     Usable,
     Withheld,
     ask_again,
+    check_ending,
     drop_history,
-    judge_ending,
-    judge_object,
-    judge_text,
-    judge_tools,
+    validate_object,
+    validate_text,
+    validate_tools,
 )
 from orchestrator.models.templates import Prompt, PromptRegistry, encode_data
 from orchestrator.ports.language_model import (
@@ -156,7 +156,7 @@ class PromptEngineer:
                 prompt,
                 call,
                 lambda prompt: replace(self._request(prompt, variables, call), output=output),
-                lambda reply: judge_object(reply, shape),
+                lambda reply: validate_object(reply, shape),
             )
 
         return await self._once(prompt, call, [prompt.digest, dict(variables)], ask)
@@ -180,7 +180,7 @@ class PromptEngineer:
             if publish is not None:
                 return await self._publish(prompt_id, variables, call, publish)
             return await self._obtain(
-                prompt, call, lambda prompt: self._request(prompt, variables, call), judge_text
+                prompt, call, lambda prompt: self._request(prompt, variables, call), validate_text
             )
 
         return await self._once(prompt, call, [prompt.digest, dict(variables)], ask)
@@ -218,7 +218,7 @@ class PromptEngineer:
             return replace(request, messages=messages, tools=tools, tool_choice=tool_choice)
 
         def judge(reply: ChatReply) -> Judgement[ToolsAnswer]:
-            judged = judge_tools(reply, tools, shapes)
+            judged = validate_tools(reply, tools, shapes)
             fault = find_fault(judged.answer) if find_fault and isinstance(judged, Usable) else None
             return judged if fault is None else Unusable(fault)
 
@@ -364,7 +364,7 @@ def tool_result(call_id: str, result: Json) -> ChatMessage:
 
 
 def _check_ending(prompt_id: str, finish_reason: FinishReason | None, *, empty: bool) -> None:
-    match judge_ending(finish_reason):
+    match check_ending(finish_reason):
         case CutOff():
             raise ModelCutOff(prompt_id, _CUT_OFF)
         case Withheld(refused):

@@ -91,7 +91,7 @@ class Shape:
         return None if error is None else f"{error.json_path}: {error.message}"[:LONGEST_QUOTE]
 
 
-def judge_ending(reason: FinishReason | None) -> CutOff | Withheld | None:
+def check_ending(reason: FinishReason | None) -> CutOff | Withheld | None:
     """Return how an answer ended early, or None if it is complete."""
     match reason:
         case FinishReason.LENGTH:
@@ -102,7 +102,7 @@ def judge_ending(reason: FinishReason | None) -> CutOff | Withheld | None:
             return None
 
 
-def judge_object(reply: ChatReply, shape: Shape) -> Judgement[JsonObject]:
+def validate_object(reply: ChatReply, shape: Shape) -> Judgement[JsonObject]:
     """Validate a structured answer: one JSON object that matches the schema."""
     value = read_json(reply.text)
     if isinstance(value, dict):
@@ -111,20 +111,20 @@ def judge_object(reply: ChatReply, shape: Shape) -> Judgement[JsonObject]:
             return Usable(cast("JsonObject", value))
     else:
         mismatch = "the answer is not one JSON object"
-    return judge_ending(reply.finish_reason) or Unusable(mismatch)
+    return check_ending(reply.finish_reason) or Unusable(mismatch)
 
 
-def judge_text(reply: ChatReply) -> Judgement[str]:
+def validate_text(reply: ChatReply) -> Judgement[str]:
     """Validate a plain answer: complete text."""
     text = reply.text.strip()
-    return judge_ending(reply.finish_reason) or (Usable(text) if text else Unusable("the answer is empty"))
+    return check_ending(reply.finish_reason) or (Usable(text) if text else Unusable("the answer is empty"))
 
 
-def judge_tools(
+def validate_tools(
     reply: ChatReply, tools: tuple[ToolDefinition, ...], shapes: Mapping[str, Shape]
 ) -> Judgement[ToolsAnswer]:
     """Validate an answer with tool calls: each must name an offered tool and match its schema."""
-    if (early := judge_ending(reply.finish_reason)) is not None:
+    if (early := check_ending(reply.finish_reason)) is not None:
         return early
     calls: list[ToolRequest] = []
     for call in reply.tool_calls:

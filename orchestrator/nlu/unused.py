@@ -96,7 +96,7 @@ class UnusedWords:
             return understood
         phrase = Phrase(utterance, candidates, understood.slots)
         if kind is MessageKind.DIGRESSION or spec is None:
-            return _judge_question(understood, phrase, known, is_offered=is_offered)
+            return _check_question(understood, phrase, known, is_offered=is_offered)
         known = _with_ordinals(known, phrase, context)
         half = self._find_half_used(phrase, spec, known, context.question.slot)
         slots = {name: one for name, one in understood.slots.items() if name not in half}
@@ -230,7 +230,7 @@ def _with_ordinals(known: frozenset[str], phrase: Phrase, context: NluContext) -
     return known | ORDINALS.keys() if is_of_row else known
 
 
-def _judge_question(
+def _check_question(
     understood: Understanding, phrase: Phrase, known: frozenset[str], *, is_offered: bool
 ) -> Understanding:
     """Return a question as it is, but not with an answer to another one; beside an offer name its values."""

@@ -21,7 +21,7 @@ from orchestrator.nlu.system1.extract.dates import find_dates
 from orchestrator.nlu.system1.extract.extractor import Extractor, kinds_of, value_kind
 from orchestrator.nlu.system1.extract.found import DATE
 from orchestrator.nlu.system1.extract.gazetteer import choose_nearest, entity_kind, reading_of
-from orchestrator.nlu.system1.taking_back import gives_up
+from orchestrator.nlu.system1.taking_back import is_withdrawal
 from orchestrator.nlu.text import clean, key_of, tokenize
 from orchestrator.saying import say
 from orchestrator.types import Dact, Json
@@ -95,9 +95,9 @@ class Validation:
         else:
             if len({flow.dact for flow in flows}) == len(flows) <= MOST_FLOWS:
                 return flows
-        return self._mend_flows(flows, problems)
+        return self._fix_flows(flows, problems)
 
-    def _mend_flows(self, flows: Iterable[FlowScore], problems: list[str]) -> tuple[FlowScore, ...]:
+    def _fix_flows(self, flows: Iterable[FlowScore], problems: list[str]) -> tuple[FlowScore, ...]:
         best: dict[Dact, float] = {}
         for flow in flows:
             if flow.dact not in self._flows:
@@ -279,7 +279,7 @@ def _reconsider(
         is_new = is_own and any(
             context.values.get(name) != one.value for name, one in understanding.slots.items()
         )
-        is_more = kind is MessageKind.CANCELLATION and is_new and not gives_up(understanding.text)
+        is_more = kind is MessageKind.CANCELLATION and is_new and not is_withdrawal(understanding.text)
         is_value = is_foreign or is_more or kind is MessageKind.CHITCHAT
         return MessageKind.SLOT_VALUE if is_own and is_value else kind
     last = next((past.spec for past in context.completed), None)

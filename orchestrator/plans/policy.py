@@ -40,7 +40,7 @@ class PlanPolicy(BasePolicy):
         goal = await self.planner.judge(plan, run.context)
         if goal.complete:
             self._report(run, plan, goal)
-            self._tell_what_was_left_out(run, plan)
+            self._report_omissions(run, plan)
             note_revision(run.context, plan, "finished")
             return None
         return await self._go_on(run, plan, goal)
@@ -91,7 +91,7 @@ class PlanPolicy(BasePolicy):
             context.changes.remark(RemarkKind.PLANNED, flow_id=plan.flow_id, steps=waiting, compared=compared)
         return Stacked()
 
-    def _tell_what_was_left_out(self, run: Execution, plan: PlanFlow) -> None:
+    def _report_omissions(self, run: Execution, plan: PlanFlow) -> None:
         """Report a plan as done in part if the user skipped a step with a side effect."""
         flows = run.context.world.domain.flows
         left_out = [

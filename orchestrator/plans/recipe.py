@@ -87,7 +87,7 @@ def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
         flow, note = done
         take_for_step(context.changes.state.stack, plan, step, flow, context.now)
         settle(plan, step)
-        _tell_givers(plan, step, context, {**flow.values(), **flow.outputs})
+        _describe_sources(plan, step, context, {**flow.values(), **flow.outputs})
         context.changes.remark(RemarkKind.STAYS, flow_id=plan.flow_id, done=[note.summary], step=step.label)
         return Change(ChangeKind.PRUNE, (step.label,), ANSWERED, matters=False)
     return None
@@ -120,7 +120,7 @@ def _changes(later: BaseFlow | None, spec: FlowSpec) -> bool:
     return any(slot.takes_what(own) for slot in slots for own in spec.slots.values())
 
 
-def _tell_givers(plan: PlanFlow, step: PlanStep, context: TurnContext, values: JsonObject) -> None:
+def _describe_sources(plan: PlanFlow, step: PlanStep, context: TurnContext, values: JsonObject) -> None:
     """Pass the value of what is already done to the steps that would have found it, if they accept it."""
     for slot, binding in read_bindings(step).items():
         giver = plan.step_named(binding.step) if binding.step is not None else None

@@ -79,7 +79,7 @@ class Lane(Protocol):
         """Record that a side effect was undone, for every fork that has it. Raises LaneLost."""
         ...
 
-    async def settle_effect(self, lease: Lease, entry: LedgerEntry) -> None:
+    async def resolve_effect(self, lease: Lease, entry: LedgerEntry) -> None:
         """Set the status and result of an existing entry, as an operator decided. Raises LaneLost."""
         ...
 

@@ -47,7 +47,7 @@ Tell: TypeAlias = Callable[[str, JsonObject], None]
 """Receives an event's type and payload."""
 
 
-def tell_nobody(kind: str, payload: JsonObject) -> None:
+def notify_none(kind: str, payload: JsonObject) -> None:
     """Discard events, for turns without listeners."""
 
 
@@ -84,7 +84,7 @@ class Journal:
     """The journal of one attempt at a turn. Cheap to create; belongs to one coroutine at a time."""
 
     def __init__(
-        self, lane: Lane, lease: Lease, work: Work, tell: Tell = tell_nobody, listen: Listen = hear_nothing
+        self, lane: Lane, lease: Lease, work: Work, tell: Tell = notify_none, listen: Listen = hear_nothing
     ) -> None:
         self.lane = lane
         self._tell = tell

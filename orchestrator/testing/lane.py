@@ -222,9 +222,9 @@ class MemoryLane:
         self._fenced(lease)
         known = self._store.effects.get((lease.session_id, fingerprint))
         if known is not None:
-            await self.settle_effect(lease, replace(known, status=LedgerStatus.COMPENSATED))
+            await self.resolve_effect(lease, replace(known, status=LedgerStatus.COMPENSATED))
 
-    async def settle_effect(self, lease: Lease, entry: LedgerEntry) -> None:
+    async def resolve_effect(self, lease: Lease, entry: LedgerEntry) -> None:
         self._fenced(lease)
         known = self._store.effects.get((lease.session_id, entry.fingerprint))
         if known is not None:

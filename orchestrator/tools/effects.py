@@ -24,13 +24,13 @@ def make_effect(
         tool_id=tool.spec.tool_id,
         arguments=arguments,
         slots={} if flow is None else flow.values(),
-        judge=judge_effect,
+        judge=classify_effect,
         again=again,
         compensates=compensates,
     )
 
 
-def judge_effect(envelope: Json) -> LedgerStatus:
+def classify_effect(envelope: Json) -> LedgerStatus:
     """Return the side effect's status from the result of a finished call."""
     result = read_envelope(envelope)
     match result:

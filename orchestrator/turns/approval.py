@@ -126,7 +126,7 @@ def from_unix(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def tell_refusal(record: ApprovalRecord, now: datetime) -> str:
+def explain_refusal(record: ApprovalRecord, now: datetime) -> str:
     """Return why a decision comes too late."""
     match record.status_at(now):
         case ApprovalStatus.EXPIRED:

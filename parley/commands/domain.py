@@ -34,18 +34,18 @@ def check(
     try:
         loaded = load_domain(domain)
     except ConfigurationError as error:
-        _tell_mistakes(domain, error.problems, as_json=as_json)
+        _print_problems(domain, error.problems, as_json=as_json)
         raise typer.Exit(1) from error
     from parley.template_check import render_templates  # noqa: PLC0415 - slow to import
     from workers.internal.catalogue import check_internal_flows  # noqa: PLC0415 - slow to import
 
     if problems := check_internal_flows(Path(loaded.domain.folder)):
-        _tell_mistakes(domain, problems, as_json=as_json)
+        _print_problems(domain, problems, as_json=as_json)
         raise typer.Exit(1)
     policies = frozenset(map(str, loaded.policies))
     rendered = render_templates(loaded.domain, policies)
     if rendered.mistakes:
-        _tell_mistakes(domain, rendered.mistakes, as_json=as_json)
+        _print_problems(domain, rendered.mistakes, as_json=as_json)
         raise typer.Exit(1)
     rows = [dict(zip(_COLUMNS, _row(flow), strict=True)) for flow in summarize(loaded.domain)]
     print_result(Rows(rows, _COLUMNS), as_json=as_json)
@@ -61,7 +61,7 @@ def check(
     say(f"{domain} is in order.")
 
 
-def _tell_mistakes(domain: str, problems: list[Problem], *, as_json: bool) -> None:
+def _print_problems(domain: str, problems: list[Problem], *, as_json: bool) -> None:
     for problem in problems:
         print_result(
             Answer({"place": problem.place, "message": problem.message}, str(problem)), as_json=as_json

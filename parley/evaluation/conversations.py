@@ -23,7 +23,7 @@ from orchestrator.telemetry import Signal, SignalType
 from orchestrator.turns.cases import values_of
 from orchestrator.types import Json, JsonObject
 from parley.evaluation.outside import Reset
-from parley.evaluation.rubric import Judge, Verdict, judge_answer
+from parley.evaluation.rubric import Judge, Verdict, grade_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ async def take_turns(
         observed = observe(turn, simulator.signals[seen:])
         faults = list(find_faults(entry.expect, observed))
         answer = to_plain(observed["answer"] or "")
-        verdicts = await judge_answer(entry.expect.rubric, judge, said, answer, before)
+        verdicts = await grade_answer(entry.expect.rubric, judge, said, answer, before)
         faults += [f"by the rubric it fails: {one.criterion}" for one in verdicts if one.met is False]
         before += [f"user: {said}", f"assistant: {answer}"]
         outcomes.append(TurnOutcome(said, entry.expect, observed, faults, verdicts))

@@ -68,7 +68,7 @@ def verdicts_schema(count: int) -> JsonObject:
     return closed(verdicts={**list_of(verdict, count), "minItems": count})
 
 
-async def judge_answer(
+async def grade_answer(
     rubric: Sequence[CriterionEntry], judge: Judge | None, said: str, answer: str, before: Sequence[str]
 ) -> list[Verdict]:
     """Judge one answer by each criterion: by the rules first, then by those that need a model."""

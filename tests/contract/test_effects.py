@@ -147,7 +147,7 @@ async def test_an_operator_says_what_became_of_it(ports: Ports, tenant: TenantId
     await write(lane, lease, StepStatus.STARTED, written)
     result = {"ok": True, "data": {"ref": "A1"}}
 
-    await lane.settle_effect(lease, replace(written, status=LedgerStatus.DONE, result=result))
+    await lane.resolve_effect(lease, replace(written, status=LedgerStatus.DONE, result=result))
 
     found = await lane.find_effect(lease, effect_of("f1"))
     assert found is not None
@@ -155,7 +155,7 @@ async def test_an_operator_says_what_became_of_it(ports: Ports, tenant: TenantId
     assert (found.turn_id, found.idempotency_key) == (written.turn_id, written.idempotency_key)
     stale = replace(lease, token=lease.token - 1)
     with pytest.raises(LaneLost):
-        await lane.settle_effect(stale, replace(written, status=LedgerStatus.FAILED))
+        await lane.resolve_effect(stale, replace(written, status=LedgerStatus.FAILED))
     again = await lane.find_effect(lease, effect_of("f1"))
     assert again is not None
     assert again.status is LedgerStatus.DONE

@@ -144,7 +144,7 @@ def leave_the_stack_as_it_was(patch: pytest.MonkeyPatch) -> None:
 
 def tell_a_part_as_the_whole(patch: pytest.MonkeyPatch) -> None:
     """A plan whose user gave a step up ends like any other."""
-    patch.setattr(PlanPolicy, "_tell_what_was_left_out", lambda policy, run, plan: None)
+    patch.setattr(PlanPolicy, "_report_omissions", lambda policy, run, plan: None)
 
 
 def do_not_stop(patch: pytest.MonkeyPatch) -> None:

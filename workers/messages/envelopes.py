@@ -160,7 +160,7 @@ class SentinelTransport(_Judging, redis.SentinelTransport):
     Channel = SentinelChannel
 
 
-def judge_envelopes() -> None:
+def validate_envelopes() -> None:
     """Validate envelopes on this process's broker connections."""
     for scheme, transport in (("redis", Transport), ("rediss", Transport), ("sentinel", SentinelTransport)):
         TRANSPORT_ALIASES[scheme] = f"{__name__}:{transport.__name__}"

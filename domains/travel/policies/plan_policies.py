@@ -28,7 +28,7 @@ class PlanTripPolicy(PlanPolicy):
 
     async def review(self, run: Execution) -> Ending | None:
         """Set the days of a weekend, and ask again about contradictions before planning."""
-        _settle_weekend(run)
+        _resolve_weekend(run)
         ending = await super().review(run)
         if ending is not None:
             return ending
@@ -37,7 +37,7 @@ class PlanTripPolicy(PlanPolicy):
         return None
 
 
-def _settle_weekend(run: Execution) -> None:
+def _resolve_weekend(run: Execution) -> None:
     """Fill days that the user did not name from the weekend, and announce them."""
     plan = run.flow
     if not isinstance(plan, PlanFlow) or plan.rounds or _is_users(plan, "return_date"):

@@ -40,7 +40,9 @@ class TrainedFiles:
         try:
             with path.open("rb") as file:
                 if not _is_trusted(os.fstat(file.fileno())):
-                    _log.warning("Ignoring a trained model that other users could have written.", path=str(path))
+                    _log.warning(
+                        "Ignoring a trained model that other users could have written.", path=str(path)
+                    )
                     return None
                 return file.read()
         except FileNotFoundError:

@@ -73,7 +73,7 @@ def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     if result.changed:
         stop_waiting(turn, flow)
     drop_stale_candidate(turn, flow, labels)
-    tell_changes(turn, flow, result)
+    report_changes(turn, flow, result)
     turn.carry_on = not ask_about(turn, flow, list(result.problems))
     plan = plan_of(turn, flow)
     if plan is None or not result.changed:
@@ -110,7 +110,7 @@ def _go_on_without(turn: RunningTurn, flow: BaseFlow, labels: Labels, refused: s
         leave_open(turn)
 
 
-def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
+def report_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
     listed = turn.changes.state.shown
     chosen = None if listed is None else listed.key  # another row is told by what is offered now
     changes = [

@@ -23,7 +23,7 @@ _ASKING = re.compile(
 SMALL_TALK = frozenset(get_args(SmallTalkName))
 
 
-def tell_small_talk(turn: RunningTurn, about: str) -> None:
+def answer_small_talk(turn: RunningTurn, about: str) -> None:
     """Answer small talk. A request to repeat gets the open question, or the last reply."""
     said = find_last_said(turn.changes.state, "agent")
     if about != "repeat" or turn.changes.state.ambiguity.current is None:
@@ -45,7 +45,7 @@ def chat(turn: RunningTurn, understood: Understanding) -> None:
         _close_offer(turn)
     answer = find_answer(turn, understood.target)
     if answer is None and understood.target is not None and understood.target in SMALL_TALK:
-        tell_small_talk(turn, understood.target)
+        answer_small_talk(turn, understood.target)
         leave_open(turn)
         return
     first = turn.changes.state.turn <= 1

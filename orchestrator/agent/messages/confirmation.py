@@ -2,7 +2,7 @@
 
 from orchestrator.agent.corrections.flows import changed_slots, correct_flow
 from orchestrator.agent.messages.answers import act
-from orchestrator.agent.messages.displayed_rows import choose_row, tell_asked_fields
+from orchestrator.agent.messages.displayed_rows import choose_row, show_requested_fields
 from orchestrator.agent.open_question import (
     answer_open,
     ask_for_plain_yes,
@@ -35,4 +35,4 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
         ask_for_plain_yes(turn)
     else:
         act(turn, entry, entry.about.yes())
-    tell_asked_fields(turn, understood.text)  # "Yes, please. What is the address?"
+    show_requested_fields(turn, understood.text)  # "Yes, please. What is the address?"

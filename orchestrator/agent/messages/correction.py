@@ -6,7 +6,7 @@ from orchestrator.agent.corrections.flows import correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.open_question import is_plain, leave_open
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import ask_for_new_value, ask_what_to_change, ask_which_slot, tell_awaited
+from orchestrator.agent.tasks import ask_for_new_value, ask_what_to_change, ask_which_slot, report_awaited
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_RESULT, PARKED
 from orchestrator.dialogue.understanding import Understanding
@@ -22,7 +22,7 @@ def take_correction(turn: RunningTurn, understood: Understanding) -> None:
         be_unsure(turn, understood)
         return
     if flow.status == AWAITING_RESULT:
-        tell_awaited(turn, flow)
+        report_awaited(turn, flow)
         leave_open(turn)
         return
     decided = {name: mention for name, mention in understood.slots.items() if not mention.is_open}

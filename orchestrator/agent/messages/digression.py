@@ -3,7 +3,7 @@
 import re
 
 from orchestrator.agent.handover import hand_over
-from orchestrator.agent.messages.chitchat import SMALL_TALK, tell_small_talk
+from orchestrator.agent.messages.chitchat import SMALL_TALK, answer_small_talk
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import find_answer, leave_open
 from orchestrator.agent.running import RunningTurn
@@ -16,7 +16,7 @@ from orchestrator.dialogue.understanding import Digression, Understanding
 from orchestrator.res.wording import name_doing, name_purpose, name_slot_of, name_task
 
 
-def tell_progress(turn: RunningTurn, plan: PlanFlow) -> None:
+def report_progress(turn: RunningTurn, plan: PlanFlow) -> None:
     """Report a plan's progress and its remaining steps (PL-4)."""
     progress = read_progress(plan)
     turn.changes.remark(
@@ -41,7 +41,7 @@ def digress(turn: RunningTurn, understood: Understanding) -> None:
     if answer is not None:
         turn.changes.remark(RemarkKind.ANSWER, text=answer)
     elif understood.target is not None and understood.target in SMALL_TALK:
-        tell_small_talk(turn, understood.target)
+        answer_small_talk(turn, understood.target)
     elif not _is_about_rows(kind, understood.text) or not talk_about_rows(turn, understood.text):
         _DIGRESSIONS[kind](turn)
     leave_open(turn)
@@ -52,11 +52,11 @@ def _is_about_rows(kind: Digression, text: str) -> bool:
     return kind is Digression.QUESTION or (kind is Digression.STATUS and not _OF_TALK.search(text))
 
 
-def _say_unknown(turn: RunningTurn) -> None:
+def _answer_unknown(turn: RunningTurn) -> None:
     """Reply that the answer is unknown; name the task that is running, unless it asks something itself."""
     state = turn.changes.state
     if state.stack.active is not None and state.ambiguity.current is None:
-        _tell_status(turn)
+        _report_status(turn)
     else:
         turn.changes.remark(RemarkKind.NO_ANSWER)
 
@@ -87,12 +87,12 @@ def _help(turn: RunningTurn) -> None:
     turn.changes.remark(RemarkKind.HELP, tasks=tasks[:MOST_TASKS_NAMED], flow_id=flow_id)
 
 
-def _tell_status(turn: RunningTurn) -> None:
+def _report_status(turn: RunningTurn) -> None:
     done = reversed(turn.changes.state.completed)
     ended = next((flow for flow in done if isinstance(flow, PlanFlow)), None)
     plan = turn.changes.state.stack.plan or (ended if turn.changes.state.stack.top is None else None)
     if plan is not None and plan.steps:
-        tell_progress(turn, plan)
+        report_progress(turn, plan)
     active = turn.changes.state.stack.active
     if active is None:
         if plan is None:
@@ -127,9 +127,9 @@ def _ask_person(turn: RunningTurn) -> None:
 
 
 _DIGRESSIONS = {
-    Digression.QUESTION: _say_unknown,
+    Digression.QUESTION: _answer_unknown,
     Digression.CLARIFICATION: _explain,
     Digression.HELP: _help,
-    Digression.STATUS: _tell_status,
+    Digression.STATUS: _report_status,
     Digression.PERSON: _ask_person,
 }

@@ -36,7 +36,7 @@ def talk_about_rows(turn: RunningTurn, text: str) -> bool:
     """Go on to the next row, or tell fields of the one that is talked about; False when neither is asked for."""
     listed = _find_rows_at_hand(turn)
     if listed is None or not asks_for_another(text):
-        return tell_asked_fields(turn, text)
+        return show_requested_fields(turn, text)
     if listed.place + 1 == len(listed.rows):
         turn.changes.remark(RemarkKind.NO_MORE_ROWS, count=len(listed.rows))
         return True
@@ -46,7 +46,7 @@ def talk_about_rows(turn: RunningTurn, text: str) -> bool:
     return True
 
 
-def tell_asked_fields(turn: RunningTurn, text: str) -> bool:
+def show_requested_fields(turn: RunningTurn, text: str) -> bool:
     """Show requested fields of the current row, or of all rows. Returns False if none is requested."""
     listed, offered = _find_rows_at_hand(turn), _find_offered(turn)
     current = offered if listed is None else listed.current

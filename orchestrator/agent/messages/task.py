@@ -7,7 +7,7 @@ import re
 from orchestrator.agent.corrections.flows import changed_slots, correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import cancel, done_by, enter, fill, plain_values, stop_waiting, tell_awaited
+from orchestrator.agent.tasks import cancel, done_by, enter, fill, plain_values, report_awaited, stop_waiting
 from orchestrator.dialogue.base_flow import Labels
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, AWAITING_RESULT, PARKED, PLANNED
@@ -117,7 +117,7 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
             enter(turn, flow)
         case Existing(flow) if flow.status in PARKED:
             if flow.status == AWAITING_RESULT or not changed_slots(flow, plain_values(labels)):
-                _tell_waiting(turn, flow)
+                _report_waiting(turn, flow)
                 return
             stop_waiting(turn, flow)
         case Existing(flow):
@@ -133,10 +133,10 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
     fill(turn, flow, labels)
 
 
-def _tell_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
+def _report_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
     """Explain what a parked flow waits for."""
     if flow.status == AWAITING_RESULT:
-        tell_awaited(turn, flow)
+        report_awaited(turn, flow)
         return
     kind = RemarkKind.LOOKING if flow.status == AWAITING_CONTEXT else RemarkKind.STILL_WAITING
     turn.changes.remark(kind, flow_id=flow.flow_id)

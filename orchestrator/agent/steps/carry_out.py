@@ -6,12 +6,12 @@ from orchestrator.agent.approvals import DECIDING
 from orchestrator.agent.failure import cascade, show_part
 from orchestrator.agent.freshness import ensure_fresh
 from orchestrator.agent.modules import Modules
-from orchestrator.agent.replanning import begin_step, look_after_plan
+from orchestrator.agent.replanning import begin_step, update_plan
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import keep_at_hand
 from orchestrator.agent.steps.dispatch import dispatch
 from orchestrator.agent.steps.load import hear
-from orchestrator.agent.tasks import put_off, settle_stack
+from orchestrator.agent.tasks import put_off, update_stack
 from orchestrator.dialogue.consent import drop_candidate
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
@@ -33,9 +33,9 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
         if going:
             state.keep_going(going=False)
             stacked = isinstance(await _execute(turn, modules), Stacked)
-        going = settle_stack(context) or stacked
+        going = update_stack(context) or stacked
         plan = state.stack.plan
-        if plan is not None and await look_after_plan(context, modules.planner, plan):
+        if plan is not None and await update_plan(context, modules.planner, plan):
             going = True
         if not going or state.stack.active is None or _must_decide(state):
             break

@@ -54,13 +54,13 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     _drop_loose_questions(turn, understood)
     if understood.declines and (declined := turn.changes.state.stack.active) is not None:
         cancel(turn, declined)
-    _tell_reading(turn, understood)
+    _report_reading(turn, understood)
     offered = _find_offered(turn)
     _HANDLERS[understood.kind](turn, understood)
     _note_work(turn, understood, offered)
 
 
-def _tell_reading(turn: RunningTurn, understood: Understanding) -> None:
+def _report_reading(turn: RunningTurn, understood: Understanding) -> None:
     """Tell the user what was assumed, and quote the words that were not used (IR-6)."""
     for why in understood.assumed:
         turn.changes.remark(RemarkKind.ASSUMED, why=why)

@@ -3,7 +3,7 @@
 Before that, flows that wait for context go on with what was found for them.
 """
 
-from orchestrator.agent.context_wait import look_after_waiting
+from orchestrator.agent.context_wait import resume_waiting
 from orchestrator.agent.events import find_started_flow
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import is_asked_by_skill
@@ -30,7 +30,7 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
     """Fill `turn.understanding` and note the prediction; an invalid action is answered with a message."""
     context, state, given = turn.context, turn.changes.state, turn.work.input
     if modules.ports.gather is not None:
-        await look_after_waiting(turn, modules.ports.gather)
+        await resume_waiting(turn, modules.ports.gather)
     if given.action is not None:
         try:
             action = find_started_flow(read_action(given.action), given.kind, modules.domain)

@@ -195,7 +195,9 @@ class _FlowCheck:
         if slot.values:
             for value in slot.synonyms:
                 if value not in slot.values:
-                    self._add((*path, "synonyms", value), f"is not one of the values{suggest(value, slot.values)}")
+                    self._add(
+                        (*path, "synonyms", value), f"is not one of the values{suggest(value, slot.values)}"
+                    )
         if slot.type == "category" and slot.values and slot.default not in (None, *slot.values):
             self._add((*path, "default"), f"is not one of the values: {slot.default!r}")
         if None not in (slot.minimum, slot.maximum) and slot.minimum > slot.maximum:  # type: ignore[operator]

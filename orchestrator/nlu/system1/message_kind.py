@@ -18,7 +18,7 @@ from orchestrator.nlu.system1.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.system1.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.system1.extract.found import NAME, NUMBER, QUOTE, Candidate
 from orchestrator.nlu.system1.slot_assignment import is_negated
-from orchestrator.nlu.system1.taking_back import puts_off
+from orchestrator.nlu.system1.taking_back import postpones
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
@@ -111,7 +111,7 @@ class Decider:
         """
         kind = kind_of_label(evidence.weighed.label)
         unfamiliar = evidence.known < KNOWN and not evidence.is_grounded
-        hedges = kind is MessageKind.CANCELLATION and puts_off(evidence.utterance.words)
+        hedges = kind is MessageKind.CANCELLATION and postpones(evidence.utterance.words)
         kind = MessageKind.UNKNOWN if evidence.weighed.share < self.likely or unfamiliar or hedges else kind
         if kind in _VAGUE and _WHETHER_DONE.match(evidence.utterance.text):
             evidence.weighed = replace(evidence.weighed, label="kind:status")

@@ -149,15 +149,15 @@ class System1:
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         """Read a message; a model may know better, so this is not final."""
         case = Case(self, message.english, context)
-        reading = self._or_mended(case, read(case))
+        reading = self._or_corrected(case, read(case))
         return reading if message.english == message.text else _in_own_words(reading, message)
 
     def think(self, text: str, context: NluContext) -> Reading:
         """Understand a cleaned message."""
         case = Case(self, text, context)
-        return self._or_mended(case, read(case))
+        return self._or_corrected(case, read(case))
 
-    def _or_mended(self, case: Case, reading: Reading) -> Reading:
+    def _or_corrected(self, case: Case, reading: Reading) -> Reading:
         """Return the reading of a message with its misspellings corrected, if that is better."""
         if reading.is_final or reading.confidence >= SURE_OF_VALUES or case.asks_text:
             return reading

@@ -45,7 +45,7 @@ from orchestrator.nlu.system1.leftovers import (
 from orchestrator.nlu.system1.message_kind import Evidence, is_bare
 from orchestrator.nlu.system1.plan_changes import read_plan_value
 from orchestrator.nlu.system1.repeats import REPEATING, find_repeated, repeat
-from orchestrator.nlu.system1.rivals import doubt_little_known, find_owners, find_rivals, settle_in_past
+from orchestrator.nlu.system1.rivals import assign_to_past, doubt_little_known, find_owners, find_rivals
 from orchestrator.nlu.text import clean, tokenize
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
@@ -232,7 +232,7 @@ def _look_up_again(case: Case) -> Reading | None:
     if (alone and len(case.candidates) > 1) or not is_bare(evidence, whole=alone, besides=besides):
         return None
     said = count_from(case.find_slots(past.spec, case.listed), past.spec, past.values)
-    found = settle_in_past(said, past, evidence, case.system1.slots)
+    found = assign_to_past(said, past, evidence, case.system1.slots)
     if all(m.value is None or past.values.get(name) == m.value for name, m in found.items()):
         return None
     spec, text, flows = past.spec, case.utterance.text, evidence.weighed.flows
@@ -357,7 +357,7 @@ def _correction(understand: Callable[..., Understanding], case: Case) -> Underst
     for past in context.completed:
         said = count_from(case.find_slots(past.spec), past.spec, past.values)
         if found := withdrawals.replace_old(case.evidence, past.values, said):
-            found = settle_in_past(found, past, case.evidence, case.system1.slots)
+            found = assign_to_past(found, past, case.evidence, case.system1.slots)
             return correct(intent=past.spec.intent, flows=(), slots=found, target=past.spec.dact)
     return correct()
 

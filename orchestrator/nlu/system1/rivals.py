@@ -147,7 +147,7 @@ def find_owners(
     return tuple(latest if len(latest) == 1 else fitting)
 
 
-def settle_in_past(
+def assign_to_past(
     found: dict[str, Mention], past: PastFlow, evidence: Evidence, slots: SlotAssigner
 ) -> dict[str, Mention]:
     """Assign a value without cues to the most likely changed slot of a completed task.

@@ -12,12 +12,12 @@ _TAKING_BACK = word_set(
 )
 
 
-def puts_off(words: Iterable[str]) -> bool:
+def postpones(words: Iterable[str]) -> bool:
     """Return whether words postpone rather than cancel: "let me think about whether I can afford this"."""
     said = frozenset(words)
     return not _HEDGING.isdisjoint(said) and _GIVING_UP.isdisjoint(said)
 
 
-def gives_up(text: str) -> bool:
+def is_withdrawal(text: str) -> bool:
     """Return whether a text has a word of withdrawal or refusal."""
     return not _TAKING_BACK.isdisjoint(tokenize(text.casefold().replace("’", "'")).words)

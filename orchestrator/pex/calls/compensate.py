@@ -7,7 +7,7 @@ from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.records import EffectNote
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.consent import hold_for_approval
-from orchestrator.pex.calls.effects import inputs_to_undo, settle_by_query
+from orchestrator.pex.calls.effects import inputs_to_undo, resolve_by_query
 from orchestrator.pex.execution import Execution, GaveUp, Parked
 from orchestrator.saying import Told, say
 from orchestrator.tools.toolbox import Tool, ToolAccepted, ToolData, ToolError
@@ -52,7 +52,7 @@ async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject
     undone = note.fingerprint or None
     outcome = await run.tools.call(run.context, note.flow_id, tool, inputs, compensates=undone)
     if isinstance(outcome, UnknownOutcome):
-        answer = await settle_by_query(run, note.flow_id, tool, inputs, outcome, compensates=undone)
+        answer = await resolve_by_query(run, note.flow_id, tool, inputs, outcome, compensates=undone)
         outcome = answer or outcome
     match outcome:
         case ToolData():

@@ -97,11 +97,11 @@ async def find_out(
     compensates: str | None = None,
 ) -> ToolAnswer | NeedsInput:
     """Resolve an unknown outcome, and repeat the call if it was not done; otherwise ask."""
-    answer = await settle_by_query(run, run.flow.flow_id, tool, arguments, unknown, compensates=compensates)
+    answer = await resolve_by_query(run, run.flow.flow_id, tool, arguments, unknown, compensates=compensates)
     return answer or ask_what_to_do(run, policy, tool, arguments)
 
 
-async def settle_by_query(
+async def resolve_by_query(
     run: Execution,
     flow_id: FlowId,
     tool: Tool,

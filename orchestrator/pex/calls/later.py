@@ -4,7 +4,7 @@ from orchestrator.dialogue.consent import drop_candidate
 from orchestrator.dialogue.lifecycle import AWAITING_RESULT
 from orchestrator.dialogue.progress import AwaitedCall, Candidate
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.pex.calls.effects import ask_what_to_do, note_effect, settle_by_query
+from orchestrator.pex.calls.effects import ask_what_to_do, note_effect, resolve_by_query
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.tools.effects import make_effect
@@ -49,7 +49,7 @@ async def wait_for_unknown(
     """Find out about a call that the tool may have accepted; otherwise wait for its result as if it had."""
     del policy
     flow_id, spec = run.flow.flow_id, tool.spec
-    answer = await settle_by_query(run, flow_id, tool, arguments, unknown, compensates=compensates)
+    answer = await resolve_by_query(run, flow_id, tool, arguments, unknown, compensates=compensates)
     if answer is not None:
         return answer
     assert spec.later is not None

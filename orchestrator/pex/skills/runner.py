@@ -235,7 +235,7 @@ class _Loop:
 
     def _find_fault(self, data: JsonObject) -> str | None:
         """Return why a result is unusable: its code, its claims, or the policy's objection."""
-        rejected = self._judge_code(data)
+        rejected = self._check_code(data)
         if rejected is not None:
             return f"{rejected.category.value}: {rejected.message}"
         if self._claims_too_much():
@@ -249,7 +249,7 @@ class _Loop:
         changes = any(tool.has_effect for tool in self.calls.tools.values())
         return changes and not self.calls.changed
 
-    def _judge_code(self, data: JsonObject) -> RejectedCode | None:
+    def _check_code(self, data: JsonObject) -> RejectedCode | None:
         """Check and regenerate code in the result, although it is displayed and never run."""
         code = data.get("code")
         if self.skill.language is None or not isinstance(code, str):

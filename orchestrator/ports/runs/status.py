@@ -121,7 +121,7 @@ def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
     return freed
 
 
-def count_by_hand(succeeded: list[int | None]) -> int | None:
+def count_manual(succeeded: list[int | None]) -> int | None:
     """Return the count of a manual rerun, from the counts of the chain's successful runs (IF-5).
 
     The last of them is the current redo context: a failed rerun is retried under its own count. Without a

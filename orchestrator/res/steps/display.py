@@ -60,7 +60,7 @@ async def display(response: Response) -> None:
 def degrade(frame: Frame, templates: Templates, log: TurnLog) -> Frame:
     """Return the frame if it can be shown as intended, or a simpler one with a note."""
     if frame.display_type == BlockType.CHART:
-        return _settle_chart(frame, templates, log)
+        return _finish_chart(frame, templates, log)
     if frame.display_type not in _FITS:
         return _simplify(frame, templates, say("unknown_display", display=frame.display_type))
     if not _FITS[BlockType(frame.display_type)](frame.data):
@@ -68,7 +68,7 @@ def degrade(frame: Frame, templates: Templates, log: TurnLog) -> Frame:
     return frame
 
 
-def _settle_chart(frame: Frame, templates: Templates, log: TurnLog) -> Frame:
+def _finish_chart(frame: Frame, templates: Templates, log: TurnLog) -> Frame:
     """Return a chart with its own specification, one drawn from its rows, or the rows themselves."""
     if is_object(frame.data):
         fault = find_chart_fault(frame.data)

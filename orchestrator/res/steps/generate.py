@@ -97,10 +97,10 @@ def _add_limits(response: Response) -> None:
         if not any(warning in part or part in warning for part in answer.parts):
             answer.add(warning, fixed=True)
     if context.log.flags.get("degraded"):
-        _tell_degraded(response)
+        _report_degraded(response)
 
 
-def _tell_degraded(response: Response) -> None:
+def _report_degraded(response: Response) -> None:
     """Add, once in a conversation, that a budget is used up or, if the domain wants it, that a model is down."""
     context, answer, templates = response.context, response.answer, response.templates
     scope = context.call.spending.refused_by

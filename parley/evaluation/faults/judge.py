@@ -48,8 +48,8 @@ async def judge(talk: Talk, sounds: Sounds, sound: Sound, faults: Sequence[Fault
     course = talk.course
     strayed = [*find_strayed(course, sound, faults)]
     turns = {one.at for one in strayed}
-    found = [*_judge_store(course, sound, turns), *_judge_words(course, sound, faults)]
-    found += [*_judge_answers(course, faults)]
+    found = [*_grade_store(course, sound, turns), *_grade_words(course, sound, faults)]
+    found += [*_grade_answers(course, faults)]
     did_else = any(sound.name(call) not in sound.lasting for at in turns for call in course.effects_in(at))
     if not found and not did_else:  # else what was said has been done, with something else
         found += await _bring_to_its_end(talk, sound, faults)
@@ -62,7 +62,7 @@ async def judge(talk: Talk, sounds: Sounds, sound: Sound, faults: Sequence[Fault
     return sorted(found, key=lambda one: list(Breach).index(one.breach))
 
 
-def _judge_answers(course: Course, faults: Sequence[Fault]) -> Iterable[Finding]:
+def _grade_answers(course: Course, faults: Sequence[Fault]) -> Iterable[Finding]:
     turns = {fault.turn for fault in faults if fault.kind in {FaultKind.INTERRUPTED, FaultKind.INTERJECTED}}
     stopped = {one.said for one in course.script if one.at in turns}
     for one in course.heard:
@@ -70,7 +70,7 @@ def _judge_answers(course: Course, faults: Sequence[Fault]) -> Iterable[Finding]
             yield Finding(Breach.UNANSWERED, f"the turn “{one.said}” is {one.status}", one.at)
 
 
-def _judge_words(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Finding]:
+def _grade_words(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Finding]:
     """Compare replies with what was done, turn by turn."""
     invisible = all(fault.is_invisible for fault in faults)
     as_told = True
@@ -96,7 +96,7 @@ def _is_told(course: Course, sound: Sound, heard: Heard, reply: str) -> bool:
     )
 
 
-def _judge_store(course: Course, sound: Sound, strayed: Collection[int] = ()) -> Iterable[Finding]:
+def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) -> Iterable[Finding]:
     """Compare the store and the calls with what was requested.
 
     `strayed`: turns that are judged by what was displayed.
@@ -137,7 +137,7 @@ async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -
     missing = sound.missing(course)
     if missing:
         return [Finding(Breach.DEAD_END, f"{min(missing)}; told last: “{course.heard[-1].reply}”")]
-    return [*_judge_store(course, sound)]
+    return [*_grade_store(course, sound)]
 
 
 async def _answer_what_is_asked(talk: Talk, sound: Sound, *, is_misheard: bool = False) -> None:

@@ -9,8 +9,8 @@ from orchestrator.turns.approval import (
     ApprovalRecord,
     ApprovalStatus,
     Decision,
+    explain_refusal,
     from_unix,
-    tell_refusal,
 )
 from orchestrator.types import SessionId, TenantId
 
@@ -49,5 +49,5 @@ class MemoryApprovals:
             raise NotFound("approval", approval_id)
         if record.status is not decision.status:
             now = self._store.clock() if decision.now is None else from_unix(decision.now)
-            raise Refused(tell_refusal(record, now))
+            raise Refused(explain_refusal(record, now))
         return record

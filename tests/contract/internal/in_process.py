@@ -31,7 +31,7 @@ from orchestrator.ports.runs.status import (
     Phase,
     RedoStatus,
     RunStatus,
-    count_by_hand,
+    count_manual,
     unblock,
 )
 from orchestrator.ports.runs.work import RunEnd, RunFacts
@@ -111,7 +111,7 @@ class InProcessRunner:
         chain = self.chain(before.chain_id)
         if chain[-1].status not in ENDED or chain[-1].redo is RedoStatus.SCHEDULED:
             raise Refused("The run has not ended yet; cancel it, or wait.")
-        count = count_by_hand([record.redo_count for record in chain if record.status in SUCCEEDED])
+        count = count_manual([record.redo_count for record in chain if record.status in SUCCEEDED])
         self._add(self._get(run_id).given, before.graph_id, before.chain_id, count)
         graph, latest = self._graphs[before.graph_id], self._latest(before.graph_id)
         nodes = {

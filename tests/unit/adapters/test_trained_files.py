@@ -35,7 +35,9 @@ def test_a_file_that_others_could_have_written_is_not_used(tmp_path: Path, mode:
     (tmp_path / "key.npz").chmod(mode)
     with capture_logs() as logs:
         assert files.get("key") is None
-    assert [entry["event"] for entry in logs] == ["Ignoring a trained model that other users could have written."]
+    assert [entry["event"] for entry in logs] == [
+        "Ignoring a trained model that other users could have written."
+    ]
 
 
 def test_a_file_of_another_account_is_not_used(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from orchestrator.models.structured import (
     Usable,
     Withheld,
     ask_again,
-    judge_object,
-    judge_text,
-    judge_tools,
+    validate_object,
+    validate_text,
+    validate_tools,
 )
 from orchestrator.ports.language_model import ChatReply, ChatRole, FinishReason, ToolCall, ToolDefinition
 
@@ -55,7 +55,7 @@ def reply(text: str = "", finish: FinishReason = FinishReason.STOP, *calls: Tool
     ],
 )
 def test_one_object_that_fits_is_usable_fenced_or_not(text):
-    assert judge_object(reply(text), SHAPE) == Usable({"kind": "task"})
+    assert validate_object(reply(text), SHAPE) == Usable({"kind": "task"})
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_one_object_that_fits_is_usable_fenced_or_not(text):
     ],
 )
 def test_anything_else_is_unusable_and_the_reason_names_the_place(text, reason):
-    judgement = judge_object(reply(text), SHAPE)
+    judgement = validate_object(reply(text), SHAPE)
 
     assert isinstance(judgement, Unusable)
     assert reason in judgement.reason
@@ -81,27 +81,27 @@ def test_members_that_nobody_asked_for_are_no_fault():
     asked = closed(found=list_of(closed(name=bounded_text(9)), 2))
     text = '{"found": [{"name": "a", "why": "so"}], "note": ""}'
 
-    assert isinstance(judge_object(reply(text), Shape(opened(asked))), Usable)
-    assert isinstance(judge_object(reply(text), Shape(asked)), Unusable)
+    assert isinstance(validate_object(reply(text), Shape(opened(asked))), Usable)
+    assert isinstance(validate_object(reply(text), Shape(asked)), Unusable)
 
 
 def test_an_answer_at_its_limit_is_cut_off_unless_it_is_whole():
-    assert judge_object(reply('{"kind": "ta', FinishReason.LENGTH), SHAPE) == CutOff()
-    assert judge_object(reply('{"kind": "task"}', FinishReason.LENGTH), SHAPE) == Usable({"kind": "task"})
-    assert judge_text(reply("It costs", FinishReason.LENGTH)) == CutOff()
+    assert validate_object(reply('{"kind": "ta', FinishReason.LENGTH), SHAPE) == CutOff()
+    assert validate_object(reply('{"kind": "task"}', FinishReason.LENGTH), SHAPE) == Usable({"kind": "task"})
+    assert validate_text(reply("It costs", FinishReason.LENGTH)) == CutOff()
 
 
 def test_empty_texts_are_unusable_and_those_withheld_are_final():
-    assert judge_text(reply("Well", FinishReason.CONTENT_FILTER)) == Withheld(refused=False)
-    assert judge_text(reply("No.", FinishReason.REFUSAL)) == Withheld(refused=True)
-    assert isinstance(judge_text(reply("  \n")), Unusable)
-    assert judge_text(reply(" Done. ")) == Usable("Done.")
+    assert validate_text(reply("Well", FinishReason.CONTENT_FILTER)) == Withheld(refused=False)
+    assert validate_text(reply("No.", FinishReason.REFUSAL)) == Withheld(refused=True)
+    assert isinstance(validate_text(reply("  \n")), Unusable)
+    assert validate_text(reply(" Done. ")) == Usable("Done.")
 
 
 def test_tool_calls_are_read_with_their_arguments():
     call = ToolCall("call_1", "flight_search", '{"day": "2026-01-02"}')
 
-    judgement = judge_tools(reply("", FinishReason.TOOL_CALLS, call), TOOLS, SHAPES)
+    judgement = validate_tools(reply("", FinishReason.TOOL_CALLS, call), TOOLS, SHAPES)
 
     assert isinstance(judgement, Usable)
     assert judgement.answer.calls == (ToolRequest("call_1", "flight_search", {"day": "2026-01-02"}),)
@@ -118,20 +118,20 @@ def test_tool_calls_are_read_with_their_arguments():
     ],
 )
 def test_tool_calls_that_cannot_be_made_are_unusable(call, reason):
-    judgement = judge_tools(reply("", FinishReason.TOOL_CALLS, call), TOOLS, SHAPES)
+    judgement = validate_tools(reply("", FinishReason.TOOL_CALLS, call), TOOLS, SHAPES)
 
     assert isinstance(judgement, Unusable)
     assert reason in judgement.reason
 
 
 def test_neither_words_nor_calls_is_unusable():
-    assert isinstance(judge_tools(reply(""), TOOLS, SHAPES), Unusable)
+    assert isinstance(validate_tools(reply(""), TOOLS, SHAPES), Unusable)
 
 
 @given(st.text(max_size=300))
 def test_no_text_breaks_the_judges(text):
-    assert isinstance(judge_object(reply(text), SHAPE), Usable | Unusable)
-    assert isinstance(judge_text(reply(text)), Usable | Unusable)
+    assert isinstance(validate_object(reply(text), SHAPE), Usable | Unusable)
+    assert isinstance(validate_text(reply(text)), Usable | Unusable)
 
 
 def test_the_repair_quotes_the_bad_answer_as_data_and_not_at_length():

@@ -10,7 +10,7 @@ from jinja2 import Environment, nodes
 from jinja2.meta import find_undeclared_variables
 
 from orchestrator.adapters.domains.folder import DomainRegistry, load_domain
-from orchestrator.bootstrap import word_told
+from orchestrator.bootstrap import render_told
 from orchestrator.dialogue.questions import Option
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.domain.locales import forms_for, forms_in_use
@@ -169,6 +169,6 @@ def test_a_worker_words_replies_in_the_language_of_the_domain(tmp_path: Path) ->
         config.write("language: {default: de, supported: [de]}\n")
     domains = DomainRegistry(str(place))
 
-    assert word_told(domains, "treasury", say("turn_canceled")) == "Diese Anfrage wurde abgebrochen."
-    assert word_told(domains, "travel", say("turn_canceled")) == "That request was cancelled."
-    assert word_told(domains, "gone", say("turn_canceled")) == "That request was cancelled."
+    assert render_told(domains, "treasury", say("turn_canceled")) == "Diese Anfrage wurde abgebrochen."
+    assert render_told(domains, "travel", say("turn_canceled")) == "That request was cancelled."
+    assert render_told(domains, "gone", say("turn_canceled")) == "That request was cancelled."

@@ -267,7 +267,7 @@ class PostgresLane:
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
         await change_effect(self._database, lease, fingerprint, LedgerStatus.COMPENSATED)
 
-    async def settle_effect(self, lease: Lease, entry: LedgerEntry) -> None:
+    async def resolve_effect(self, lease: Lease, entry: LedgerEntry) -> None:
         await change_effect(self._database, lease, entry.fingerprint, entry.status, result=entry.result)
 
     async def decide_approval(

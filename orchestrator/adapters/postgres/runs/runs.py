@@ -34,7 +34,7 @@ from orchestrator.ports.runs.status import (
     OnFailure,
     RunStatus,
     Urgency,
-    count_by_hand,
+    count_manual,
     unblock,
 )
 from orchestrator.ports.runs.work import RunEnd
@@ -230,7 +230,7 @@ async def _redo(transaction: HotConnection, record: RunRecord) -> Hint:
         transaction,
         last,
         by_hand=True,
-        redo_count=count_by_hand([count for _, status, count in chain if status in SUCCEEDED]),
+        redo_count=count_manual([count for _, status, count in chain if status in SUCCEEDED]),
         flight_key=None if record.session_id is None else f"{record.session_id}:{record.flow}",
     )
 

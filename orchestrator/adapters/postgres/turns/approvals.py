@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.tables import NOW, approvals, record_of, required
 from orchestrator.errors import NotFound, Refused
-from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, from_unix, tell_refusal
+from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, explain_refusal, from_unix
 from orchestrator.types import SessionId, TenantId
 
 
@@ -57,7 +57,7 @@ class PostgresApprovals:
             raise NotFound("approval", approval_id)
         if record.status is not decision.status:
             now = datetime.now(UTC) if decision.now is None else from_unix(decision.now)
-            raise Refused(tell_refusal(record, now))
+            raise Refused(explain_refusal(record, now))
         return record
 
 

@@ -44,14 +44,14 @@ def mend(text: str, is_known: Callable[[str], bool], is_meant: Callable[[str], b
     `is_known`: whether a word is correct. `is_meant`: whether it can be the result of a correction.
     """
 
-    def mend_word(found: re.Match[str]) -> str:
+    def correct_word(found: re.Match[str]) -> str:
         word = found[0]
         if is_known(word):
             return word
         meant = {one for one in _spellings(word) if is_meant(one)}
         return meant.pop() if len(meant) == 1 else word
 
-    return _WORD.sub(mend_word, text)
+    return _WORD.sub(correct_word, text)
 
 
 def _spellings(word: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from orchestrator.domain.evaluations import ExpectEntry
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from parley.evaluation.outside import tell_services
 from parley.evaluation.report import write_report
-from parley.evaluation.rubric import judge_answer
+from parley.evaluation.rubric import grade_answer
 from parley.main import run
 
 
@@ -295,7 +295,7 @@ conversations:
 async def test_a_rule_is_looked_up_in_the_words(criterion: dict[str, Any], answer: str, met: bool) -> None:
     rubric = ExpectEntry.model_validate({"rubric": [criterion]}).rubric
 
-    (verdict,) = await judge_answer(rubric, None, "", answer, [])
+    (verdict,) = await grade_answer(rubric, None, "", answer, [])
     assert verdict.met is met
 
 
