@@ -189,7 +189,7 @@ def _check_day(day: str, airport: Airport, now: float) -> date:
     try:
         wanted = date.fromisoformat(day)
     except ValueError:
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{day!r} is no day of the calendar.") from None
+        raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{day!r} is not a calendar day.") from None
     today = datetime.fromtimestamp(now, airport.zone).date()
     last = today + timedelta(days=SALE_DAYS)
     if wanted < today:

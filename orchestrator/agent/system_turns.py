@@ -205,7 +205,7 @@ def _judge(
     decide_kind = _KINDS.get(str(given.get("kind")))
     change = given.get("change")
     if decide_kind is None or not is_object(change):
-        return Verdict(Decision.DROPPED, "It is no proposal that is known here.")
+        return Verdict(Decision.DROPPED, "The kind of proposal is unknown.")
     return decide_kind(state, _Proposal(change, fresh, now, before))
 
 

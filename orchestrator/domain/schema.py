@@ -34,13 +34,13 @@ _TOOL_ID = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)+")
 
 def _check_name(value: str) -> str:
     if not _NAME.fullmatch(value):
-        raise ValueError("is no name: use small letters, digits and _, beginning with a letter")
+        raise ValueError("is not a valid name: use lowercase letters, digits and _, starting with a letter")
     return value
 
 
 def _check_tool_id(value: str) -> str:
     if not _TOOL_ID.fullmatch(value):
-        raise ValueError("is no tool_id: use entity_verb, for example flight_search")
+        raise ValueError("is not a valid tool_id: use entity_verb, for example flight_search")
     return value
 
 

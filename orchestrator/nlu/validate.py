@@ -105,7 +105,7 @@ class Validation:
             elif flow.dact in self._only_steps:
                 problems.append(f"Nobody asks for {flow.dact!r} by itself: it is a step of plans.")
             elif not math.isfinite(flow.score):
-                problems.append(f"The score of {flow.dact!r} is no number.")
+                problems.append(f"The score of {flow.dact!r} is not a number.")
             else:
                 best[flow.dact] = max(best.get(flow.dact, 0.0), min(1.0, max(0.0, flow.score)))
         ordered = sorted(best.items(), key=lambda item: (-item[1], item[0]))

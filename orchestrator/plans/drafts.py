@@ -197,7 +197,7 @@ class _DraftCheck:
         known = {other.name for other in self.steps} | done
         for name in step.needs:
             if name not in known:
-                self.problems.append(f"{step.name!r} needs {name!r}, which is no step.")
+                self.problems.append(f"{step.name!r} needs {name!r}, which is not a step.")
         step.need(name for name in step.needs if name in known and name != step.name)
 
     def _bind_inputs(self, step: PlanStep) -> None:

@@ -52,7 +52,7 @@ _DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?")
 def find_chart_fault(spec: Json) -> str | None:
     """Return why a specification must not be drawn, or None."""
     if not is_object(spec):
-        return "it is no specification"
+        return "it isn't a specification"
     strange = spec.keys() - _TOP
     if strange:
         return f"it holds {_name(strange)}"
@@ -63,7 +63,7 @@ def find_chart_fault(spec: Json) -> str | None:
     if layers is None:
         return _find_view_fault(spec)
     if not is_list(layers) or not layers:
-        return "its layers are no list"
+        return "its layers aren't a list"
     return next((fault for layer in layers if (fault := _find_layer_fault(layer)) is not None), None)
 
 
@@ -109,7 +109,7 @@ def _find_view_fault(view: JsonObject) -> str | None:
 
 def _find_channel_fault(channel: Json) -> str | None:
     if not is_object(channel):
-        return "an axis is no object"
+        return "an axis isn't an object"
     if strange := channel.keys() - _CHANNEL:
         return f"an axis holds {_name(strange)}"
     for name, known in (("scale", _SCALE), ("axis", _GUIDE), ("legend", _GUIDE)):
@@ -122,7 +122,7 @@ def _find_channel_fault(channel: Json) -> str | None:
     if any(is_object(value) or is_list(value) for value in plain):
         return "an axis holds more than plain values"
     sort = channel.get("sort")
-    return "the order of an axis is no name" if is_object(sort) else None
+    return "the order of an axis isn't a name" if is_object(sort) else None
 
 
 def _name(strange: set[str]) -> str:

@@ -98,7 +98,7 @@ def check_url(url: str) -> str:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise InvalidInput(f"This is no web address: {error}.", field="webhook") from error
+        raise InvalidInput(f"The URL is not valid: {error}.", field="webhook") from error
     if parts.scheme not in {"http", "https"} or not host:
         raise InvalidInput("A webhook is an http:// or https:// address with a host.", field="webhook")
     if parts.username or parts.password or parts.fragment:

@@ -276,7 +276,7 @@ def _text(content: Json) -> str | None:
         case None:
             return None
         case _:
-            raise ValueError("content that is no text")
+            raise ValueError("content is not text")
 
 
 def _part_text(part: Json) -> str:

@@ -227,7 +227,7 @@ def _read(answer: bytes, code: int) -> SandboxResult:
         if code == OUT_OF_MEMORY:
             return Stopped(StopCategory.MEMORY, "The code used more memory than it may.")
         if code == 0:
-            return Stopped(StopCategory.ERROR, "The result is no text or number that JSON can hold.")
+            return Stopped(StopCategory.ERROR, "The result is not valid JSON.")
         return Stopped(StopCategory.UNAVAILABLE, f"The process exited with code {code} and without a result.")
     match body:
         case {"returned": value}:

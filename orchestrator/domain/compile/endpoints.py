@@ -113,7 +113,7 @@ def _server_secret_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], 
         yield ("headers",), "are the same for all calls: they may name environment variables only"
     for name in entry.environment:
         if not _VARIABLE.fullmatch(name):
-            yield ("environment",), f"{name!r} is no name of a variable; its value belongs in the environment"
+            yield ("environment",), f"{name!r} is not a valid variable name; its value belongs in the environment"
 
 
 def body_texts(value: Json) -> Iterator[str]:
@@ -156,6 +156,6 @@ def _header_mistakes(headers: Mapping[str, str]) -> Iterator[Mistake]:
 
     for name in headers:
         if not _HEADER.fullmatch(name):
-            yield "headers", f"{name!r} is no name of a header"
+            yield "headers", f"{name!r} is not a valid header name"
         elif name.lower() in OWN_HEADERS:
             yield "headers", f"{name} is set for every call and may not be given"

@@ -84,7 +84,7 @@ class Problems:
             try:
                 Draft202012Validator.check_schema(schema)
             except SchemaError as error:
-                self.add(file, (*path, *error.path), f"is no valid JSON Schema: {error.message}")
+                self.add(file, (*path, *error.path), f"is not a valid JSON Schema: {error.message}")
                 return False
         if schema.get("type") != "object":
             self.add(file, (*path, "type"), "should be 'object'")

@@ -259,6 +259,6 @@ def unpack(content: bytes, key: str) -> LinearModel:
     if weights.shape != (len(names), len(labels)) or bias.shape != (len(labels),):
         raise ValueError("its parts do not fit together")
     if not (np.isfinite(weights).all() and np.isfinite(bias).all() and np.isfinite(sharpness)):
-        raise ValueError("it holds what is no number")
+        raise ValueError("it contains values that aren't numbers")
     places = {name: place for place, name in enumerate(names)}
     return LinearModel(labels, places, weights, bias, sharpness)
