@@ -37,7 +37,7 @@ def open_stores() -> Iterator[tuple[Stores, Path]]:
 def own_stores(running: Stores, number: int, redis: int | None = None) -> Stores:
     """Create a separate database and Redis number, so that candidates don't share sessions.
 
-    `redis`: its number, where it is another; what an earlier candidate left there is cleared.
+    `redis`: the Redis number, if different; leftovers of earlier candidates are cleared.
     """
     name = f"bench_{number}"
     with psycopg.connect(running.database_url, autocommit=True) as connection:
@@ -170,6 +170,6 @@ def parse(module: str, description: str | None, **options: tuple[Any, str]) -> a
 
 
 def verdict(name: str, ratio: float, bar: float) -> bool:
-    """Print a ratio beside its bar; true when it is kept."""
+    """Print a ratio and its limit; return whether it is met."""
     print(f"{name}: {ratio:.2f} ({'within' if ratio <= bar else 'outside'} the bar of {bar})")
     return ratio <= bar

@@ -161,7 +161,7 @@ def copy_session(database_url: str, session: str, count: int) -> None:
 
 
 async def _settle(database_url: str) -> None:
-    """Wait until the sweep has looked at all that was copied, and do what a server does after so many rows anyway."""
+    """Wait until the sweep has processed all copied rows, then vacuum and analyze as a server would."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         while connection.execute("SELECT FROM lanes WHERE check_at IS NOT NULL LIMIT 1").fetchone():
             await asyncio.sleep(0.5)

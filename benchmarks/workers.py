@@ -57,7 +57,7 @@ async def main() -> None:
 
 
 async def _measure(turns: str, count: int, rounds: int, stores: Stores, folder: Path) -> float:
-    """So many workers run what was queued, again and again; the first round warms up."""
+    """Measure repeatedly how fast this number of workers runs the queue; the first round is a warm-up."""
     kind = KINDS[turns]
     os.environ |= {"PARLEY_LANES_PER_PROCESS": str(kind.lanes), MODEL_S: str(kind.wait_s)}
     name, application = f"{turns}-{count}", "benchmarks.echo"

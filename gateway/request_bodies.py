@@ -232,7 +232,7 @@ class DocumentBody(RequestBody):
     domain: DomainName = ""
     user_id: Identifier | None = None
     labels: Annotated[list[Label], Field(max_length=8)] = Field(
-        default_factory=list[Label], description="What must not simply go out again once it was read."
+        default_factory=list[Label], description="Labels of content that must not leave unchecked."
     )
 
 

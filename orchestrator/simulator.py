@@ -240,7 +240,7 @@ class Conversation:
         return await self._run_others({turn.turn_id for turn in before if turn.status in FINISHED})
 
     async def _run_others(self, ended: Collection[str]) -> list[JsonObject]:
-        """Run what is queued; return the turns that have not ended before."""
+        """Run queued turns of other sessions; return the turns that ended."""
         await self._runner.run(self.session_id)
         turns = await self._inbox.turns(self.tenant_id, session_id=self.session_id)
         return [turn_object(turn) for turn in reversed(turns) if turn.turn_id not in ended]

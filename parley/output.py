@@ -61,7 +61,7 @@ def print_json(value: Any) -> None:
 
 
 def print_prompts(prompts: Mapping[str, Any]) -> None:
-    """Print how often models were asked by each prompt, and the tokens of that; nothing where none was."""
+    """Print the number of model calls and tokens for each prompt, if there were any."""
     if prompts:
         rows = [[name, use["calls"], use["tokens_a_call"]] for name, use in prompts.items()]
         print_table(("prompt", "calls", "tokens a call, with the answer"), rows)

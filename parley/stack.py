@@ -1,4 +1,4 @@
-"""The processes of a running Parley: what is started, in which order, with which environment.
+"""The processes of a running Parley: roles, starting order, and environments.
 
 Order matters twice: each group is started once the one before is ready, and stopping goes backwards.
 `parley.supervision` keeps them alive; `parley.processes` handles one child.
@@ -136,7 +136,7 @@ def _kept_in(plan: StackPlan) -> Path:
 
 
 def take_prepared(folder: Path, prepared: Path = PREPARED) -> None:
-    """Copy what was trained as Parley was installed, and is not in the folder; what cannot be kept is trained again."""
+    """Copy models trained at installation that are missing in the folder."""
     for path in prepared.glob(f"*{SUFFIX}"):
         if not (folder / path.name).exists():
             TrainedFiles(folder).put(path.stem, path.read_bytes())

@@ -91,7 +91,7 @@ class Isolation:
                 "A turn whose workers crashed is run in isolation.", session=session_id, crashes=crashes
             )
             if not await process.ended(session_id, self._longest_s):
-                _log.error("A process of suspects ended.", session=session_id, pid=process.pid)
+                _log.error("A process for suspects ended.", session=session_id, pid=process.pid)
                 if process.pid is None:  # the turn was not started, so it is not to blame
                     await asyncio.sleep(PAUSE_S)
             await self._leave(process)
@@ -212,7 +212,7 @@ def run_suspects(settings: Settings, build: BuildAgent, connection: socket.socke
     try:
         asyncio.run(_run_suspects(settings, build, connection))
     except Unavailable as error:  # before a turn was started
-        _log.warning("A process for suspects has ended without having run any.", error=error)
+        _log.warning("A process for suspects ended without running any.", error=error)
 
 
 async def _run_suspects(settings: Settings, build: BuildAgent, connection: socket.socket) -> None:

@@ -135,7 +135,7 @@ async def _repeat(name: str, step: Callable[[], Awaitable[object]], every_s: flo
             await step()
         except Exception as error:  # noqa: BLE001 - whatever happened, the next round may succeed
             if not failing:
-                _log.warning("A periodic job fails.", job=name, error=error)
+                _log.warning("A periodic job failed.", job=name, error=error)
             failing, pause_s = True, max(every_s, PAUSE_AFTER_FAILURE_S)
         else:
             if failing:

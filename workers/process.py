@@ -345,7 +345,7 @@ class WorkerProcess:
         try:
             await WorkerRegistry(self._parts.ports.shared.redis).leave(self._parts.registered)
         except Unavailable as error:
-            _log.warning("This worker is seen for a little longer.", error=error)
+            _log.warning("Could not remove this worker's registration.", error=error)
 
 
 def _required(part: T | None) -> T:

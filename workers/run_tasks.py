@@ -92,4 +92,4 @@ def _replace(task: Any, replacement: Any) -> None:
     try:
         task.replace(replacement)
     except CANNOT_SEND as error:
-        _log.warning("A run could not be sent on.", task=task.request.id, error=error)
+        _log.warning("Could not send a run's next task.", task=task.request.id, error=error)

@@ -100,7 +100,7 @@ class WebhookSender:
         try:
             await self._feeds.finish(feed)
         except ParleyError as error:
-            _log.info("A feed is let go when its hold runs out.", error=error)
+            _log.info("Could not release a webhook feed; its hold will expire.", error=error)
 
     async def _deliver_events(self, feed: HeldFeed) -> None:
         """Deliver all events until one fails: later ones wait behind it."""

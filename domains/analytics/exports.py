@@ -32,10 +32,9 @@ class Exports(TableService):
         table_id: str | None = None,
         format: str = "csv",  # noqa: A002
     ) -> JsonObject:
-        """Export a result, or a table, as text that is kept as a document.
+        """Export a result, or a table, as a stored text document.
 
-        Raises:
-            ToolFailure: validation_error if it is too large.
+        Raises: ToolFailure: validation_error if it is too large.
         """
         workspace, sheet = await self.open(call, table, table_id)
         if sheet.rows > MOST_EXPORTED:

@@ -60,4 +60,4 @@ def _warn(error: Unavailable) -> None:
     now = time.monotonic()
     if now - _warned_at >= WARN_EVERY_S:
         _warned_at = now
-        _log.warning("Requests are not limited at present.", error=error)
+        _log.warning("Rate limits are off until Redis is available.", error=error)

@@ -16,7 +16,7 @@ class Problem(ResponseModel):
     status: int = Field(examples=[404])
     code: str = Field(examples=["not_found"])
     detail: str = Field(examples=["There is no session 'nowhere'."])
-    field: str | None = Field(default=None, description="What is wrong, where input is (422, 413).")
+    field: str | None = Field(default=None, description="Problem, if the input is invalid (422, 413).")
     errors: list[JsonMap] | None = Field(default=None, description="All mistakes of a malformed request.")
 
 
@@ -63,13 +63,15 @@ class Replay(ResponseModel):
     tenant_id: str
     domain: str
     by: dict[str, str | None] = Field(
-        description="What decided now: domain, prompt, model; null: as recorded."
+        description="Domain, prompt and model of the replay; null for the recorded ones."
     )
     made_at: str
     sessions: int
     turns: int
     differing: int = Field(description="Turns that changed.")
-    changed: dict[str, int] = Field(description="How many of them in each aspect.", examples=[{"calls": 2}])
+    changed: dict[str, int] = Field(
+        description="Number of differing turns in each aspect.", examples=[{"calls": 2}]
+    )
     not_made: dict[str, int] = Field(description="Calls without a recording, by tool.")
     left_out: dict[str, int] = Field(description="Turns that can't be replayed, by reason.")
     remembering: int = Field(description="Turns that read what is remembered now beyond their session.")

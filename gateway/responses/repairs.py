@@ -42,10 +42,10 @@ class Preview(ResponseModel):
 
     session_id: str
     epoch: int
-    done: list[str] = Field(description="What would change, in sentences.")
-    told: str | None = Field(description="What the user would be told.")
-    refused: list[str] = Field(description="Why they would be refused.")
-    wrong: list[str] = Field(description="What would still be wrong.")
+    done: list[str] = Field(description="Changes, as sentences.")
+    told: str | None = Field(description="Messages to the user.")
+    refused: list[str] = Field(description="Reasons for rejection.")
+    wrong: list[str] = Field(description="Remaining problems.")
     diff: JsonMap = Field(description="The patch of the working state.")
 
 

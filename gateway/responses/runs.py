@@ -55,7 +55,7 @@ class HousekeepingDebt(ResponseModel):
 
 
 class StartedRun(ResponseModel):
-    run_id: str | None = Field(description="Of the flow that was named; null for a trigger.")
+    run_id: str | None = Field(description="Run of the named flow; null for a trigger.")
     runs: dict[str, str] = Field(description="The run of each flow.")
     joined: bool = Field(default=False, description="A run was already active on the session.")
 

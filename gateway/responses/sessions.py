@@ -116,7 +116,7 @@ class Comparison(ResponseModel):
     )
     turns: list[ComparedTurns]
     effects: dict[Literal["left", "right"], list[JsonMap]] = Field(
-        description="What tools did that only one of them has in its ledger."
+        description="Side effects that only one of the two ledgers has."
     )
 
 

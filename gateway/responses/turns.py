@@ -50,15 +50,13 @@ class Turn(ResponseModel):
     flows: list[StackedFlow]
     completed: list[str]
     tools: list[ToolCall]
-    frames: list[JsonMap] = Field(description="What is shown beside the words, in order.")
+    frames: list[JsonMap] = Field(description="Blocks displayed with the reply, in order.")
     frame: JsonMap | None = Field(description="The last of them.")
     actions: list[JsonMap]
-    interaction: JsonMap = Field(
-        description="How the open question is answered.", examples=[{"kind": "none"}]
-    )
+    interaction: JsonMap = Field(description="Form of the open question.", examples=[{"kind": "none"}])
     code_snippet: JsonMap | None
     properties: JsonMap = Field(
-        description="How the reply was made.",
+        description="Provenance of the reply.",
         examples=[{"templates": ["book_flight"], "naturalized": False, "streamed": False}],
     )
     ambiguity: JsonMap | None = Field(examples=[{"level": "specific", "slot": "date", "flow_id": "flow_1"}])
@@ -69,7 +67,7 @@ class Turn(ResponseModel):
 
 class TimedTurn(Turn):
     kind: TurnKind
-    action: JsonMap | None = Field(description="What was clicked, in place of a text.")
+    action: JsonMap | None = Field(description="Action that was clicked, instead of a text.")
     attempts: int
     accepted_at: Timestamp | None
     started_at: Timestamp | None
@@ -89,7 +87,7 @@ class FoundTurn(ResponseModel):
     kind: TurnKind
     status: TurnStatus
     said: str | None
-    action: str | None = Field(description="The name of what was clicked, in place of a text.")
+    action: str | None = Field(description="Name of the action that was clicked, instead of a text.")
     reply: str | None
     error: str | None
     accepted_at: Timestamp
@@ -99,7 +97,7 @@ class FoundTurn(ResponseModel):
     rated_down: bool
     refused_by: str | None = Field(description="The budget that refused a model call.", examples=["user_day"])
     tokens: int
-    cost_micros: int = Field(description="Of its model calls, in millionths of a US dollar.")
+    cost_micros: int = Field(description="Cost of its model calls, in millionths of a US dollar.")
 
 
 class FoundTurns(ResponseModel):

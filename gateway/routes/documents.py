@@ -44,7 +44,7 @@ _UPLOAD = {
 async def _read_document(
     request: Request,
     sessions: TheSessions,
-    title: Annotated[Title, Query(description="Of a body that is plain text or Markdown.")] = "",
+    title: Annotated[Title, Query(description="Title, if the body is plain text or Markdown.")] = "",
     domain: Annotated[DomainName, Query()] = "",
     user_id: Annotated[Identifier | None, Query()] = None,
 ) -> DocumentBody:

@@ -15,7 +15,7 @@ from orchestrator.types import TurnId, UserId
 router = APIRouter(prefix="/v1/turns", tags=["turns"])
 
 MOST_WORDS = 8
-Days = Annotated[int, Query(ge=1, le=90, description="How far back, in days.")]
+Days = Annotated[int, Query(ge=1, le=90, description="Days to search back.")]
 Text = Annotated[str | None, Query(min_length=1, max_length=200, pattern=NO_NUL)]
 
 

@@ -53,11 +53,10 @@ class Agent:
         journal: Journal,
         end: Callable[[RunningTurn, Modules], TurnCommit] = record,
     ) -> TurnCommit:
-        """Decide everything the turn changes. `end`: makes the commit of what was decided.
+        """Decide everything the turn changes. `end`: creates the commit from the decisions.
 
-        Raises:
-            TurnCancelled, LaneLost, DeadlineExceeded: the turn was ended from outside.
-            Unavailable: a store is down; the turn is tried again from its journal.
+        Raises: TurnCancelled, LaneLost, DeadlineExceeded: the turn was ended from outside. Unavailable: a
+        store is down; the turn is retried from its journal.
         """
         modules = self._modules
         with Phases("load") as phases:

@@ -75,7 +75,7 @@ def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until
 
 
 async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -> bool:
-    """Note what was found and fill what it fills; whether there was anything."""
+    """Record findings and fill slots with them; return whether there were any."""
     context = turn.context
     labels = {name: value for name, value in findings.values().items() if flow.value(name) is None}
     problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id, source=SlotSource.MEMORY)

@@ -1,4 +1,4 @@
-"""Failure, tier 2: no usable result came out of PEX (AG-6). Re-route, skip within a plan, or ask the user."""
+"""Failure, tier 2: PEX returned no usable result (AG-6). Re-route, skip within a plan, or ask the user."""
 
 from orchestrator.agent.context_wait import gather
 from orchestrator.agent.modules import Modules

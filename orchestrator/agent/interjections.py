@@ -25,7 +25,7 @@ _ADDS = re.compile(
 
 
 async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning:
-    """Read a message against what a turn is doing; that turn is left as it is."""
+    """Classify a message relative to the running turn, which stays unchanged."""
     state, given = turn.changes.state, said.input
     context = replace(turn.context, text=given.text or "", log=TurnLog(turn.context.ids, drop_signal))
     try:

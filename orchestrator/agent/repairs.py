@@ -220,7 +220,7 @@ def _answer_awaited(place: Place, outcome: Outcome, change: Mark, entry: LedgerE
 
 
 def _offer_again(place: Place, outcome: Outcome, entry: LedgerEntry) -> None:
-    """Ask for a plain yes where it was asked whether to do it again: the ledger answers what was done (RT-10)."""
+    """Ask for a plain “yes” instead of whether to repeat the call, because the ledger knows its outcome (RT-10)."""
     state = outcome.after
     flow = state.stack.get(entry.flow_id)
     candidate = read_candidate(state, flow) if flow is not None else None

@@ -74,7 +74,7 @@ def _find_flow(turn: RunningTurn) -> BaseFlow | None:
 
 
 def _find_note(turn: RunningTurn, given: JsonObject) -> EffectNote | None:
-    """Find what is known of a call whose task was given up."""
+    """Return the note of a call whose task was canceled, or None."""
     unsettled = {EffectStatus.AWAITED, EffectStatus.UNKNOWN}
     named = [note for note in turn.changes.state.effects if note.fingerprint == given.get("fingerprint")]
     return next((note for note in named if note.status in unsettled), None)
@@ -92,7 +92,7 @@ def _read_outcome(given: JsonObject, modules: Modules) -> JsonObject | None:
 
 
 def _as_result(spec: ToolSpec, data: JsonObject) -> JsonObject:
-    """Return data as the tool's result; what does not match its schema leaves open what was done."""
+    """Return data as the tool's result; a schema mismatch leaves the outcome unknown."""
     mistake = check_result(spec, data)
     if mistake is None:
         return write_envelope(ToolData(data))
@@ -149,7 +149,7 @@ async def _waits_on(
 
 
 def _update_note(turn: RunningTurn, note: EffectNote, answer: JsonObject) -> None:
-    """Note what became of a call whose task was given up, and tell it."""
+    """Update the note of a call whose task was canceled, and report its outcome."""
     result, spec = read_envelope(answer), turn.context.world.domain.tools.get(note.tool_id)
     name = note.tool_id if spec is None else spec.name
     is_done = isinstance(result, ToolData)
@@ -193,6 +193,6 @@ async def continue_with_result(turn: RunningTurn, modules: Modules) -> None:
 
 
 async def report_late_result(turn: RunningTurn, modules: Modules) -> None:
-    """Report the result of a call whose task was given up; what is open is asked again."""
+    """Report the result of a call whose task was canceled; the open question is asked again."""
     del modules
     leave_open(turn)

@@ -62,7 +62,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """`fresh`: nothing was committed since it was made. `before`: the state as it is stored."""
+    """A proposal of a background flow. `fresh`: based on the latest commit. `before`: the stored state."""
 
     change: JsonObject
     fresh: bool
@@ -74,7 +74,7 @@ _Decide: TypeAlias = Callable[[DialogueState, _Proposal], Verdict]
 
 
 async def resume_with_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
-    """Return the steps that carry on the flow whose context is there, or the commit where none goes on now."""
+    """Return the steps that resume the flow whose context arrived, or a commit if no flow can resume."""
     flow, gathering = _find(turn), modules.ports.gather
     if flow is not None and gathering is not None and turn.changes.state.stack.active is None:
         return go_on, carry_out, archive
@@ -255,7 +255,7 @@ _KINDS: Mapping[str, _Decide] = {"summary": _summary, "abandon": _abandon, "repa
 
 
 async def go_on(turn: RunningTurn, modules: Modules) -> None:
-    """Carry on the flow whose context was looked for, with what was found or without."""
+    """Resume the flow that waited for context, with or without findings."""
     flow = _find(turn)
     assert flow is not None
     assert modules.ports.gather is not None

@@ -1,4 +1,4 @@
-"""Carry on, fill and give up tasks: what several kinds of message do with flows."""
+"""Operations on tasks that several kinds of message share: continue, fill and cancel."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cancel(turn: RunningTurn, flow: BaseFlow, *, told: bool = True) -> None:
 
 
 def done_by(turn: RunningTurn, flow: BaseFlow) -> list[Told]:
-    """List what a task, a plan with its steps, has done irreversibly; it stays when the task is given up."""
+    """List committed effects of a task, or of a plan with its steps; they stay if the task is canceled."""
     own = {flow.flow_id, *(step.flow_id for step in (flow.steps if isinstance(flow, PlanFlow) else ()))}
     return [note.summary for note in turn.changes.state.effects if note.flow_id in own and note.is_done]
 

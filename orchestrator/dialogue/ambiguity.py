@@ -71,7 +71,7 @@ class QuestionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The current question as it is asked now. `escalate`: it was asked too often, offer another way (AM-4)."""
+    """The current question. `escalate`: it was asked too often, so offer another way (AM-4)."""
 
     about: AnyQuestion
     kind: QuestionKind

@@ -37,7 +37,7 @@ def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
 
 
 def propose(flow: BaseFlow, candidate: Candidate) -> None:
-    """Keep the call that is displayed, in place of any other."""
+    """Store the displayed call, replacing any other."""
     flow.consent = replace(flow.consent, candidate=candidate)
 
 

@@ -73,7 +73,7 @@ class PlanFlow(BaseFlow):
         self.rounds += 1
 
     def note_revision(self) -> int:
-        """Count a revision that goes on record."""
+        """Count a recorded revision."""
         self.noted += 1
         return self.noted
 

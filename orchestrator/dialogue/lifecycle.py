@@ -63,7 +63,7 @@ PLAN_ABANDONED = FlowStatus(FlowState.INVALID, Reason.PLAN_ABANDONED)
 ENDED = frozenset({FlowState.COMPLETED, FlowState.INVALID})
 """A flow in one of these waits to leave the stack."""
 PARKED = frozenset({AWAITING_APPROVAL, AWAITING_CONTEXT, AWAITING_RESULT})
-"""These go on when something comes from outside, not when they are on top."""
+"""Statuses that end when something arrives from outside, not when the flow is on top."""
 
 TRANSITIONS: dict[FlowStatus, frozenset[FlowStatus]] = {
     PLANNED: frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),

@@ -70,7 +70,7 @@ class PendingApproval:
     """Only an operator can grant it, not the user."""
 
     def put(self, turn: int) -> None:
-        """Note the turn in which it is put to the user."""
+        """Record the turn in which the user is asked."""
         self.asked_turn = turn
 
     def has_expired(self, now: float) -> bool:
@@ -142,11 +142,11 @@ MOST_SOURCES = 8
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The rows that were displayed last, in their order, with the fields that name them (IR-5).
+    """The rows displayed last, in order, with the fields that name them (IR-5).
 
-    `tool_id`: whose rows; `dact`: of the flow that displayed them; `key`: the field that identifies a row.
-    `place`: of the row that is being talked about, the first one until the user goes on to another. `made_from`: the
-    required values that they were looked up with.
+    `tool_id`: the tool that returned the rows. `dact`: the flow that displayed them. `key`: the field that
+    identifies a row. `place`: index of the current row, initially the first. `made_from`: the required values
+    of the look-up.
     """
 
     tool_id: ToolId
@@ -184,7 +184,7 @@ class Label(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LabelSource:
-    """`source`: in words for the user, e.g. a tool's name. `turn`: the number of the turn."""
+    """The source of a label. `source`: words for the user, such as a tool's name. `turn`: the turn's number."""
 
     label: Label
     source: str
@@ -226,7 +226,7 @@ class Frame:
 
 
 ANSWERED = "answered"
-"""The note of a step that was given up because its answer is known; it counts as done."""
+"""Note of a step that was dropped because its answer is known; it counts as done."""
 
 
 @dataclass(slots=True)

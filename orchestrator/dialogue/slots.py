@@ -315,7 +315,7 @@ class SlotTypes:
         return self.types.get(name) or self.types.get(name.strip().replace(" ", "_").replace("-", "_"))
 
     def validate(self, value: Json, spec: SlotSpec) -> Verdict:
-        """Judge `value` for the slot; null is never a value."""
+        """Validate `value` for the slot; null is never a value."""
         if value is None:
             return reject("no_value_yet", spec)
         kind = self.find(spec.type)

@@ -140,12 +140,11 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class RecipeStep:
-    """One step of a declared plan.
+    """A step of a declared plan.
 
-    `needs`: steps without whose success this one is given up. `when`: the step is given up once one
-    of these is known not to hold.
-    `optional`: the plan counts as done without it. `tell`: its result is told although the plan goes on.
-    `otherwise`: why it is left out when a condition does not hold, in words for the user.
+    `needs`: steps that must succeed first; otherwise this one is dropped. `when`: the step is dropped once
+    one of these is known not to hold. `optional`: the plan counts as done without it. `tell`: its result is
+    reported although the plan continues. `otherwise`: the reason for omitting it, in words for the user.
     """
 
     name: str

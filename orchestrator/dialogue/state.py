@@ -110,7 +110,7 @@ class DialogueState:
         self.turn += 1
 
     def take_back_turn(self) -> None:
-        """Count a turn for nothing: it says nothing and leaves the conversation as it was."""
+        """Uncount a turn that had no effect on the conversation."""
         self.turn -= 1
 
     def keep_done(self, broken: DialogueState, effects: Iterable[EffectNote]) -> None:
@@ -143,7 +143,7 @@ class DialogueState:
         self.flags.keep_going = going
 
     def note_effect(self, note: EffectNote) -> None:
-        """Note what a call did, in place of what was noted while its outcome was unknown."""
+        """Record a call's effect, replacing the note made while its outcome was unknown."""
         known = [bool(one.fingerprint) and one.fingerprint == note.fingerprint for one in self.effects]
         place = known.index(True) if True in known else len(known)
         self.effects[place : place + 1] = [note]
@@ -193,7 +193,7 @@ class DialogueState:
         self.history.lines.append({"role": role, "text": text, "turn": self.turn})
 
     def converse(self, said: str, reply: str, most: int) -> None:
-        """Add what was said and answered, and let go of what is older than the last `most` messages (ST-3)."""
+        """Add the message and the reply, and drop messages older than the last `most` (ST-3)."""
         if said:
             self.say("user", said)
         self.say("agent", reply)
@@ -227,7 +227,7 @@ class DialogueState:
         return void
 
     def end_turn(self, trace: JsonObject, limits: StateLimits = DEFAULT_LIMITS) -> None:
-        """Bring the state into the form in which it is kept. `trace`: what became of the turn, in small."""
+        """Prepare the state for storing. `trace`: the turn's trace entry."""
         self.note_plan()
         if self.stack.top is None:
             self.note_origin(natural=True)

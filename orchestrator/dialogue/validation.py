@@ -29,7 +29,7 @@ _NUMBER = re.compile(r"[+-]?(\d{1,16}|\d{1,3}(,\d{3}){1,5})(\.\d{1,12})?", re.AS
 
 @dataclass(frozen=True, slots=True)
 class Valid:
-    """The value as it is to be kept: trimmed, canonical, of the type's own shape."""
+    """A valid value in stored form: trimmed, canonical, of the type's own shape."""
 
     value: Json
 
@@ -45,7 +45,7 @@ class Rejected:
 
 
 def reject(code: str, spec: SlotSpec, **values: Json) -> Rejected:
-    """Turn a value away. `code`: of a saying, which names the slot."""
+    """Reject a value. `code`: a saying that names the slot."""
     return Rejected(say(code, slot=label(spec), **values))
 
 

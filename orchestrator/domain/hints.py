@@ -1,4 +1,4 @@
-"""Advice on a domain that can be loaded: what is allowed, and seldom meant."""
+"""Advice on a valid domain: what is allowed but seldom intended."""
 
 from collections.abc import Collection, Iterator
 

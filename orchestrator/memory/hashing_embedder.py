@@ -97,7 +97,7 @@ class FallbackEmbedder:
             except ModelUnavailable as error:
                 refused = isinstance(error, ModelNotAllowed)
                 self._away_until = self._clock() + (REFUSED_S if refused else COOLING_S)
-                _log.warning("Embeddings are made without a model for a while.", why=str(error))
+                _log.warning("Embeddings temporarily use the fallback.", why=str(error))
         return await self._instead.embed(texts)
 
     def _chosen(self) -> Embedder:

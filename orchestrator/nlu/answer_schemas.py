@@ -116,7 +116,7 @@ def input_names(flows: Iterable[FlowSpec]) -> tuple[str, ...]:
 
 
 def read_pairs(slots: Json, specs: dict[str, SlotSpec]) -> Iterator[tuple[str, Json]]:
-    """Return names and values, whichever way they were written. `specs`: of the flow that is meant."""
+    """Parse names and values in either notation. `specs`: the slots of the intended flow."""
     if is_object(slots):
         yield from slots.items()
         return

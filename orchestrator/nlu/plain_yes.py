@@ -42,7 +42,7 @@ class Offer:
 
     @classmethod
     def of(cls, question: str, dact: str, values: Iterable[str]) -> Self:
-        """Read an offer. `question`: as it was put. `dact`: of its flow. `values`: of the call, as text."""
+        """Parse an offer. `question`: its text. `dact`: its flow. `values`: the call's values as text."""
         put = question.replace("\n", ". ").rstrip(" .?!").rpartition(". ")[2]
         asked = {word for word in tokenize(clean(put)).words if word.isalpha()}
         named = set(dact.split("_"))

@@ -40,9 +40,9 @@ class Restraint:
         context: NluContext,
         read: Callable[[str], Understanding],
     ) -> Understanding:
-        """Return the understanding, or what it becomes without the task that the words do not ask for.
+        """Return the interpretation, without a task that the words do not request.
 
-        `text`: in English as far as it is known. `read`: reads what is left of a message.
+        `text`: in English as far as known. `read`: interprets the rest of a message.
         """
         if understood.source in _CLOSED or understood.plain or understood.is_click:
             return understood

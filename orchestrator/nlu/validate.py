@@ -81,7 +81,7 @@ class Validation:
     def ground_values(
         self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext
     ) -> tuple[dict[str, Mention], list[str]]:
-        """Judge and repair values for the slots of one flow; also says what was wrong with them."""
+        """Validate and repair values for the slots of one flow; also return their problems."""
         problems: list[str] = []
         return self._check_slots(slots, spec, context, problems), problems
 
@@ -215,9 +215,9 @@ class Validation:
         return None if found is None else Mention(found, mention.text or said)
 
     def ground(self, mention: Mention, slot: SlotSpec) -> Mention:
-        """Find the known entity that a value names: as it is, by name in any case, by nearest name.
+        """Return the known entity that a value names: exactly, in any case, or by the nearest name.
 
-        Several that fit become candidates, none makes the value invalid.
+        Several matches become candidates; no match makes the value invalid.
         """
         gazetteer, entity = self._extractor.gazetteer, slot.entity or ""
         if gazetteer.is_entity(entity, mention.value):

@@ -175,7 +175,7 @@ class Choices:
         return self.spec.fallback if failure.category is FailureCategory.NOT_FOUND else None
 
     def effect_summary(self, run: Execution, data: JsonObject) -> Told:
-        """Return what was done, as a continuation of "I have already": ``booked your flight (PX7K2M)``.
+        """Return the effect as a continuation of "I have already": ``booked your flight (PX7K2M)``.
 
         The YAML's option `done` is the verb, by default the task's name.
         """

@@ -53,7 +53,7 @@ class Advisor:
     def check_draft(
         self, body: JsonObject, plan: PlanFlow, context: TurnContext, room: int
     ) -> Draft | Refused:
-        """Judge a decomposition as a model answered it. `room`: how many steps there may be."""
+        """Validate a model's decomposition. `room`: maximum number of steps."""
         ended = (*context.changes.state.completed, *context.changes.finished)
         done = {flow.flow_id: flow.values() for flow in ended}
         flows = context.world.domain.flows

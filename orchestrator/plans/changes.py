@@ -42,7 +42,7 @@ class Change:
 
 
 def note_revision(context: TurnContext, plan: PlanFlow, outcome: str, why: str = "", **more: Json) -> None:
-    """Record a revision of a plan, with the steps as they are now."""
+    """Record a revision of a plan, with its current steps."""
     number = plan.note_revision()
     context.changes.plans.log.append(PlanRevision(plan.flow_id, number, outcome, why, describe(plan, **more)))
     context.log.event("plan", plan_id=plan.flow_id, outcome=outcome, why=why, **show_progress(plan))
@@ -66,7 +66,7 @@ def check_consistency(context: TurnContext, plan: PlanFlow) -> None:
 
 
 def describe(plan: PlanFlow, **more: Json) -> JsonObject:
-    """Show a plan as it is kept and served."""
+    """Return a plan in the form in which it is stored and served."""
     return {
         "steps": [
             {

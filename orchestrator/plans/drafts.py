@@ -66,9 +66,9 @@ def check_draft(
     now: float,
     done: Mapping[FlowId, JsonObject],
 ) -> Draft | Refused:
-    """Judge a decomposition as a model answered it.
+    """Validate a model's decomposition.
 
-    `room`: how many steps there may be. `done`: the values of flows that have ended.
+    `room`: maximum number of steps. `done`: the values of completed flows.
     """
     check = _DraftCheck(plan, catalogue(flow_types), flow_types, ground, now, done)
     entries = body.get("steps")

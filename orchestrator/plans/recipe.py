@@ -32,7 +32,7 @@ def make_step(declared: RecipeStep) -> PlanStep:
 
 
 def due_steps(plan: PlanFlow) -> list[RecipeStep]:
-    """List declared steps that should be part of the plan by now and are not; none where a model made the plan."""
+    """Return declared steps that are due and not in the plan; none if a model created the plan."""
     if plan.by_model:
         return []
     return [
@@ -52,7 +52,7 @@ def declared_step(plan: PlanFlow, name: str) -> RecipeStep | None:
 
 
 def find_missing(plan: PlanFlow) -> list[str]:
-    """Label what was wanted and not done; what the user gave up is not wanted any more."""
+    """Return labels of wanted steps that were not done, except those that the user dropped."""
     wanted = {step.name for step in plan.steps} | {declared.name for declared in due_steps(plan)}
     return [label for name in _in_order(plan, wanted) if (label := _lacking(plan, name))]
 
@@ -183,5 +183,5 @@ def _find_answer(plan: PlanFlow, step: PlanStep, context: TurnContext) -> BaseFl
 
 
 def count_steps(plan: PlanFlow) -> int:
-    """Count the sub-flows of the budget: all but those given up before they were begun."""
+    """Count the sub-flows toward the budget: all except those dropped before they started."""
     return sum(not step.was_never_begun for step in plan.steps)

@@ -297,7 +297,7 @@ class LaneRunner:
         except LaneLost:
             self._record_loss(lease)
         except ParleyError as problem:
-            _log.warning("A lane could not be given back yet.", session=lease.session_id, error=problem)
+            _log.warning("Could not release a session lane yet.", session=lease.session_id, error=problem)
             return
         self._owed.pop(lease.session_id, None)
 

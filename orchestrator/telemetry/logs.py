@@ -190,9 +190,9 @@ def set_up_logging(level: int | str = logging.INFO, secrets: frozenset[str] = fr
 def _log_end(kind: type[BaseException], error: BaseException, trace_back: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
         return
-    _log.critical("This process ends of an error that nobody expected.", exc_info=(kind, error, trace_back))
+    _log.critical("This process ends after an unexpected error.", exc_info=(kind, error, trace_back))
 
 
 def _log_end_of_thread(ended: threading.ExceptHookArgs) -> None:
     if ended.exc_value is not None and not isinstance(ended.exc_value, SystemExit):
-        _log.error("A thread ends of an error that nobody expected.", exc_info=ended.exc_value)
+        _log.error("A thread ended after an unexpected error.", exc_info=ended.exc_value)

@@ -57,7 +57,7 @@ class MemoryLiveEvents:
                 subscription.nudge()
 
     def _keep(self, event: Event) -> None:
-        """Keep the text so far of a turn that streams; one that does not go on where it was is forgotten."""
+        """Keep the streamed text of a turn; forget one that does not continue where it was."""
         kept = self._streamed.pop(event.session_id, None)
         if event.type != TOKEN:
             if kept is not None and event.type not in ENDINGS:

@@ -161,7 +161,9 @@ class ToolRunner:
         except Unavailable:
             return ToolError(FailureCategory.SERVER_ERROR, say("tool_unreachable", tool=name), undecided=True)
         except (Exception, SystemExit):  # noqa: BLE001 - a domain's own code may raise anything; the turn goes on
-            _log.exception("A tool broke.", tool=request.spec.tool_id, turn=call.idempotency_key)
+            _log.exception(
+                "A tool failed unexpectedly.", tool=request.spec.tool_id, turn=call.idempotency_key
+            )
             return ToolError(FailureCategory.SERVER_ERROR, say("tool_failed", tool=name), undecided=True)
         if isinstance(data, Accepted) and request.spec.later is not None:
             return _accept(request.spec, call, data.message)

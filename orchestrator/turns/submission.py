@@ -243,9 +243,7 @@ def require_bounded_arguments(arguments: dict[str, Any]) -> None:
 
 
 def _too_deep() -> InvalidInput:
-    return InvalidInput(
-        f"Lists and objects may be nested {MAX_DEPTH} deep; send a flatter request.", field="body"
-    )
+    return InvalidInput(f"Lists and objects can be nested at most {MAX_DEPTH} levels deep.", field="body")
 
 
 def is_too_deep(encoded: bytes) -> bool:

@@ -111,7 +111,7 @@ async def evaluate(
 
 
 def tell_wrong(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield lines for each turn that is not as written: where it is, what was said, what differs, and the answer."""
+    """Yield lines for each turn that differs: its place, the message, the difference, and the reply."""
     for outcome in outcomes:
         for place, turn in enumerate(outcome.turns, start=1):
             if turn.faults:

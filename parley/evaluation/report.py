@@ -51,7 +51,7 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
 
 
 def _draw_curve(runs: Sequence[JsonObject]) -> list[JsonObject]:
-    """Place the figures that learning changes above the runs from left to right, in a field of 100 by 100."""
+    """Plot the scores that learning changes against the runs, in a field of 100 by 100."""
     step = 100 / max(1, len(runs) - 1)
     return [
         {
@@ -71,7 +71,7 @@ def _outcome_of(turn: JsonObject) -> tuple[str | None, str]:
 
 
 def _compare(runs: Sequence[JsonObject]) -> list[JsonObject]:
-    """List the turns that came out otherwise in one run than in another: each with what every run made of it."""
+    """Return the turns that differ between runs, each with the result of every run."""
     found: list[JsonObject] = []
     by_name = [{one["conversation"]: one["turns"] for one in run["outcomes"]} for run in runs]
     for outcome in runs[-1]["outcomes"]:

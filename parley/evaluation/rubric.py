@@ -1,4 +1,4 @@
-"""Judge answers by a rubric: rules are looked up in the words, sentences are put to a model, where there is one."""
+"""Grades of answers by a rubric: rules look up words, and a model grades sentences."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def verdicts_schema(count: int) -> JsonObject:
 async def grade_answer(
     rubric: Sequence[CriterionEntry], judge: Judge | None, said: str, answer: str, before: Sequence[str]
 ) -> list[Verdict]:
-    """Judge one answer by each criterion: by the rules first, then by those that need a model."""
+    """Grade one answer by each criterion: by the rules first, then by the model."""
     verdicts = [verdict for one in rubric for verdict in _apply_rules(one, answer)]
     sentences = [one.meets for one in rubric if one.meets is not None]
     if not sentences:
@@ -82,7 +82,7 @@ async def grade_answer(
 
 
 def _apply_rules(criterion: CriterionEntry, answer: str) -> list[Verdict]:
-    """Judge by what can be looked up in the words alone."""
+    """Grade by the rules that only look at words."""
     found: list[Verdict] = []
     if (pattern := criterion.says) is not None:
         found.append(Verdict(f"says {pattern!r}", re.search(pattern, answer) is not None))

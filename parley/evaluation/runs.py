@@ -78,7 +78,10 @@ def describe_run(
     use: PromptUse,
     tenant: str = DEFAULT_TENANT,
 ) -> JsonObject:
-    """Write a run as it is kept, reported and compared. `tenant`: whose operators may read it in the inspector."""
+    """Return a run in the form in which it is stored, reported and compared.
+
+    `tenant`: whose operators can read it in the inspector.
+    """
     made = datetime.now(UTC)
     return {
         "run": f"{made:%Y%m%d-%H%M%S}{variant.suffix}",

@@ -24,7 +24,7 @@ RUN_ASPECTS: Final = ("inputs", CALLS, "models", "findings", "directives")
 ALL_ASPECTS: Final = tuple(dict.fromkeys((*ASPECTS, *RUN_ASPECTS)))
 
 _IDENTIFIER: Final = re.compile(rb"\b([a-z]+_)?[0-9a-f]{32}\b")
-"""Names of what a turn makes, and fingerprints of calls, which are made of those."""
+"""IDs that a turn creates, and fingerprints of calls, which depend on them."""
 _DIGITS: Final = 32
 _SHADOWS: Final = bytes(ord("x" if chr(one) in "0123456789abcdef" else " ") for one in range(256))
 """Translation of each byte, so that digits are found without a pattern, which is much faster."""
@@ -68,7 +68,7 @@ def _places(then: Json, now: Json, at: str = "") -> Iterator[JsonObject]:
 
 
 def _decided(result: JsonObject, signals: Sequence[JsonObject]) -> JsonObject:
-    """Pick out of a turn's result what was decided."""
+    """Return the decisions in a turn's result."""
     if "flows" not in result:
         return {"system": {name: one for name, one in result.items() if name not in {"seq", "epoch"}}}
     question = result["ambiguity"] or {}

@@ -43,11 +43,11 @@ UNASKED: Final = "http://unasked.invalid/v1"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to replay, and against what.
+    """A replay's sessions and changes.
 
-    `sessions`: these; if none, the `last` ones of the domain `of`, of one tenant or of all. `domain`: name or
-    folder; None: the one of the sessions. `prompt`: ``ID@VERSION``, in place of the domain's text. `model`: is asked
-    again in place of what was answered then. `since`: the first epoch.
+    `sessions`: IDs; if empty, the `last` ones of the domain `of`, of one tenant or of all. `domain`: name or
+    folder, or None for the sessions' own. `prompt`: ``ID@VERSION``, replacing the domain's text. `model`:
+    asked again instead of using recorded answers. `since`: the first epoch.
     """
 
     sessions: tuple[SessionId, ...] = ()

@@ -1,7 +1,7 @@
-"""Decides a recorded turn again: over its own state, clock and journal, with nothing that could change anything.
+"""Replay of a recorded turn: with its state, clock and journal, and without any effect.
 
-What was called is answered as it was then. What was not is left undone and noted; a model is asked only where one
-is named for it.
+Recorded calls are answered from the recording. Other calls are not made, but noted; a model is only called if
+one is named.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Moment:
 
 
 class PreferencesThen(PostgresPreferences):
-    """Those of what is remembered now that were there at the moment; read for many sessions at once."""
+    """Preferences of today that existed at the time of a turn; loaded for many sessions at once."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
         super().__init__(database)
@@ -147,7 +147,7 @@ class PreferencesThen(PostgresPreferences):
         self._read: dict[tuple[TenantId, UserId], list[Preference]] = {}
 
     async def look_up(self, sessions: Iterable[RecordedSession]) -> None:
-        """Read what is remembered of those whom the next turns are of."""
+        """Load the preferences of the next turns' users."""
         whose = ((one.tenant_id, owner_of(one.user_id, one.root or one.session_id)) for one in sessions)
         self._read = await self.of_users([*dict.fromkeys(whose)])
 
@@ -225,8 +225,7 @@ class GatheredThen:
 class Replayed:
     """A turn's decision now.
 
-    `missed`: calls without a recording, by key, with what was asked; `unused`: recorded ones that were not
-    asked for.
+    `missed`: calls without a recording, by key, with their requests. `unused`: recordings that were not used.
     """
 
     commit: TurnCommit
@@ -297,7 +296,7 @@ class Sandbox:
 
 
 def _keep_result(turn: RunningTurn, modules: Modules) -> TurnCommit:
-    """End a turn of which nothing is written: with what is compared."""
+    """End a turn without writing, with the data to compare."""
     del modules
     answer, context = turn.answer, turn.context
     assert answer is not None

@@ -70,7 +70,7 @@ class Booker:
         self.tally.conversations += 1
 
     async def _check(self, session: str, booked: JsonObject, shown: JsonObject) -> None:
-        """Exactly what was said to be booked is there: once, in the ledger and in the airline's books."""
+        """Check that exactly the confirmed bookings exist: once, in the ledger and in the airline's books."""
         expected = 1 if "book_flight" in booked["completed"] else 0
         effects = await self._insist(lambda: self.client.effects(session))
         done = sum(effect["tool_id"] == "flight_book" and effect["status"] == "done" for effect in effects)

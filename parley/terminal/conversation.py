@@ -90,7 +90,7 @@ class Conversation:
 
 
 def line_of(said: dict[str, Any]) -> str:
-    """Write an utterance of a history as a line; of an action its name, in brackets, and of repairs all and why."""
+    """Return an utterance of a history as a line; an action by its name in brackets, a repair with its reason."""
     content = str(said["content"])
     if said["form"] == "action" and content.startswith("{"):  # words alone, when it was forgotten
         action = json.loads(content)

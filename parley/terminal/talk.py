@@ -23,7 +23,7 @@ PROMPT = "You: "
 
 
 def talk_in_terminal(conversation: Conversation, data_dir: Path) -> None:
-    """Prompt until Ctrl-D, Ctrl-C or /quit. What was typed is kept where there is a data folder."""
+    """Prompt until Ctrl-D, Ctrl-C or /quit. Messages are stored if there is a data folder."""
     asyncio.run(_converse(conversation, _make_prompt(data_dir)))
 
 

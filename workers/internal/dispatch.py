@@ -68,4 +68,4 @@ async def _logged(what: Awaitable[None]) -> None:
     try:
         await what
     except ParleyError as error:
-        _log.warning("A run was interrupted; the reconciler comes back to it.", error=error)
+        _log.warning("A run was interrupted; the reconciler will retry it.", error=error)

@@ -247,7 +247,7 @@ class RunExecutor:
     async def _advance_once(
         self, claim: RunClaim, carried: frozenset[str], root: str | None
     ) -> Outcome | None:
-        """Execute what was claimed. Returns None if there is more to execute here."""
+        """Execute the claimed part. Returns None if there is more to execute here."""
         try:
             with self._held.holding(claim.token), _traced(claim.facts, claim.phase.value):
                 reached = await self._do_phase(claim)

@@ -86,4 +86,4 @@ class UnacknowledgedMessages:
                 pipeline.hdel(book, tag)
                 pipeline.zrem(f"{book}:index", tag)
             await pipeline.execute()
-        _log.warning("Messages of a consumer that is gone were put back.", messages=len(taken))
+        _log.warning("A dead consumer's messages were requeued.", messages=len(taken))

@@ -128,7 +128,7 @@ class HotConnection:
         return name
 
     async def _receive(self) -> PGresult:
-        """Wait for the result of what was sent."""
+        """Wait for the result of the pending query."""
         server = self._server
         if server.flush():  # more than the socket buffer can take
             [result, *_] = await self.connection.wait(execute(server))

@@ -236,7 +236,7 @@ def _set_login(connection: psycopg.Connection[Any], user: str, password: str, ro
 
 
 def _passes_by(connection: psycopg.Connection[Any], user: str) -> bool:
-    """Return whether policies do not bind a user: an administrator or an owner of tables."""
+    """Return whether a user bypasses row-level policies, as administrators and table owners do."""
     found = connection.execute(
         "SELECT FROM pg_roles WHERE rolname = %s AND (rolsuper OR rolbypassrls OR EXISTS ("
         "SELECT FROM pg_class WHERE relrowsecurity AND pg_has_role(pg_roles.oid, relowner, 'MEMBER')))",

@@ -81,4 +81,4 @@ class RedisCircuits:
                 pipeline.expire(KEY, int(FORGOTTEN_AFTER_S))
                 await pipeline.execute()
         except RedisError as error:
-            _log.warning("A breaker's change could not be noted.", model=note.model, error=error)
+            _log.warning("Could not publish a breaker's change.", model=note.model, error=error)

@@ -89,7 +89,7 @@ class UserCredentials:
         try:
             response = await self._client.get(url, headers={"Accept-Encoding": "identity", **headers})
         except (httpx2.HTTPError, AnswerTooLong) as error:
-            _log.warning("A source of credentials failed.", credential=name, error=error)
+            _log.warning("A credential source failed.", credential=name, error=error)
             raise _unreachable(tool) from error
         if response.status_code == HTTPStatus.NOT_FOUND:
             message = source.missing or say("tool_needs_permission", tool=tool.name)
@@ -121,7 +121,7 @@ class UserCredentials:
     def _variable(self, name: str) -> str:
         value = self._environment.get(name)
         if value is None:
-            _log.error("A source of credentials needs a variable of the environment.", variable=name)
+            _log.error("A credential source's environment variable is missing.", variable=name)
             raise ToolFailure(FailureCategory.AUTH_ERROR, say("not_set_up"))
         learn_secrets([value])
         return value

@@ -136,7 +136,7 @@ def _redirect_within_host(request: httpx2.Request, response: httpx2.Response) ->
 def _read(tool: ToolSpec, arguments: JsonObject, status: int, headers: httpx2.Headers, body: bytes) -> Json:
     is_partial = status == HTTPStatus.MULTI_STATUS and not tool.idempotent
     if not 200 <= status < 300 or is_partial:
-        _log.warning("A tool's endpoint refused.", tool=tool.tool_id, status=status)
+        _log.warning("A tool's endpoint rejected a call.", tool=tool.tool_id, status=status)
         undecided = not is_surely_not_done(status)
         failure = _failure(tool, _categorize(status), undecided=undecided, headers=headers)
         raise _in_words_of_author(failure, tool, status, arguments) from None
@@ -147,7 +147,7 @@ def _read(tool: ToolSpec, arguments: JsonObject, status: int, headers: httpx2.He
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        _log.error("A tool's endpoint gave no JSON.", tool=tool.tool_id, error=error)
+        _log.error("A tool's endpoint did not return JSON.", tool=tool.tool_id, error=error)
         raise _unusable(tool) from error
     wrap_as: str | None = tool.options["wrap_as"]
     return value if wrap_as is None or is_object(value) else {wrap_as: value}

@@ -118,7 +118,7 @@ class McpTools:
         needed = [*tool.options["environment"], *secrets]
         missing = [name for name in needed if name not in self._environment]
         if missing:
-            _log.error("A tool needs variables of the environment.", tool=tool.tool_id, variables=missing)
+            _log.error("A tool's environment variables are missing.", tool=tool.tool_id, variables=missing)
             raise ToolFailure(FailureCategory.AUTH_ERROR, say("tool_not_set_up", tool=tool.name))
         learn_secrets(self._environment[name] for name in secrets)
 

@@ -129,7 +129,7 @@ class McpServer:
             self._forget(session)
 
     def _note_failure(self, session: _Session, error: Exception) -> None:
-        _log.warning("A session with an MCP server broke.", server=self._name, error=_innermost(error))
+        _log.warning("A session with an MCP server failed.", server=self._name, error=_innermost(error))
         if session.ready.done():
             return
         self._failed_at = asyncio.get_running_loop().time()
@@ -138,7 +138,7 @@ class McpServer:
     def _count_unanswered(self, session: _Session) -> None:
         session.unanswered += 1
         if session.unanswered >= MOST_UNANSWERED and self._session is session:
-            _log.error("An MCP server hangs and is given up.", server=self._name)
+            _log.error("An unresponsive MCP server was abandoned.", server=self._name)
             self._drop(session)
 
     def _drop(self, session: _Session) -> None:

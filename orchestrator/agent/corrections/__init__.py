@@ -1,4 +1,4 @@
-"""Corrections: what replacing a value does to a flow, to its plan, and to what was committed with the old value.
+"""Corrections: the effect of a replaced value on a flow, its plan, and committed calls.
 
-What the values of one flow do to each other is in `dialogue.changes.correction`.
+Dependencies between the values of one flow are in `dialogue.changes.correction`.
 """

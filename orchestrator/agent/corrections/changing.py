@@ -16,9 +16,9 @@ from orchestrator.types import JsonObject
 def start_change(
     turn: RunningTurn, done: BaseFlow, wanted: JsonObject, effects: Sequence[EffectNote]
 ) -> bool:
-    """Start the task that changes what `done` did. Returns False if there isn't one that takes all wanted values.
+    """Start the task that changes the result of `done`. Returns False if none takes all wanted values.
 
-    It knows what was done, and asks before it changes anything.
+    The task inherits the result's values, and asks before it changes anything.
     """
     known: JsonObject = done.values() | done.outputs
     for note in effects:

@@ -31,9 +31,9 @@ from orchestrator.types import Json, JsonObject
 
 
 def ask_about_done(turn: RunningTurn, flow: BaseFlow, values: JsonObject, effects: list[EffectNote]) -> None:
-    """Ask before anything is changed what should become of what was done with the old values (RT-12).
+    """Ask what to do with effects of the old values, before anything changes (RT-12).
 
-    A task that changes what was done is started instead, if the domain has one.
+    If the domain has a task that changes such effects, that task starts instead.
     """
     if values and plan_of(turn, flow) is None and start_change(turn, flow, values, effects):
         return
@@ -110,16 +110,16 @@ def ask_what_should_happen(
     repeat: Told,
     later: bool = False,
 ) -> None:
-    """Tell what was done irreversibly with other values; the user decides what becomes of it (RT-12).
+    """Show committed effects that used other values, and ask what to do with them (RT-12).
 
     Args:
-        context: of the turn that asks.
-        payload: what each of the options carries, with the `flow_id` of what is to be run again.
-        effects: what was done.
-        changes: name, old and new value, as they are shown.
-        undo: the reply that has it undone.
-        repeat: the reply that has it done again.
-        later: it was found out after the change that led to it.
+        context: the turn that asks.
+        payload: the payload of all options, with the `flow_id` of the flow to run again.
+        effects: the committed effects.
+        changes: name, old and new value, as displayed.
+        undo: the reply that undoes the effects.
+        repeat: the reply that repeats them.
+        later: the effects were discovered after the change.
     """
     options = [Option(say("leave_as_is"), Decision.KEEP.value, payload)]
     if payload.get("changes") == {}:  # nothing is wanted otherwise, so nothing is to be done again
@@ -143,7 +143,7 @@ def ask_what_should_happen(
 
 
 def _offer_to_undo(context: TurnContext, note: EffectNote) -> Option | None:
-    """Offer the task that undoes what was done, which asks before it does so."""
+    """Offer the task that undoes the effect and asks before it does so."""
     known = {**note.slots, **note.arguments, **note.result}
     for dact, flow_type in context.world.domain.flows.items():
         if any(use.tool_id == note.compensation for use in flow_type.spec.tools):
@@ -153,7 +153,7 @@ def _offer_to_undo(context: TurnContext, note: EffectNote) -> Option | None:
 
 
 def decide(turn: RunningTurn, name: Decision) -> None:
-    """Carry out what the user chose about what was done; which changes were wanted, the open question remembers."""
+    """Apply the user's decision about committed effects; the open question has the wanted changes."""
     payload = _find_payload(turn, name)
     if payload is None:
         turn.changes.remark(RemarkKind.OVER)
@@ -180,7 +180,7 @@ def decide(turn: RunningTurn, name: Decision) -> None:
 
 
 def _redo_in_plan(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, values: JsonObject) -> None:
-    """Undo what steps of a plan have done with the old values, and do it again with others; the rest stays as it is."""
+    """Undo a plan's effects that used the old values, and repeat them with new ones; the rest stays."""
     done = [note.flow_id for note in effects_made_from(turn, flow, values)]
     turn.changes.remark(RemarkKind.CORRECTED, changes=show_changes(turn, flow, values))
     names = bound_names(plan, flow, values)

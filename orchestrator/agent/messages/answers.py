@@ -111,6 +111,6 @@ def _decline(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
 
 
 def _may_be_changed(flow: BaseFlow) -> bool:
-    """Return True if a slot may be wanted otherwise, besides what the task was handed and passes on as it is."""
+    """Return whether the user can change a slot, besides those that the task only passes on."""
     own = (name for name in flow.spec.slots if name in flow.slots and flow.spec.slots[name].description)
     return any(name not in flow.spec.inputs or name not in flow.spec.outputs for name in own)

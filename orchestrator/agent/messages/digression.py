@@ -34,7 +34,7 @@ _OF_TALK = re.compile(r"\b(?:we|us|far|done|left|status|progress|plan)\b", re.IG
 
 
 def digress(turn: RunningTurn, understood: Understanding) -> None:
-    """Answer, then the open question again; how deep the digression is goes on record."""
+    """Answer, repeat the open question, and record the depth of the digression."""
     kind = understood.digression or Digression.QUESTION
     turn.changes.state.digression.record(kind)
     answer = find_answer(turn, understood.target)

@@ -13,7 +13,7 @@ from orchestrator.plans.changes import note_revision, stack_plan
 
 
 def change_plan(turn: RunningTurn, understood: Understanding) -> None:
-    """Do what the user wants with the plan's steps; what is done stays done."""
+    """Change the plan's steps as the user wants; completed steps stay."""
     if understood.plan_change is not None and understood.plan_change.action is PlanAction.ADD:
         leave_open(turn)
         return
@@ -81,6 +81,6 @@ def _is_active(turn: RunningTurn, step: PlanStep) -> bool:
 
 
 def _go_on(turn: RunningTurn, *, started: bool) -> None:
-    """Carry on with what is on top; its question stays open, about the plan as it is now."""
+    """Continue with the top flow; its question stays open, about the changed plan."""
     turn.carry_on = turn.changes.state.stack.active is not None
     turn.changes.asks_again = turn.changes.asks_again or not started

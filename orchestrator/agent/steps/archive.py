@@ -13,7 +13,7 @@ from orchestrator.types import JsonObject, is_list, is_object
 
 
 async def archive(turn: RunningTurn, modules: Modules) -> None:
-    """Bring the state into the form in which it is kept."""
+    """Prepare the state for storing."""
     state = turn.changes.state
     keep_at_hand(turn, modules)
     state.end_turn(_trace(turn, turn.changes.completed), _limits(modules))
@@ -22,7 +22,7 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
 
 
 def keep_at_hand(turn: RunningTurn, modules: Modules) -> None:
-    """Keep what has left the stack since it was last looked at, and the rows that it displays."""
+    """Keep flows that have left the stack since the last turn, and the rows they display."""
     state = turn.changes.state
     known = {flow.flow_id for flow in state.completed}
     left = state.archive(

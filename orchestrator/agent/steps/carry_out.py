@@ -1,4 +1,4 @@
-"""The `keep_going` loop: PEX runs, RES clears the stack, until only the user can go on (AG-1)."""
+"""The `keep_going` loop: PEX runs and RES clears the stack until only the user can continue (AG-1)."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ _ABOUT_WHAT_IS_OPEN = frozenset({*DECIDING, MessageKind.CANCELLATION})
 
 
 async def carry_out(turn: RunningTurn, modules: Modules) -> None:
-    """Go round until nothing is left to do without the user, then answer; bounded per turn."""
+    """Loop until only the user can continue, then respond; limited per turn."""
     state, context = turn.changes.state, turn.context
     going = turn.carry_on and state.stack.active is not None
     for _ in range(context.world.domain.config.flow_management.keep_going_budget):

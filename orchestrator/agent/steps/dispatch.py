@@ -61,7 +61,7 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
 
 
 def _report_reading(turn: RunningTurn, understood: Understanding) -> None:
-    """Tell the user what was assumed, and quote the words that were not used (IR-6)."""
+    """Report assumptions to the user, and quote the words that were not used (IR-6)."""
     for why in understood.assumed:
         turn.changes.remark(RemarkKind.ASSUMED, why=why)
     left = understood.not_understood if understood.kind is not MessageKind.UNKNOWN else ()
@@ -81,9 +81,9 @@ def _find_offered(turn: RunningTurn) -> list[FlowId | None]:
 
 
 def _note_work(turn: RunningTurn, understood: Understanding, offered: Collection[FlowId | None]) -> None:
-    """Note that a message was about a task: for its turns, its consent, and the row that it is about.
+    """Record that a message was about a task: its turns, its consent, and its row.
 
-    What else the message asks for is kept until that is done.
+    Further requests of the message wait until that task is done.
     """
     active = turn.changes.state.stack.active
     if understood.later:
@@ -103,7 +103,7 @@ def _note_work(turn: RunningTurn, understood: Understanding, offered: Collection
 
 
 def _read_decision(understood: Understanding) -> Decision | None:
-    """Read what the user chose about what was done; a model that names a choice has not made it."""
+    """Return the user's decision about committed effects; a choice that a model names needs a confirmation."""
     chosen = understood.kind is MessageKind.CORRECTION and understood.source is not Source.SYSTEM2
     return Decision(understood.target) if chosen and understood.target in set(Decision) else None
 

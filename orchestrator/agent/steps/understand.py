@@ -1,6 +1,6 @@
-"""NLU's part of a turn: a text is understood, an action is read; what follows from it is the business of `dispatch`.
+"""NLU's part of a turn: text is understood, actions are parsed, and `dispatch` acts on the result.
 
-Before that, flows that wait for context go on with what was found for them.
+Before that, flows that wait for context resume with the findings.
 """
 
 from orchestrator.agent.context_wait import resume_waiting

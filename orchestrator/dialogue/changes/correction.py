@@ -62,7 +62,7 @@ def correct(
 ) -> Correction:
     """Replace values of a flow; dependent slots that no longer hold are cleared (IR-4).
 
-    Whether an old value has had an effect already is looked at before.
+    Callers check first whether an old value has had an effect.
     """
     mentions = _read_mentions(labels)
     problems = [problem for name, mention in mentions.items() if (problem := flow.examine(name, mention))]

@@ -165,7 +165,7 @@ def _keep_from_last_run(state: DialogueState, flow: BaseFlow, said: Labels) -> N
 
 
 def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
-    """Return whether the user wants another of what the task cannot do without; a detail may differ (FS-7)."""
+    """Return whether the user wants other values for required slots; details can differ (FS-7)."""
     return any(
         held.source is SlotSource.USER
         and _is_required(flow, name)

@@ -65,7 +65,7 @@ class Wording(Protocol):
         ...
 
     def list_facts(self, shown: JsonObject) -> list[JsonObject]:
-        """Return name and value of each filled slot, and of what was found for it."""
+        """Return name and value of each filled slot, and of tool results for it."""
         ...
 
     def list_arguments(self, arguments: JsonObject, found: tuple[str, ...]) -> list[JsonObject]:
@@ -116,7 +116,7 @@ class Question(ABC):
 
     @property
     def declined(self) -> bool:
-        """Return whether the user has said no to the flow as it is."""
+        """Return whether the user has declined the flow as it is."""
         return False
 
     @property
@@ -143,7 +143,7 @@ class Question(ABC):
         return CloseQuestion(told=True) if self.flow_id is None else AskAgain()
 
     def stop(self) -> Deed | None:
-        """Return what “never mind” does in place of giving the task up, or None."""
+        """Return the action of “never mind” if it doesn't cancel the task, or None."""
         return None
 
     def take_back_no(self) -> Deed | None:

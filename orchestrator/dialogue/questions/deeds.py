@@ -22,7 +22,7 @@ class Agree:
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Close the question and carry the flow on as it is."""
+    """Close the question and continue the flow unchanged."""
 
 
 @dataclass(frozen=True, slots=True)

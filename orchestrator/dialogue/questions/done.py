@@ -1,4 +1,4 @@
-"""The question what should happen to committed calls that no longer fit what is wanted (RT-12)."""
+"""The question about committed calls that no longer fit the user's wishes (RT-12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stored state as another session goes on from it (ST-4)."""
+"""The stored state from which a fork continues (ST-4)."""
 
 from collections.abc import Collection
 from typing import cast

@@ -62,10 +62,10 @@ def outline_of(state: JsonObject) -> Outline:
 
 
 def same(left: Json, right: Json) -> bool:
-    """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0; the order of keys does not count.
+    """Return whether values are equal in every detail: 1, 1.0 and true differ, and 0.0 and -0.0; key order does not.
 
-    Python's own comparison is fast and takes such numbers for equal; where it finds no difference, the
-    written form decides, but where it is plain.
+    Python's comparison is fast but equates such numbers. If it finds no difference, the serialized form
+    decides, unless the values are plain.
     """
     if left is right:
         return True

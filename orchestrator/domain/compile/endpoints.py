@@ -113,7 +113,10 @@ def _server_secret_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], 
         yield ("headers",), "are the same for all calls: they may name environment variables only"
     for name in entry.environment:
         if not _VARIABLE.fullmatch(name):
-            yield ("environment",), f"{name!r} is not a valid variable name; its value belongs in the environment"
+            yield (
+                ("environment",),
+                f"{name!r} is not a valid variable name; its value belongs in the environment",
+            )
 
 
 def body_texts(value: Json) -> Iterator[str]:

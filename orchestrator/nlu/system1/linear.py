@@ -47,7 +47,7 @@ class TrainedModels(Protocol):
         ...
 
     def put(self, key: str, content: bytes, /) -> None:
-        """Keep a content, whole or not at all; where nothing can be kept, nothing happens."""
+        """Store a content completely or not at all; do nothing if nothing can be stored."""
         ...
 
 
@@ -202,7 +202,7 @@ def train_once(kept: TrainedModels | None, key: str, train: Callable[[], LinearM
         try:
             return unpack(content, key)
         except _UNREADABLE as error:
-            _log.warning("A kept model cannot be used; it is trained anew.", key=key, error=str(error))
+            _log.warning("A stored model is unusable and is trained again.", key=key, error=str(error))
     model = train()
     kept.put(key, pack(model, key))
     return model
@@ -248,7 +248,7 @@ def pack(model: LinearModel, key: str) -> bytes:
 
 
 def unpack(content: bytes, key: str) -> LinearModel:
-    """Read what was packed under this key. Raises ValueError and its like for anything else; runs no code."""
+    """Unpack content stored under this key. Raises ValueError or similar for anything else; runs no code."""
     with np.load(BytesIO(content), allow_pickle=False) as arrays:
         about: Mapping[str, Any] = orjson.loads(arrays["about"].tobytes())
         weights, bias = arrays["weights"], arrays["bias"]

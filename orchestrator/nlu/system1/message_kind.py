@@ -1,6 +1,6 @@
-"""Deciding which kind a message is of, by the classifier's weighed opinion and what was found (NL-4).
+"""Classification of a message's kind, by the weighed classifier and the values found (NL-4).
 
-What a kind does to the stack is the Agent's business.
+The Agent decides what a kind does to the stack.
 """
 
 from __future__ import annotations

@@ -247,7 +247,7 @@ class SlotAssigner:
         return Mention(None, candidate.text, invalid=invalid)
 
     def _weigh(self, features: list[str], possible: Iterable[SlotSpec], kind: str) -> dict[str, float]:
-        """Rate the slots that a candidate of a kind competes for, and no slot: the odds of those that are known."""
+        """Return the odds of each slot that a candidate fits, and of no slot."""
         wanted = {NO_SLOT, *[slot.name for slot in possible]}
         wanted = wanted | self._numbers if kind == NUMBER else wanted
         places = [*map(self._model.places.get, features, repeat(len(self._rows) - 1))]

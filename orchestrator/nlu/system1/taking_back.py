@@ -1,4 +1,4 @@
-"""Words that put off, give up or forbid what is at hand."""
+"""Words that postpone, cancel or forbid the current task."""
 
 from collections.abc import Iterable
 

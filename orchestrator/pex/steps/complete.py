@@ -27,7 +27,7 @@ async def complete(policy: Choices, run: Execution) -> Ending | None:
 
 
 async def _reflect(run: Execution) -> None:
-    """Record in three sentences what was done, found and concluded; not the raw data (PX-14)."""
+    """Record action, findings and conclusion in three sentences, without raw data (PX-14)."""
     flow = run.flow
     what = flow.spec.description or flow.title
     given = ", ".join([f"{name} {value}" for name, value in flow.values().items() if value is not None])

@@ -93,7 +93,7 @@ def try_faults(
 ) -> tuple[JsonObject, Path]:  # fmt: skip
     """Inject faults into each conversation of a domain. Returns the report and its page.
 
-    `folder`: where reports are kept. Raises InvalidInput where there is nothing to take.
+    `folder`: where reports are stored. Raises InvalidInput if there are no conversations.
     """
     given, kept = part_cases(files)
     conversations = {f"{file}: {one.name}": one for file, some in given.items() for one in some if one.turns}

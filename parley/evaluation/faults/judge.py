@@ -1,6 +1,6 @@
-"""Judge a conversation in which something went wrong by the same one without: effects, endings, and what was told.
+"""Grades of a conversation with faults, compared with the same one without: effects, endings, and replies.
 
-Nothing is known here of flows, slots or states: only calls that came out, documents in the store, and words.
+This module knows nothing of flows, slots or states: only calls, documents in the store, and words.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Breach(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`turn`: of the script; 0 where it is about the whole."""
+    """A finding. `turn`: its number in the script, or 0 for the whole conversation."""
 
     breach: Breach
     why: str
@@ -71,7 +71,7 @@ def _grade_answers(course: Course, faults: Sequence[Fault]) -> Iterable[Finding]
 
 
 def _grade_words(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Finding]:
-    """Compare replies with what was done, turn by turn."""
+    """Compare replies with effects, turn by turn."""
     invisible = all(fault.is_invisible for fault in faults)
     as_told = True
     for heard, reply, store in zip(course.script, sound.replies, sound.stores, strict=False):
@@ -97,10 +97,7 @@ def _is_told(course: Course, sound: Sound, heard: Heard, reply: str) -> bool:
 
 
 def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) -> Iterable[Finding]:
-    """Compare the store and the calls with what was requested.
-
-    `strayed`: turns that are judged by what was displayed.
-    """
+    """Compare the store and the calls with the requests. `strayed`: turns graded by what was displayed."""
     store = sound.count(course.store)
     done = {sound.name(call) for call in course.done if call.lasting and call.is_whole}
     called = {sound.name(call) for call in course.done if call.has_effect and call.turn not in strayed}
@@ -119,7 +116,7 @@ def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) ->
 
 
 async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
-    """Answer what is asked, then say again what was not done: it must come to what was asked for, once."""
+    """Answer questions, then repeat unfinished requests: each must be done once in the end."""
     course = talk.course
     if not sound.missing(course):
         return []

@@ -24,7 +24,10 @@ _NEVER_SAID: tuple[Json, ...] = ("2027-03-09", "19:45", 7, "Zanzibar", {"Zanziba
 def list_nonsense(
     tasks: Mapping[str, JsonObject], before: Mapping[str, JsonObject], domain: Domain, chance: Random
 ) -> Iterator[str]:
-    """List what a model may hear in a message. `tasks`: what it really fills, by flow; `before`: what was filled."""
+    """Return interpretations that a model might return for a message.
+
+    `tasks`: the slots that it really fills, by flow. `before`: the slots filled earlier.
+    """
     yield from (NO_JSON, YES, HALF_A_YES, _INVENTED)
     flows = sorted(flow.spec.dact for flow in domain.flows.values() if flow.spec.confirm)
     yield from chance.sample(flows, min(_OTHER_FLOWS, len(flows)))

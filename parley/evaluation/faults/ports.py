@@ -109,7 +109,7 @@ class Outside:
         return False
 
     async def reach(self, place: str, do: Callable[[], Awaitable[T]], silence: type[Exception]) -> T:
-        """Do what is done at a place; `silence` is raised where no answer comes."""
+        """Perform the action of a place, and inject its fault; `silence` is raised if no answer comes."""
         reached = self.places.setdefault(self.turn, [])
         number = 1 + sum(one.split(" ")[0] == place for one in reached)
         name = place if number == 1 else f"{place} {number}"

@@ -15,7 +15,7 @@ from parley.evaluation.faults.sound import Sound, Sounds
 
 
 def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Heard]:
-    """Find the lines that answer no question, did something, and were said when something else was displayed last."""
+    """Return lines that answer no question, had an effect, and referred to an outdated display."""
     misheard = {fault.turn for fault in faults if fault.kind is FaultKind.NONSENSE}
     for one in course.script:
         before = course.heard[course.heard.index(one) - 1]

@@ -22,7 +22,7 @@ from parley.output import progress
 
 AS_IT_IS = "as it is"
 _OWN = frozenset({"journal", "commit"})
-"""Places of the runtime itself, where nothing but the worker's end happens."""
+"""Places of the runtime itself, where only the worker can end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class Judge:
     def judge(
         self, move: Move, turn: JsonObject, observed: JsonObject, written: Sequence[tuple[str, JsonObject]]
     ) -> TurnOutcome:
-        """Return what was expected of a turn and what is wrong. `written`: documents that it created."""
+        """Return the expectations of a turn and its problems. `written`: documents that it created."""
         expected = {tool: self._list_wanted(tool, some) for tool, some in self._expected().items()}
         asks = move.purpose is Purpose.ASK and not self._goal.flow.recipe
         expect = ExpectEntry(

@@ -107,7 +107,7 @@ class _Talk:
         self.turns: list[TurnOutcome] = []
 
     async def pursue(self, goal: Goal) -> None:
-        """Talk until a goal is reached or given up."""
+        """Talk until a goal is reached or abandoned."""
         judge, pursuit = Judge(self._simulator.loaded.domain, goal), _Pursuit()
         move = await self._user.begin(goal)
         while move is not None and not pursuit.is_long:

@@ -98,7 +98,7 @@ class GrammarUser:
         return Move(text, Purpose.ASK)
 
     def _decide(self, turn: JsonObject) -> Move | None:
-        """Answer an offer: correct a value, refuse, or agree if it's about what was wanted."""
+        """Answer an offer: correct a value, refuse, or agree if it matches the goal."""
         goal = self._goal
         if goal.twist is Twist.CORRECT and (move := self._correct(turn)) is not None:
             return move

@@ -74,9 +74,9 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
 def test_the_run_was_noisy(left: Left) -> None:
     """What failed was logged, what was planted went where it belongs: else nothing would be shown below."""
     for event in (
-        "A tool broke.",
+        "A tool failed unexpectedly.",
         "A tool's output is invalid.",
-        "A tool's endpoint refused.",
+        "A tool's endpoint rejected a call.",
         "A tool's endpoint failed.",
         "Dropped a message for an unknown task.",
         "A message with a disallowed content type was dropped.",
