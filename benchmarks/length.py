@@ -80,12 +80,12 @@ class Bench:
         self._runner = runner
 
     async def talk(self, session: SessionId) -> None:
-        """One round that is not measured."""
+        """Run one round without measuring it."""
         for text in ROUND:
             await self._turn(session, text)
 
     async def compare(self, old: SessionId, young: SessionId, place: Place) -> None:
-        """One round of both, side by side."""
+        """Run one round of both, side by side."""
         for position, text in enumerate(ROUND):
             place.old.cpu[position].append(await self._turn(old, text))
             place.young.cpu[position].append(await self._turn(young, text))

@@ -28,7 +28,7 @@ from parley.output import progress
 
 ECHO, EACH = "echo", "a message a turn"
 BAR = 1.1
-"""Times the time of a turn: a tenth more."""
+"""Maximum ratio of a turn's time: a tenth more."""
 
 
 @dataclass

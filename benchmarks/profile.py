@@ -1,9 +1,9 @@
-"""Where a turn's CPU goes, by layer: the real path over real stores, in this one process.
+"""CPU profile of a turn by layer, on the real path over real stores, in one process.
 
-First every turn is sampled by the CPU time it uses, so that other work on the machine does not change the
-shares; then calls are counted, which are the same on every machine, also where sessions move to and fro between two
-processes. Last, one session talks alone, and PostgreSQL's processes tell what each statement takes of their CPU (on
-Linux), waking up and committing included.
+First, every turn is sampled by its CPU time, so that other work on the machine does not change the shares.
+Then calls are counted, which gives the same result on every machine, also for sessions that alternate between
+two processes. Last, one session talks alone, and PostgreSQL's processes report the CPU time of each statement
+(on Linux).
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ async def hold_all(running: Stores, count: int, counted: Callable[[int, int], No
 
 
 def conversations(domain: str) -> Iterator[tuple[str, ConversationEntry]]:
-    """Those of the shipped domain that need no other configuration."""
+    """Return the shipped domain's conversations that need no other configuration."""
     for path in sorted((ROOT / "domains" / domain / "evaluations").glob("*.yaml")):
         yield from ((domain, one) for one in read_file(path).conversations if not one.config)
 

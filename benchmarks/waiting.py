@@ -29,7 +29,7 @@ from parley.output import progress
 SESSIONS = 500
 WAIT_S = 1.0
 BAR_TIME = 1.136
-"""Times the ideal: a share of 88 %."""
+"""Maximum ratio to the ideal time: a share of 88 %."""
 BAR_MB = 150.0
 
 

@@ -56,7 +56,7 @@ def first_state() -> dict[str, Any]:
 
 
 def advance(state: dict[str, Any], text: str) -> str:
-    """One turn: two messages more, a slot set, the stack moved; returns the reply."""
+    """Run one turn: add two messages, set a slot, change the stack; return the reply."""
     state["turn"] += 1
     turn = state["turn"]
     reply = f"answer {turn} to {text}"

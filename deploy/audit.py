@@ -41,7 +41,7 @@ def concerns(advisory: dict[str, Any], version: Version) -> bool:
 
 
 def audit(today: date) -> int:
-    """Print what is known against the pinned packages, and what could not be checked."""
+    """Print the known vulnerabilities of the pinned packages, and what could not be checked."""
     stored, pinned = json.loads(LIST.read_text(encoding="utf-8")), read_pinned()
     taken = date.fromisoformat(stored["taken"])
     found = [
@@ -62,7 +62,7 @@ def audit(today: date) -> int:
 
 
 def renew(database: Path) -> None:
-    """Keep what a copy of the database says about the pinned packages."""
+    """Store the advisories for the pinned packages from a copy of the database."""
     taken = subprocess.check_output(["git", "-C", database, "log", "-1", "--format=%cs %h"], text=True)
     day, commit = taken.split()
     names = sorted(read_pinned())
@@ -95,7 +95,7 @@ def _read_advisories(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _pairs(events: list[dict[str, str]]) -> Iterator[tuple[str, str | None]]:
-    """Yield where a fault begins and where it ends, if it does."""
+    """Yield the versions at which a vulnerability begins and ends, if it does."""
     begins = None
     for event in events:
         if "introduced" in event:

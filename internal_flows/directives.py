@@ -1,4 +1,4 @@
-"""Directives: what a stage can return to change its run (IF-3 … IF-7).
+"""Directives that a stage can return to change its run (IF-3 … IF-7).
 
 They are values, never exceptions, recognized in their plain JSON form: ``{"_aipack_": {"kind": "Skip",
 "reason": "…"}}``.

@@ -37,7 +37,7 @@ class Saying:
 
 
 def write_told(told: Told) -> str | dict[str, Any]:
-    """Return what the user is told as JSON."""
+    """Serialize a message to the user as JSON."""
     if isinstance(told, str):
         return told
     detail = {"detail": told.detail} if told.detail else {}

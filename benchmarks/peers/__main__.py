@@ -151,7 +151,7 @@ async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Pe
 
 
 OPENERS: dict[str, Opener] = {**OURS, **{name: partial(_run_peer, name) for name in PEERS}}
-"""Those of which one worker process is asked to hold many turns; `travel` asks no model here."""
+"""Candidates whose single worker process holds many turns; `travel` asks no model here."""
 
 
 def _keep(results: Results, waiting: Waiting) -> None:

@@ -50,7 +50,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class BaseColumn(Column):
-    """`source`: its name in the file, or an expression over the file's columns."""
+    """A column of a base table. `source`: its name in the file, or an expression over the file's columns."""
 
     source: str
     aliases: tuple[str, ...]
@@ -58,7 +58,7 @@ class BaseColumn(Column):
 
 @dataclass(frozen=True, slots=True)
 class BaseTable:
-    """`file`: path within the data package. `rows`: number of rows."""
+    """A base table. `file`: path within the data package. `rows`: number of rows."""
 
     name: str
     title: str

@@ -60,7 +60,7 @@ class Charts(TableService):
     async def _choose(
         self, call: ToolCall, table: str | None, table_id: str | None, columns: tuple[str | None, ...]
     ) -> tuple[Workspace, Sheet]:
-        """Choose what has the columns: the result shown last, the table, or the only base table that has them."""
+        """Choose the source of the columns: the last result, the named table, or the only base table with them."""
         if table is None and table_id is None:
             fitting = tables_with([name for name in columns if name is not None])
             if len(fitting) != 1:

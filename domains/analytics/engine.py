@@ -51,7 +51,7 @@ class Rows:
 
 @dataclass(slots=True)
 class Engine:
-    """One per process. Thread-safe: each call has its own cursor."""
+    """The database engine of one process. Thread-safe: each call has its own cursor."""
 
     longest_s: float = LONGEST_S
     _connection: duckdb.DuckDBPyConnection = field(init=False)

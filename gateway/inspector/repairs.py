@@ -142,7 +142,7 @@ def _find_urgent(body: WantedRepairs) -> Urgent | None:
 async def _find_obstacle(
     turns: TurnServices, caller: Caller, session_id: SessionId, urgent: Urgent
 ) -> list[str]:
-    """Return what prevents an immediate repair."""
+    """Return the obstacle to an immediate repair, or None."""
     unfinished = await _unfinished(turns, caller, session_id)
     if isinstance(urgent, Release):
         running = any(turn.status is TurnStatus.RUNNING for turn in unfinished)

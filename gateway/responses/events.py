@@ -16,7 +16,7 @@ class ScheduledEvent(ResponseModel):
 
 
 class AnsweredCall(ResponseModel):
-    """`turn_id`: the turn that continues with the result."""
+    """An answered call. `turn_id`: the turn that continues with the result."""
 
     reference: str
     session_id: str

@@ -77,7 +77,7 @@ class TimedTurn(Turn):
 
 
 class FoundTurn(ResponseModel):
-    """A turn in a list over all sessions, with what it says about its quality."""
+    """A turn in a list over all sessions, with signs of its quality."""
 
     turn_id: str
     session_id: str

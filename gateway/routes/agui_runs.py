@@ -40,7 +40,7 @@ _ENCODER = EventEncoder()
 
 
 async def start_run(body: JsonObject, dependencies: Dependencies, caller: Caller) -> EventSourceResponse:
-    """Submit what a run asks for, and stream what follows. Raises InvalidInput for what the protocol doesn't allow."""
+    """Submit a run's request as a turn, and stream its events. Raises InvalidInput if the protocol forbids it."""
     try:
         given = RunAgentInput.model_validate(body)
     except ValidationError as error:
@@ -152,7 +152,7 @@ class _Run:
             yield _encode(RunErrorEvent(message=str(error), code=error.code))
 
     async def _follow(self, turn_id: TurnId, after: int, translator: TurnTranslator) -> AsyncGenerator[bytes]:
-        """Yield what happens in a turn until it has ended."""
+        """Yield the events of a turn until it has ended."""
         tenant = self.caller.tenant_id
         leave = leave_of(self.dependencies.access, self.caller)
         events = self.dependencies.sessions.events.follow(tenant, self.session_id, after=after, leave=leave)

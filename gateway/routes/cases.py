@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1", tags=["operate"])
 async def make_test_case(
     turn_id: TurnId, turns: TheTurns, sessions: TheSessions, feedback: TheFeedback, tenant: TheTenant
 ) -> JsonObject:
-    """Return a turn as a case for `parley eval`, for operators: the session up to the turn, and what to expect.
+    """Return a turn as a case for `parley eval`, for operators: the session up to the turn, with expectations.
 
     The expectations follow from feedback on the turn, if any; otherwise they are empty. Secrets are hidden.
     """

@@ -40,7 +40,7 @@ _log = get_logger(__name__)
 
 
 class Agent:
-    """One per domain and process; what belongs to a turn is in the running turn."""
+    """The agent of one domain and process; data of a turn is in the running turn."""
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
@@ -113,7 +113,7 @@ async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules
 
 
 def _put_back(turn: RunningTurn, modules: Modules) -> None:
-    """Throw the changes away, but for what tools have done irreversibly: that is never forgotten."""
+    """Discard the turn's changes, except the effects that tools have committed."""
     broken, prior = turn.changes.state, turn.context.world.prior_state
     effects = [note for note in broken.effects if note.turn_id == turn.work.turn_id]
     session_id = turn.lease.session_id

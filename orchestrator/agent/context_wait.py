@@ -1,6 +1,6 @@
-"""The rung of recovery on which a flow waits for what Internal flows find (PX-16).
+"""The recovery step in which a flow waits for findings of background flows (PX-16).
 
-A turn waits a little itself; after that it ends, the flow is parked, and a system turn brings the findings.
+The turn itself waits briefly. Then it ends, the flow is parked, and a system turn brings the findings.
 """
 
 from orchestrator.agent.modules import Modules

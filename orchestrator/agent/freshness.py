@@ -9,13 +9,13 @@ from orchestrator.telemetry import SignalType
 from orchestrator.turns.lease import OutboxEntry
 
 STALE = "stale"
-"""The flag that names what was too old."""
+"""The flag that names outdated summaries or memories."""
 SHARE_OF_TURN = 0.5
 """Maximum share of a turn's remaining time to wait for a refresh."""
 
 
 async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
-    """Renew what is too old as the flow declares; what stays too old is flagged. Once per flow and turn."""
+    """Refresh what the flow requires, once per flow and turn; flag what stays outdated."""
     needed = flow.spec.freshness
     if needed is None or flow.flow_id in turn.refreshed:
         return

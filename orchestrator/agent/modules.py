@@ -49,9 +49,9 @@ class AgentPorts:
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """One per domain and process. `remembering`: the flows by which users have something remembered.
+    """The modules of one domain and process.
 
-    `answering`: the flow that answers from documents.
+    `remembering`: the flows by which users store memories. `answering`: the flow that answers from documents.
     """
 
     domain: Domain

@@ -1,4 +1,4 @@
-"""Between RES and the next PEX: what a plan's steps have found, and what that changes (AG-2, PL-2)."""
+"""The step between RES and the next PEX: findings of a plan's steps, and the changes they cause (AG-2, PL-2)."""
 
 from collections.abc import Sequence
 
@@ -46,7 +46,7 @@ def _asks(context: TurnContext) -> bool:
 
 
 def _take_in(context: TurnContext, plan: PlanFlow, flow: BaseFlow) -> None:
-    """Keep what a step has found with its plan; a result that only serves the plan is not told (RS-2)."""
+    """Store a step's findings with its plan; a result that only serves the plan is not reported (RS-2)."""
     step = plan.step_of(flow.flow_id)
     assert step is not None
     step.become(flow.status)

@@ -1,4 +1,4 @@
-"""One turn on its way through the Agent's steps: what came in, what it would change, and how far it has come."""
+"""A turn on its way through the Agent's steps: its input, its changes, and its progress."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -13,9 +13,10 @@ from orchestrator.turns.lease import Lease, Work
 
 @dataclass(slots=True)
 class RunningTurn:
-    """`changes`: those of the context. `began`: monotonic seconds. `carry_on`: PEX has something to do.
+    """A running turn.
 
-    `refreshed`: flows for which it was seen to that what they need is new enough.
+    `changes`: those of the context. `began`: monotonic seconds. `carry_on`: PEX has something to do.
+    `refreshed`: flows whose required summaries and memories were checked.
     """
 
     lease: Lease

@@ -118,7 +118,7 @@ def _commit(
 
 
 def keep_for_person(turn: RunningTurn, modules: Modules) -> TurnCommit:
-    """Keep what the user says to the person who has taken over."""
+    """Record the user's message to the operator who has taken over."""
     given, state = turn.work.input, turn.changes.state
     said = given.text if given.action is None else orjson.dumps(given.action).decode()
     reply = word_for(modules.domain, say("passed_on"))

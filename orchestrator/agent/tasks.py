@@ -124,7 +124,7 @@ def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
 
 
 def _clear_derived(flow: BaseFlow, changed: set[str], said: Labels) -> None:
-    """Empty what was taken over for other values than these: who wants an evening flight wants another flight."""
+    """Empty values inherited from other values: a user who wants an evening flight wants another flight."""
     for derived in {derived for name in changed for derived in flow.dependents(name)} - set(said):
         if derived in flow.slots and not flow.still_holds(derived):
             flow.clear(derived)

@@ -64,7 +64,7 @@ class QuestionKind(StrEnum):
     OPEN = "open"
     """Answered in the user's own words."""
     OPTIONS = "options"
-    """One of several."""
+    """A choice among several."""
     CONFIRMATION = "confirmation"
     """Yes or no."""
 

@@ -48,7 +48,7 @@ class ProblemKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SlotProblem:
-    """`why` is a sentence for the user; `candidates` are the values to choose from."""
+    """A problem with a slot's value. `why`: a sentence for the user. `candidates`: values to choose from."""
 
     slot: str
     kind: ProblemKind
@@ -227,7 +227,7 @@ class BaseFlow:
     async def fill_slot_values(
         self, context: ValueFinder | None, memory: ValueFinder | None, *, turn_id: TurnId | None = None
     ) -> list[SlotProblem]:
-        """Look for what is still missing in the conversation, then in memory (FS-2, PX-4).
+        """Search the conversation, then memory, for missing values (FS-2, PX-4).
 
         The finders may ask a model. Values from memory are marked as such.
         """
@@ -298,7 +298,7 @@ class BaseFlow:
         self.slots[name] = SlotValue(held.value, SlotSource.USER, held.turn_id, False, held.text)
 
     def give(self, outputs: JsonObject) -> None:
-        """Keep what the flow found for the flows that take it (FS-7)."""
+        """Store an output for the flows that take it (FS-7)."""
         self.outputs.update(outputs)
 
     def complete_outputs(self) -> None:

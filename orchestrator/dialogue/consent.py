@@ -60,7 +60,7 @@ def grant(flow: BaseFlow, approval_id: str, call: str) -> None:
 
 
 def take_grant(flow: BaseFlow) -> Grant | None:
-    """Use the grant up, whatever it is for."""
+    """Use up the grant, whatever it is for."""
     granted = flow.consent.grant
     if granted is not None:
         flow.consent = replace(flow.consent, grant=None)

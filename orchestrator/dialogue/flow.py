@@ -49,7 +49,7 @@ class PlanFlow(BaseFlow):
         self.goal, self.beyond = goal, [*beyond]
 
     def take_up(self, ended: PlanFlow) -> None:
-        """Go on from where a plan has ended: with its goal, its steps and what they have found."""
+        """Continue an ended plan: take over its goal, its steps and their results."""
         self.goal, self.rounds = ended.goal, 1
         self.steps = [replace(step, slots={**step.slots}) for step in ended.steps]
         self.by_model, self.findings_seen, self.settled = ended.by_model, ended.findings_seen, ended.settled
@@ -65,7 +65,7 @@ class PlanFlow(BaseFlow):
         self.findings_seen = [*self.findings_seen, *entry_ids][-most:]
 
     def settle(self, flow_id: FlowId, values: JsonObject) -> None:
-        """Keep the values that the plan has for what a step has committed."""
+        """Store the plan's values for a step that has committed effects."""
         self.settled = {**self.settled, flow_id: values}
 
     def begin_round(self) -> None:

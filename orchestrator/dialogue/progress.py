@@ -102,7 +102,7 @@ class Progress:
         self.replaced = {**self.replaced, **values}
 
     def undo_before(self, done: Iterable[FlowId]) -> None:
-        """Undo what these flows have done before this one runs."""
+        """Schedule the undoing of these flows' effects before this one runs."""
         self.undo_first = tuple(done)
 
     def wait_for(self, run: JsonObject | None) -> None:

@@ -205,10 +205,11 @@ def labels_of(sources: Iterable[LabelSource]) -> frozenset[Label]:
 
 @dataclass(slots=True)
 class Frame:
-    """`data` is an object, or a list of row objects (the first page only; `table_id` leads to the rest).
+    """A block to display.
 
-    `display_type`: table, chart, card, list, form, confirmation, toast. `chart_type`: ``auto`` lets the
-    answer choose it by the data. `source`: the tools it came from.
+    `data`: an object, or a list of row objects (only the first page; `table_id` leads to the rest).
+    `display_type`: table, chart, card, list, form, confirmation, toast. `chart_type`: ``auto`` chooses it by
+    the data. `source`: the tools that returned the data.
     """
 
     frame_id: str
@@ -291,7 +292,7 @@ class PlanStep:
         self.note = note or self.note
 
     def keep_outputs(self, outputs: JsonObject) -> None:
-        """Keep what the step found, for later ones; what has no value is left out."""
+        """Store the step's results for later steps, without empty values."""
         self.outputs = {name: copy_json(value) for name, value in outputs.items() if value is not None}
 
     def rename(self, name: str) -> None:

@@ -52,7 +52,7 @@ class SlotSource(StrEnum):
 
 @dataclass(slots=True)
 class SlotValue:
-    """`text`: the user's words for it. `confirmed`: the user said yes to this very value."""
+    """A slot's value. `text`: the user's words for it. `confirmed`: the user confirmed exactly this value."""
 
     value: Json
     source: SlotSource

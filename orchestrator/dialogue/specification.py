@@ -66,7 +66,7 @@ class SlotSpec:
     pattern: str | None = None
     """For an exact slot: a regular expression that the whole token must match."""
     open: bool = False
-    """Values that the entity does not list are possible too: what exists changes while people talk."""
+    """Values that the entity does not list are possible too, because they can change during a conversation."""
     counts: str | None = None
     """``people``: who is named counts, too: "me and my wife"."""
     part_of_day: str | None = None

@@ -184,7 +184,7 @@ class DialogueState:
         self.history.summary = Summary(text, through_turn)
 
     def predict(self, intent: str | None, flows: Iterable[FlowScore]) -> None:
-        """Note what NLU thinks: the three best flows, best first."""
+        """Record NLU's result: the three best flows, best first."""
         candidates = sorted(flows, key=lambda flow: -flow.score)[:CANDIDATES_KEPT]
         self.prediction = Prediction(intent, candidates[0].dact if candidates else None, candidates)
 

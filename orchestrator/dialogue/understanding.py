@@ -36,7 +36,7 @@ class Digression(StrEnum):
     """About our question: "why do you need my date?"."""
     HELP = "help"
     STATUS = "status"
-    """About the task: "what do you still need?"."""
+    """A question about the task: "what do you still need?"."""
     PERSON = "person"
     """The user wants to talk to a person."""
 
@@ -87,7 +87,7 @@ class Rejection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FlowScore:
-    """`score` in 0 … 1."""
+    """A flow with its score from 0 to 1."""
 
     dact: Dact
     score: float
@@ -123,10 +123,11 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Understanding:
-    """`flows`: at most three, best first. `slots`: by slot name of the predicted or active flow.
+    """An interpretation of a message.
 
-    `target`: what a resumption, cancellation or correction refers to, in the user's words. `not_understood`:
-    words that matter and that nothing here accounts for.
+    `flows`: at most three, best first. `slots`: by slot name of the predicted or active flow. `target`: the
+    user's words for the subject of a resumption, cancellation or correction. `not_understood`: relevant words
+    without an explanation.
     """
 
     kind: MessageKind
@@ -145,9 +146,9 @@ class Understanding:
     plain: bool = False
     """The whole message is a plain yes; nothing else that is typed confirms a side effect (PX-18)."""
     by_model_alone: bool = False
-    """A model has understood it so and System 1 has not: what lasts is asked about before it is done."""
+    """Only a model has understood it so, not System 1; irreversible effects need a confirmation."""
     refers: bool = False
-    """A model has named what an earlier task or a displayed row has, and the message does not name."""
+    """A model has taken a value from an earlier task or a displayed row that the message does not name."""
     copied: bool = False
     """Values come from a completed task: they are shown before a call with a side effect."""
     declines: bool = False
@@ -172,7 +173,7 @@ class Understanding:
         return self._gist() == other._gist()
 
     def with_undecided(self, other: Understanding) -> Understanding:
-        """Add what another reader has left open, or understood where this one has not: a model names one value."""
+        """Add values that another component left open, or understood in addition."""
         if self._gist()[:2] != other._gist()[:2]:
             both = self.kind is other.kind is MessageKind.TASK and other.later
             return replace(self, later=other.text) if both else self  # it has read the second of two requests

@@ -36,10 +36,7 @@ class Valid:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """`why`: one sentence or two, for the user: what is wrong, and what would be right.
-
-    Text is a domain's own.
-    """
+    """A rejection. `why`: one or two sentences for the user, with the problem and the remedy."""
 
     why: Told
 

@@ -120,7 +120,7 @@ class Session(Section):
     deadline_s: PositiveFloat
     """Maximum duration of one attempt at a turn; `PARLEY_TURN_DEADLINE_S` limits all attempts together."""
     if_busy: Literal["enqueue", "reject", "interrupt", "rollback", "understand"]
-    """Default rule of new sessions: what a turn does while another is unfinished."""
+    """Default rule of new sessions for a turn that arrives while another is unfinished."""
     timezone: TimeZone
     """Default time zone of users, by IANA name: whose day “today” is."""
     locale: LocaleTag | None

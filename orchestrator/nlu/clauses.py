@@ -33,7 +33,7 @@ _NEGATED_VERBS = word_set(
 )
 _AUXILIARIES = word_set("do does did will would should must shall have has had need could may might")
 _REMINDING = word_set("forget hesitate fail mind")
-"""“Don't forget to” asks for what follows."""
+"""“Don't forget to” requests what follows."""
 _ENDING = word_set("stop quit avoid cease refrain")
 _SAYING = word_set(
     "says said say tells told tell asks asked ask wonders wondered thinks thought think claims claimed heard hears "

@@ -25,9 +25,10 @@ _PLAN_BONUS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class FailedRequest:
-    """`flow`: the one that failed, if known. `excluded`: dacts that are not tried again.
+    """A failed request.
 
-    `evidence`: what is known of the failure: category, message, the ambiguity's metadata, slots.
+    `flow`: the flow that failed, if known. `excluded`: flows not to try again. `evidence`: details of the
+    failure: category, message, the ambiguity's metadata, slots.
     """
 
     text: str

@@ -224,7 +224,7 @@ class NLU:
         return mentions
 
     def ground(self, flow: type[BaseFlow], values: Mapping[str, Json], now: float) -> JsonObject:
-        """Find what the words for some slots of a flow mean; what means nothing, or several, is left out."""
+        """Return the meaning of words for a flow's slots; words without a single meaning are left out."""
         mentions = {name: Mention(value, str(value)) for name, value in values.items() if value is not None}
         grounded, _ = self._validation.ground_values(mentions, flow.spec, NluContext(today=day_of(now)))
         return {name: mention.value for name, mention in grounded.items() if mention.value is not None}

@@ -52,7 +52,7 @@ class OpenQuestion:
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """List what may be chosen from, each as its label and its value."""
+        """Return the available choices, each with its label and its value."""
         if self.options:
             return [(str(option.label), _value_of(option)) for option in self.options]
         return [(str(value), "") for value in self.candidates] if self.slot is not None else []
@@ -64,12 +64,13 @@ NOTHING_SAID = ContextCoordinator(History())
 
 @dataclass(frozen=True, slots=True)
 class NluContext:
-    """`values`: of the active flow. `completed`: latest first. `previous`: the user's previous message.
+    """NLU's view of a session.
 
-    `recent`: slots of the active flow that the user gave a value last. `shown`: the rows displayed last.
-    `own`: values that only this session has, by entity. `plan`: the one running. `tasks`: the flows in
-    progress, the active one last. `history`: the conversation, for prompts. `replaced`: what the active flow's values
-    were before they were corrected. `separators`: how the user writes numbers.
+    `values`: values of the active flow. `completed`: completed flows, latest first. `previous`: the user's
+    previous message. `recent`: slots of the active flow filled last. `shown`: the rows displayed last. `own`:
+    values of this session only, by entity. `plan`: the running plan. `tasks`: flows in progress, the active
+    one last. `history`: the conversation, for prompts. `replaced`: corrected values of the active flow.
+    `separators`: the user's number format.
     """
 
     today: date

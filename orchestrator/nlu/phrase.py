@@ -1,4 +1,4 @@
-"""One message with the values that were found in it, while its words are accounted for (IR-6)."""
+"""A message with the values found in it, while its words are accounted for (IR-6)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Phrase:
         return [at for at in sorted(left) if at in dropped or not self._stands_alone(at, left)]
 
     def _stands_alone(self, place: int, left: Collection[int]) -> bool:
-        """Return whether a preposition says nothing: “let me think about it”, “what about Monday”."""
+        """Return whether a preposition has no meaning of its own here: “let me think about it”, “what about Monday”."""
         words = self.utterance.words
         if words[place] not in NARROWING:
             return False
@@ -117,7 +117,7 @@ class Phrase:
         return len(strange) > len(place)
 
     def find_excluded(self, told: str) -> Iterable[int]:
-        """Find what is excluded without naming a value, “not for us”, unless it was `told` already."""
+        """Return an exclusion without a value, such as “not for us”, unless it was already `told`."""
         words = self.utterance.words
         if EXCLUDING_WORDS.isdisjoint(words):
             return

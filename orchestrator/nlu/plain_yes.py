@@ -107,7 +107,7 @@ def _is_code(word: str) -> bool:
 
 
 class _Match:
-    """One message on its way through the grammar: courtesies, yeses, the deed, then the offer's values."""
+    """The state of matching a message: courtesies, confirmations, the action, then the offer's values."""
 
     def __init__(
         self,

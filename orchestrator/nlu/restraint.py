@@ -108,7 +108,7 @@ class Restraint:
         moods: Mapping[int, Mood],
         context: NluContext,
     ) -> Understanding:
-        """Read “don't book it” as a no to the offered call, whatever it was taken for or asks for besides."""
+        """Read “don't book it” as a “no” to the offered call, regardless of the rest of the message."""
         active = context.active
         if active is None or not context.question.confirming:
             return understood

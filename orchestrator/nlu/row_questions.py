@@ -89,7 +89,7 @@ def asks_for_another(text: str) -> bool:
 
 
 def refers_to_before(text: str) -> bool:
-    """Return whether a message leaves something to what was said before: "a hotel there", "on the same day"."""
+    """Return whether a message refers to an earlier value: "a hotel there", "on the same day"."""
     return _AS_BEFORE.search(text.casefold()) is not None
 
 

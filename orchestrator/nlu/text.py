@@ -1,6 +1,6 @@
-"""Messages as text: cleaning what people and programs send, cutting it into tokens, and putting it into English.
+"""Text of messages: cleaning, tokenizing, and translating words into English.
 
-Does not interpret anything else; offsets always refer to the cleaned text.
+Offsets always refer to the cleaned text.
 """
 
 import re
@@ -105,7 +105,7 @@ NARROWING = word_set(
     "during except excluding inside minus near off onto out over past per since than through throughout till toward "
     "towards under until up upon via within without"
 )
-"""Prepositions that change what a value means, unless the domain's examples use them for its slot."""
+"""Prepositions that change a value's meaning, unless the domain's examples use them for its slot."""
 PREPOSITIONS = NARROWING | word_set("to for in at on of with as from into")
 
 

@@ -44,7 +44,7 @@ _OF_VALUES = frozenset({MessageKind.SLOT_VALUE, MessageKind.CORRECTION})
 _REQUESTS = _OF_VALUES | {MessageKind.TASK}
 _JUDGED = _REQUESTS | {MessageKind.DIGRESSION}
 _MANY = 2
-"""Values that make a request sure, whatever else it says."""
+"""Number of values that make a request certain, whatever else it says."""
 _SURE_CUES = word_set("from to")
 _ANSWERED = frozenset({Digression.CLARIFICATION, Digression.HELP, Digression.STATUS, Digression.PERSON})
 _CHANGING = NARROWING | EXCLUDING_WORDS
@@ -251,7 +251,7 @@ def _is_used_up(
     slots: Mapping[str, Mention],
     known: frozenset[str],
 ) -> bool:
-    """Return whether each word is known or a value's, and none may change what a value means."""
+    """Return whether each word is known or part of a value, and none can change a value's meaning."""
     texts, inside = [one.text for one in slots.values()], set[int]()
     if not _CHANGING.isdisjoint(words):
         return False

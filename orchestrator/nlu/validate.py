@@ -168,7 +168,7 @@ class Validation:
     def _read_again(
         self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext, grounding: Grounding
     ) -> dict[str, Mention]:
-        """Read in the words what a model has given a slot a wrong value for, where they have but one for it."""
+        """Replace a wrong value from a model by the only value that the words have for the slot."""
         wrong = {name for name, one in slots.items() if name in spec.slots and (one.is_open or one.invalid)}
         taken = [one.value for one in slots.values() if one.value is not None]
         read = {name: grounding.read_again(spec.slots[name], spec, wrong, taken) for name in wrong}
@@ -236,7 +236,7 @@ class Validation:
 def _keep_founded(
     slots: Mapping[str, Mention], spec: FlowSpec, grounding: Grounding, problems: list[str]
 ) -> dict[str, Mention]:
-    """Keep what the conversation says; what a model alone has brought into it is not the user's, and is left open."""
+    """Keep values that the conversation supports; a value that only a model names is left open."""
     kept: dict[str, Mention] = {}
     for name, mention in slots.items():
         slot = spec.slots.get(name)

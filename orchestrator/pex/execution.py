@@ -54,7 +54,7 @@ class Execution:
         return any(note.flow_id == self.flow.flow_id and note.stands for note in effects)
 
     def keep(self, tool: Tool, data: JsonObject) -> None:
-        """Keep what a call returned."""
+        """Store a call's result."""
         self.answers.append((tool, data))
         self.data.update(data)
 

@@ -1,1 +1,1 @@
-"""Plans: from a request to steps, what becomes of them after each one, and whether the goal is met."""
+"""Plans: from a request to steps, the changes after each step, and the check of the goal."""

@@ -40,7 +40,7 @@ MOST_HISTORY = 7
 
 
 class Advisor:
-    """`ground`: turns the words of a model's values into values that slots take."""
+    """Model calls about plans. `ground`: turns the words of a model's values into slot values."""
 
     def __init__(self, engineer: PromptEngineer | None, ground: Ground) -> None:
         self._engineer = engineer
@@ -116,7 +116,7 @@ class Advisor:
     async def replan(
         self, plan: PlanFlow, context: TurnContext, room: int, news: Sequence[str] = ()
     ) -> JsonObject | None:
-        """Ask what should become of the rest of a plan (PL-2)."""
+        """Ask a model how to change the rest of a plan (PL-2)."""
         question: dict[str, Json] = {
             **_frame_question(context),
             "max_steps": room,
@@ -221,7 +221,7 @@ def _show_steps(plan: PlanFlow, *, finished: bool) -> list[JsonObject]:
 
 
 def _show_findings(plan: PlanFlow, context: TurnContext) -> list[JsonObject]:
-    """Show what the steps that ended in this turn found, or why they failed."""
+    """Return the results of steps that ended in this turn, or the reasons of their failure."""
     ended = {flow.flow_id for flow in context.changes.finished}
     return [_show_step(step) for step in plan.steps if step.flow_id in ended]
 

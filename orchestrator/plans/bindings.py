@@ -91,7 +91,7 @@ def find_disagreements(plan: PlanFlow, flows: Iterable[BaseFlow]) -> list[Disagr
 
 
 def settle(plan: PlanFlow, step: PlanStep) -> None:
-    """Note that what a step has done agrees with what the plan has for it now, or is to stay all the same."""
+    """Mark a step's effect as matching the plan's current values, or as staying anyway."""
     rules = {str(rule): holds(plan, rule) for rule in _rules_of(plan, step)}
     plan.settle(step.flow_id, resolve(plan, step) | rules)
 

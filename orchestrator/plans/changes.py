@@ -30,9 +30,9 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of a plan. `steps`: labels of the steps added, given up, or in their new order.
+    """A change of a plan.
 
-    `matters`: the user should be told.
+    `steps`: labels of the steps added, dropped, or in their new order. `matters`: whether to tell the user.
     """
 
     kind: ChangeKind

@@ -31,7 +31,7 @@ WORTH_A_TREE = 4
 
 @dataclass(frozen=True, slots=True)
 class Decomposed:
-    """`search`: the record of the tree search, if there was one."""
+    """A decomposition. `search`: the record of the tree search, if there was one."""
 
     steps: tuple[PlanStep, ...]
     source: str
@@ -41,7 +41,7 @@ class Decomposed:
 
 @dataclass(frozen=True, slots=True)
 class GoalCheck:
-    """`missing`: what of the goal is not met, for the user."""
+    """The result of a goal check. `missing`: the unmet parts of the goal, for the user."""
 
     complete: bool
     missing: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class GoalCheck:
 
 
 class Planner:
-    """One per domain and process."""
+    """The planner of one domain and process."""
 
     def __init__(self, advisor: Advisor) -> None:
         self._advisor = advisor
@@ -146,6 +146,6 @@ class Planner:
 
 
 def _without(plan: PlanFlow, steps: list[PlanStep]) -> PlanFlow:
-    """Copy the plan with only what is over, for the names that new steps may take."""
+    """Copy the plan with only its ended steps, for the names that new steps can take."""
     over = [step for step in plan.steps if all(step is not other for other in steps)]
     return type(plan)(plan.started_at, flow_id=plan.flow_id, slots=plan.slots, goal=plan.goal, steps=over)

@@ -140,7 +140,7 @@ class Task(Generic[State]):
 
 @dataclass(frozen=True)
 class SearchResult(Generic[State]):
-    """`best`: None when the calls did not suffice for one candidate."""
+    """The result of a search. `best`: None if the calls did not suffice for a single candidate."""
 
     tree: Tree[State]
     best: Node[State] | None
@@ -202,7 +202,7 @@ class _Search(Generic[State]):
     seen: set[Hashable]
 
     async def explore(self, node: Node[State], width: int) -> float:
-        """Expand a node and judge its new children. Returns the best score among them."""
+        """Expand a node and score its new children. Returns the best score among them."""
         self.budget.spend()
         lessons = [above.faults for above in node.path() if above.faults]
         states = await self.task.expand(node.state, lessons, width)
@@ -225,7 +225,7 @@ class _Search(Generic[State]):
         return list(chosen.values())
 
     async def _judge(self, parent: Node[State], states: Sequence[State]) -> float:
-        """Score the new children and let those above know."""
+        """Score the new children and update their ancestors."""
         self.budget.spend()
         judgements = await self.task.judge(states)
         best = 0.0

@@ -155,7 +155,7 @@ class Templates:
         return [self._word_all(one) if one.__class__ is dict else one for one in value]
 
     def word(self, told: Told) -> str:
-        """Return what the user is told in the domain's language; a saying becomes safe markup."""
+        """Return a message in the domain's language; a saying becomes safe markup."""
         if not isinstance(told, Saying):
             return told
         return Markup(self.render(f"{SAYING}{told.code}", **told.values))  # noqa: S704  # its values are escaped
@@ -177,7 +177,7 @@ class Templates:
 
 
 def word_for(domain: Domain, told: Told) -> str:
-    """Return what the user of a domain is told outside a turn, as plain text."""
+    """Return a message for a domain's user outside a turn, as plain text."""
     return Templates(domain, Registry({}), load_base_templates(domain.config.language.default)).label(told)
 
 

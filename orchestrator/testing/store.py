@@ -337,7 +337,7 @@ class MemoryStore:
 
 
 def keep_approvals(store: MemoryStore, tenant_id: TenantId, commit: TurnCommit) -> None:
-    """Keep what a commit says about approvals: those asked for, and what became of others."""
+    """Apply a commit's changes of approvals: requests and outcomes."""
     now = store.clock()
     for record in commit.approvals:
         store.approvals.setdefault(record.approval_id, (tenant_id, replace(record, created_at=now)))

@@ -47,7 +47,7 @@ _log = get_logger(__name__)
 
 
 class ToolRunner:
-    """One per process and domain; everything specific to a turn is in its context."""
+    """The tool runner of one process and domain; everything specific to a turn is in its context."""
 
     def __init__(self, toolbox: Toolbox, domain: Domain, ports: ToolPorts | None = None) -> None:
         ports, orphans = ports or ToolPorts(), OrphanedCalls()

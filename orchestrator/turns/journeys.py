@@ -32,7 +32,7 @@ class Journey:
         return self.stretches[-1].session_id
 
     def after(self, fork: Stretch | None) -> list[JsonObject]:
-        """Return what was said and done after a fork, one entry per turn."""
+        """Return the messages and effects after a fork, one entry per turn."""
         names = [one.session_id for one in self.stretches]
         start = names.index(fork.session_id) if fork is not None else 0
         since = (fork.until or 0) if fork is not None else 0
@@ -47,7 +47,7 @@ class Journey:
 
 
 def show_doing(turn: TurnRecord) -> JsonObject:
-    """Return what a turn did, without details of its answer; for a system turn only its name."""
+    """Return a summary of a turn without details of its reply; for a system turn only its name."""
     shown = turn_object(turn)
     said, action = turn.input.text, turn.input.action
     if action is not None:

@@ -37,7 +37,7 @@ TRY_AGAIN_AFTER_S: Final = 5.0
 class EventStatus(StrEnum):
     SCHEDULED = "scheduled"
     DELIVERED = "delivered"
-    """Its turn is in the session's inbox."""
+    """The event's turn is in the session's inbox."""
     CANCELLED = "cancelled"
     REFUSED = "refused"
     """The session was closed before the event was due."""
@@ -162,9 +162,9 @@ def expect_result(
 
 
 def replacing(found: ScheduledEvent, event: NewEvent) -> NewEvent | None:
-    """Return what takes the place of an event with the same key, or None if it stays.
+    """Return the replacement of an event with the same key, or None if the event stays.
 
-    A call that is looked after again keeps its reference and signature; an answered one stays answered.
+    A call that is polled again keeps its reference and signature; an answered one stays answered.
     """
     if event.set_by in {None, found.set_by} or found.is_answered:
         return None

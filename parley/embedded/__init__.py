@@ -76,7 +76,7 @@ def open_database(data_dir: Path, *, durable: bool) -> Iterator[Store]:
 
 @contextmanager
 def _run(planned: tuple[Program, str], data_dir: Path) -> Iterator[Store]:
-    """Run what is planned until the block ends."""
+    """Run the planned processes until the block ends."""
     program, url = planned
     child = Child(program, data_dir / "run")
     try:

@@ -170,7 +170,7 @@ class ModelPool:
         return choice if provider is None else ModelChoice(name, provider)
 
     def _can_serve(self, wanted: ModelConfig) -> bool:
-        """Open what a configuration needs; return whether any of it is available."""
+        """Open the endpoints of a configuration; return whether any is available."""
         providers = sorted({choice.provider for choice in wanted.meant.values()})
         missing = [name for name in providers if not self._open(name)]
         if missing and self._clients:

@@ -66,7 +66,7 @@ class PostgresHousekeeping:
         return [SessionRows(TenantId(row[1]), SessionId(row[0]), *row[2:]) for row in rows]
 
     async def repair(self, session_id: SessionId) -> bool:
-        """Repair what `broken` found in a session. Returns False if a turn is running there."""
+        """Repair a session that `broken` found. Returns False if a turn is running there."""
         return await self._database.fetch_one(statement("mend_rows"), {"session_id": session_id}) is not None
 
     async def idle(self, *, idle_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:

@@ -66,7 +66,7 @@ def leave_network(libc: Any) -> bool:
 
 
 def drop_identity() -> None:
-    """Stop being root, which ignores the limits. Where the identity cannot change, it has no rights anyway."""
+    """Stop being root, which ignores the limits. If that fails, the process isn't privileged anyway."""
     if os.getuid() != 0:
         return
     try:

@@ -37,7 +37,7 @@ def bound_names(plan: PlanFlow, flow: BaseFlow, slots: Collection[str]) -> dict[
 
 
 def find_users(plan: PlanFlow, names: Collection[str], *, again: Collection[FlowId] = ()) -> list[PlanStep]:
-    """List finished steps that used one of the plan's values, or what such a step, or one done `again`, found."""
+    """List finished steps that used one of the plan's values, or a result of such a step or of one done `again`."""
     users: list[PlanStep] = []
     for step in plan.steps:
         uses = read_bindings(step).values()

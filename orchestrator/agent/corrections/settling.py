@@ -1,4 +1,4 @@
-"""The question what happens to committed calls that a correction or a change of the plan makes wrong (RT-12)."""
+"""The question about committed calls that a correction or a plan change makes wrong (RT-12)."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def _redo_in_plan(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, values: Jso
 
 
 def _find_payload(turn: RunningTurn, name: Decision) -> JsonObject | None:
-    """Find what the open option carries, unless a click names another one; closes the question."""
+    """Return the payload of the open option, or of the clicked one; close the question."""
     clicked: JsonObject = (turn.work.input.action or {}).get("payload") or {}
     for entry in list(turn.changes.state.ambiguity.open):
         for option in entry.options:

@@ -14,7 +14,7 @@ WORTH_OFFERING = 0.1
 
 
 def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
-    """Ask the open question again, or what the user wants, with the likeliest tasks (general ambiguity)."""
+    """Repeat the open question, or ask what the user wants, with the likeliest tasks (general ambiguity)."""
     state = turn.changes.state
     entry = state.ambiguity.current
     turn.carry_on = False

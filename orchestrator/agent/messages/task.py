@@ -97,7 +97,7 @@ def _resembles(done: BaseFlow, labels: Labels) -> bool:
 
 
 def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
-    """Push a flow, or carry on the one of the same dact, and fill what the message gave (FS-9, FS-10)."""
+    """Push a flow, or resume an open one of its type, and fill it from the message (FS-9, FS-10)."""
     context, stack = turn.context, turn.changes.state.stack
     flow_type = context.world.domain.flows[dact]
     active = stack.active

@@ -77,7 +77,7 @@ async def _take_up(turn: RunningTurn, modules: Modules, request: str, *more: str
 
 
 def _must_decide(state: DialogueState) -> bool:
-    """Return whether the user is asked what should become of something that was done irreversibly (RT-12)."""
+    """Return whether the user must decide about a committed effect (RT-12)."""
     return state.ambiguity.current is not None and state.ambiguity.current.about.stops_everything
 
 

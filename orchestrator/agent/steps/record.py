@@ -80,11 +80,11 @@ SUMMARIZE_EVERY_TURNS = 20
 SUMMARIZE_EVERY_TOKENS = 32_000
 CHARACTERS_PER_TOKEN = 4
 NOTES = "notes"
-"""The outbox's word for what goes into the scratchpad."""
+"""Kind of outbox messages with scratchpad entries."""
 
 
 def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
-    """Serialise the state, diff it against what it was, and gather what goes along."""
+    """Serialize the state, diff it against the stored one, and build the commit."""
     answer = turn.answer
     assert answer is not None
     state, context = turn.changes.state, turn.context

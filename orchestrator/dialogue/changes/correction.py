@@ -1,6 +1,6 @@
-"""Corrections: replacing values that were given before, and what hangs on them (IR-4).
+"""Corrections: replacing values given earlier, and the values that depend on them (IR-4).
 
-Nothing is undone or repeated here: what an old value has already led to, the Agent puts to the user.
+Nothing is undone or repeated here; the Agent asks the user about effects of an old value.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Correction:
 
 
 def find_changes(flow: BaseFlow, labels: Labels) -> tuple[Change, ...]:
-    """List what these values would change; those that do not fit change nothing."""
+    """Return the changes that these values would cause; invalid values cause none."""
     mentions = _read_mentions(labels)
     changes: list[Change] = []
     for name, mention in mentions.items():

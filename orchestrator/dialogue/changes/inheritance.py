@@ -89,7 +89,7 @@ def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bo
 
 
 def _known_to(state: DialogueState, task: BaseFlow) -> JsonObject:
-    """List what a task was told and has found, with the row that is being talked about if it displayed it."""
+    """Return a task's values and results, with the current row if the task displayed it."""
     row = next((shown.current for shown in state.displayed if shown.dact == task.dact), JsonObject())
     return {**task.values(), **row, **task.outputs}
 
@@ -155,7 +155,7 @@ def _is_required(flow: BaseFlow, name: str) -> bool:
 
 
 def _keep_from_last_run(state: DialogueState, flow: BaseFlow, said: Labels) -> None:
-    """Keep what does not change when the user looks for something again and says only what does."""
+    """Keep the unchanged values when the user repeats a search and names only the changes."""
     if flow.spec.family is not Family.READ or flow.spec.confirm or not said or flow.is_filled():
         return
     last = state.find_completed(flow.dact)

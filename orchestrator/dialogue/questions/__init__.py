@@ -1,4 +1,4 @@
-"""Every question that the assistant asks, by kind: what it says, what it offers, and what each answer does.
+"""All questions of the assistant, by kind: their texts, their options, and the action of each answer.
 
 To add one, write its class here and add it to `AnyQuestion`; no other package decides by kind.
 """

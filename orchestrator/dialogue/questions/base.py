@@ -73,7 +73,7 @@ class Wording(Protocol):
         ...
 
     def list_done(self) -> list[Told]:
-        """Return what the flow has committed so far, unless the answer says so already."""
+        """Return the flow's committed effects, unless the reply reports them already."""
         ...
 
     def word_call(self, shown: JsonObject, arguments: JsonObject, found: tuple[str, ...]) -> str:
@@ -147,10 +147,10 @@ class Question(ABC):
         return None
 
     def take_back_no(self) -> Deed | None:
-        """Return what “sorry, yes” does after a no, or None."""
+        """Return the action of “sorry, yes” after a “no”, or None."""
         return None
 
     def choose(self, label: str) -> Deed | None:
-        """Return what choosing a reply by its words does where the question itself decides, or None."""
+        """Return the action of a reply selected by its words, if the question defines one, or None."""
         del label
         return None

@@ -51,7 +51,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Decline:
-    """Drop the pending call and ask what should be different; give the task up if nothing can be."""
+    """Drop the pending call and ask what to change, or cancel the task if nothing can be changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """Settle what happens to a committed call that no longer fits."""
+    """Decide about a committed call that no longer fits."""
 
     decision: Decision
 

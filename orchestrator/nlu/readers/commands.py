@@ -24,7 +24,7 @@ LONGEST_COMMAND = 300
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The compiled patterns with what each leads to; most messages match none of `compiled`."""
+    """The compiled patterns with their targets; most messages match none of `compiled`."""
 
     patterns: tuple[tuple[re.Pattern[str], Command], ...]
     compiled: tuple[re.Pattern[str], ...]

@@ -41,7 +41,7 @@ class PlainReader:
         return Reading(Understanding(kind, Source.COMMAND, message.text, context.intent, plain=plain))
 
     def _offer(self, message: Message, context: NluContext) -> Offer:
-        """Return what the message may repeat: the offered call, and those of its values that the message names."""
+        """Return the words that a message can repeat: of the offered call, and of its values that it names."""
         active, question = context.active, context.question
         if active is None or not question.confirming:
             return NO_OFFER
@@ -87,7 +87,7 @@ class SmallTalk:
         return Reading(Understanding(kind, Source.COMMAND, message.text, target=name))
 
     def _shorten(self, part: str) -> str:
-        """Leave out what stands before the words that count: “ugh” of “ugh this is annoying”."""
+        """Drop the words before those that count: “ugh” of “ugh this is annoying”."""
         first, _, rest = part.partition(" ")
         return self._shorten(rest) if part not in self.known and first in self.known and rest else part
 

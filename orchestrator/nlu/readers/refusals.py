@@ -188,9 +188,9 @@ def _script(char: str) -> str:
 
 
 def is_supported(text: str, languages: tuple[str, ...], own: Collection[str] = ()) -> bool:
-    """Judge whether a text may be in one of the languages; unknown codes switch the check off.
+    """Return whether a text may be in one of the languages; unknown codes disable the check.
 
-    `own`: words that are in one of them, whichever other languages have them too.
+    `own`: words that belong to one of them, whichever other languages have them too.
     """
     if not _SCRIPTS.keys() >= set(languages):
         return True

@@ -30,7 +30,7 @@ PUNCTUATION = frozenset(".,;:!?'’\"“”()-–—/&%+#€$£")
 """Signs of ordinary writing; every other sign counts as a word."""
 GRAM_WEIGHT = 0.35
 _REACH = 4
-"""Tokens to each side that count for what is between them."""
+"""Tokens on each side that influence a candidate."""
 MOST_TOKENS = 120
 """Only this much of a long message is classified."""
 _UNKNOWN_WORDS_KEPT = 4096
@@ -40,9 +40,10 @@ Features = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class LinearModel:
-    """`weights`: a row for each feature, at its place, and a column for each label; `bias` by label.
+    """A linear model.
 
-    `sharpness` multiplies the scores.
+    `weights`: a row for each feature, a column for each label. `bias`: by label. `sharpness`: factor of the
+    scores.
     """
 
     labels: tuple[str, ...]
@@ -53,7 +54,7 @@ class LinearModel:
 
 
 def add_up(model: LinearModel, features: Features, onto: Any = None) -> Any:
-    """Add up the weights of what is there, in the order of the labels; `onto` what is known so far, else the bias."""
+    """Add up the weights of the features, in label order, starting with `onto` or the bias."""
     places: list[int] = []
     weights: list[float] = []
     for name, weight in features.items():
@@ -133,7 +134,7 @@ AROUND = {
 def context_features(
     utterance: Utterance, candidates: Sequence[Candidate], position: int, asked: str | None
 ) -> dict[str, float]:
-    """Describe what surrounds a candidate as features with their weights."""
+    """Return the surroundings of a candidate as features with weights."""
     tokens, places = put_kinds(utterance.words, candidates)
     features: dict[str, float] = {}
     for name in describe_around(tokens, places[position], asked):
@@ -166,7 +167,7 @@ def describe_around(tokens: list[str], place: int, asked: str | None) -> list[st
 
 
 def _reach(nearest: list[str], edge: str) -> list[str]:
-    """Add the edge of the message where it is within reach."""
+    """Add the edge of the message if it is within reach."""
     if len(nearest) == _REACH:
         return nearest
     return [*nearest, edge] if nearest else [edge, edge]
@@ -215,7 +216,7 @@ class Classifier:
         return not self._words.keys().isdisjoint((word, f"{word}s", word.removesuffix("s")))
 
     def classify(self, tokens: Sequence[str]) -> Opinion:
-        """Judge delexicalised tokens."""
+        """Classify delexicalized tokens."""
         seen = counted = 0
         for token in tokens[1:-1]:
             if token.isalnum() or (len(token) == 1 and token not in PUNCTUATION):

@@ -185,7 +185,7 @@ def is_about_another_thing(utterance: Utterance, left: Sequence[str]) -> bool:
 
 
 def name_things(utterance: Utterance) -> set[str]:
-    """List the nouns behind articles: what is spoken of as if it were to be had, unlike “you're the best”."""
+    """Return the nouns after articles that name something to be had, unlike “you're the best”."""
     words = utterance.words
     begins = [
         place

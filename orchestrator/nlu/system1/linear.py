@@ -43,7 +43,7 @@ class TrainedModels(Protocol):
     """
 
     def get(self, key: str, /) -> bytes | None:
-        """Return what was put; None when there is nothing, or nothing that may be trusted."""
+        """Return a stored content, or None if it is missing or can't be trusted."""
         ...
 
     def put(self, key: str, content: bytes, /) -> None:

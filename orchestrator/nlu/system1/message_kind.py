@@ -42,7 +42,7 @@ _STOP_WORDS = 3
 _ANSWER_WORDS = 4
 """Maximum words of a failed answer; longer messages may say something else."""
 _SURE_OF_YES = 0.75
-"""A yes may do something that lasts: what is not plainly one is asked about again."""
+"""Minimum confidence of a “yes”, because it can cause irreversible effects; otherwise the question is repeated."""
 _BARE = 0.75
 """The share of words inside of values from which a message is nothing but values."""
 _CHATTY = frozenset(
@@ -175,7 +175,7 @@ class Decider:
         return True
 
     def _decide_alone(self, kind: MessageKind, evidence: Evidence, context: NluContext) -> MessageKind:
-        """Decide without an active flow: a bare value belongs to nothing, except to correct what was done."""
+        """Decide without an active flow: a bare value can only correct a completed task."""
         if kind is MessageKind.CORRECTION and not context.completed:
             return MessageKind.UNKNOWN
         if kind is MessageKind.UNKNOWN and self._asks_about_code(evidence):
@@ -264,7 +264,7 @@ def _is_bare_number(evidence: Evidence) -> bool:
 
 
 def _agrees(words: list[str], context: NluContext) -> bool:
-    """Recognize "book it" where that is asked: nothing but words of the task, and words that agree."""
+    """Recognize "book it" as the answer to that question: only words of the task, and words of agreement."""
     question = context.question
     if context.active is None or question.slot is not None or not (question.confirming or question.options):
         return False

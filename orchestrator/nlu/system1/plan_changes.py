@@ -73,7 +73,7 @@ _AT_THE_END = re.compile(
 _COURTESIES = word_set("please so ok okay no and but i we you actually thanks there is it")
 _ANYTHING = word_set("anything any nothing everything all")
 _LONGEST_STEP = 3
-"""Words of what may be a step that there is not; "forget what you know about me" is about something else."""
+"""Maximum words of an unknown step's name; "forget what you know about me" is about something else."""
 _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "that one", "this part"})
 
 

@@ -181,7 +181,7 @@ class System1:
         return {dact: shares.get(flow_label(dact), 0.0) for dact in self.flows}
 
     def slots_for(self, text: str, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
-        """Find what a cleaned message says for the slots of a given flow."""
+        """Return a cleaned message's values for the slots of a given flow."""
         return Case(self, text, context).find_slots(flow)
 
 

@@ -59,7 +59,7 @@ _MOST_CUTS = 4  # a message may have hundreds of parts, and all that it leaves o
 
 
 class Case:
-    """One message in its context, on its way through the readings of System 1; each part is worked out once."""
+    """A message in its context, for the readings of System 1; each part is computed once."""
 
     def __init__(self, system1: Learnt, text: str, context: NluContext, depth: int = 0) -> None:
         self.system1 = system1
@@ -85,7 +85,7 @@ class Case:
 
     @cached_property
     def listed(self) -> list[Candidate]:
-        """Those that are more than a name or a quotation."""
+        """Return the candidates that are more than a name or a quotation."""
         return [known for one in self.candidates if (known := one.without(_UNLISTED)).readings]
 
     @cached_property
@@ -252,7 +252,7 @@ def _read_plan_value(case: Case) -> Reading | None:
 
 
 def _conclude(case: Case) -> Reading:
-    """Conclude from what was learned: the kind that was decided, with what a message of that kind says."""
+    """Return the classifier's reading: the decided kind, with its values."""
     evidence, kind, context, share = case.evidence, case.kind, case.context, case.weighed.share
     text, flows = case.utterance.text, evidence.weighed.flows
     understand = partial(Understanding, source=Source.SYSTEM1, text=text, flows=flows)
@@ -340,7 +340,7 @@ def _task(
 
 
 def _correction(understand: Callable[..., Understanding], case: Case) -> Understanding:
-    """Find what changes: in the active flow, else in the last completed one that has such slots."""
+    """Return the corrected values: of the active flow, or of the last completed one with such slots."""
     context, correct = case.context, partial(understand, MessageKind.CORRECTION)
     mentions = {}
     if context.active is not None:

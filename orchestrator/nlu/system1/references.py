@@ -99,7 +99,7 @@ class Message:
 
 
 def find_reference(message: Message) -> Reference | None:
-    """Find what a message refers to; None when it refers to no row."""
+    """Return the row that a message refers to, or None."""
     if len(message.utterance.words) > _FEW_WORDS or not message.shown.rows:
         return None
     return next((found for find in _WAYS if (found := find(message)) is not None), None)
@@ -111,7 +111,7 @@ def list_others(
     flows: Mapping[Dact, FlowSpec],
     rows: Mapping[ToolId, RowsSpec],
 ) -> Understanding | None:
-    """Read "is there a cheaper one?" of the one thing that is offered: what there is to choose from is looked up."""
+    """Read "is there a cheaper one?" about a single offer as a request to look up the alternatives."""
     active, question = context.active, context.question
     if active is None or question.slot is not None or not question.is_open:
         return None

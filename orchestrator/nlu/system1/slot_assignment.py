@@ -1,6 +1,6 @@
-"""Deciding which value fills which slot, by what `learning` has learned of the words around values.
+"""Assignment of values to slots, with the words around values that `learning` has learned.
 
-Takes candidates, gives mentions by slot. Types decide what is possible, the words around what is likely.
+Types decide what is possible, and the words around a value what is likely.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class SlotAssigner:
         own: Mapping[str, str],
         asked: str | None,
     ) -> list[Guess]:
-        """Rate the slots that a candidate may be for, by what is around it; `asked`: that of the open question."""
+        """Score the slots that a candidate fits, by its surroundings; `asked`: the slot of the open question."""
         odds = self._weigh(around, possible, candidate.kind)
         for place, slot in enumerate(possible):
             first = self._model.sharpness * first_score(candidate, own[slot.name], asked=slot.name == asked)

@@ -118,7 +118,7 @@ def refused_part(utterance: Utterance) -> str | None:
 def withdraw(
     text: str, candidates: Sequence[Candidate], likely: Sequence[FlowScore], context: NluContext
 ) -> Understanding | None:
-    """Read what is refused: a value that was given, else a task; `likely`: what the rest of the message asks for."""
+    """Read a refusal of a value or of a task; `likely`: the flows that the rest of the message requests."""
     said = {value for one in candidates for value in _values_of(one)}
     weekdays = {WEEKDAYS.get(one.text.casefold()) for one in candidates}
     held = [

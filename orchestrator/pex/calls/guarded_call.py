@@ -158,7 +158,7 @@ def _conclude(
     confirmed: Candidate | None,
     result: ToolAnswer | NeedsInput,
 ) -> GuardedAnswer:
-    """Keep what a call returned, or park the flow if its result comes later."""
+    """Store a call's result, or park the flow if the result comes later."""
     if isinstance(result, ToolAccepted):
         return wait_for_result(run, policy, tool, arguments, result)
     if isinstance(result, ToolData):

@@ -65,7 +65,7 @@ TOO_SLOW = say("too_slow")
 
 
 class SkillRunner:
-    """One per domain and process; `_Loop` has the data of a run."""
+    """Runs the skills of one domain and process; `_Loop` has the data of a run."""
 
     def __init__(self, domain: Domain, engineer: PromptEngineer, open_words: OpenWords) -> None:
         self._domain = domain
@@ -132,7 +132,7 @@ def _failure_of(error: ModelUnavailable | ModelOutputInvalid | BudgetExceeded) -
 
 @dataclass(slots=True)
 class _Loop:
-    """One run: ask, make the calls, report their results, until the skill ends."""
+    """A run of a skill: ask, make the calls, report their results, until the skill ends."""
 
     run: Execution
     policy: Choices

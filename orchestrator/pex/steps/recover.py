@@ -103,7 +103,7 @@ def _tell(run: Execution, failure: Failed) -> None:
 
 
 def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
-    """Report what was wrong; ask for the one value again, or which of several to change."""
+    """Explain the problem; ask for the only wrong value again, or which of several to change."""
     flow = run.flow
     _tell(run, failure)
     drop_candidate(flow)

@@ -17,7 +17,7 @@ Verification = Callable[[Execution], str | None]
 
 
 async def verify_results(_policy: Choices, run: Execution) -> Ending | None:
-    """Record and flag what is wrong with the state, which no rerun would fix."""
+    """Record and flag faults of the state, which no rerun would fix."""
     faults = _record_faults(run, OF_RESULTS)
     run.faulty = bool(faults)
     if not faults or run.has_effect:

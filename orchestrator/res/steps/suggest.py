@@ -19,7 +19,7 @@ ABOUT_PLANS = frozenset(
 
 
 async def suggest(response: Response) -> None:
-    """Add what the user may want to do with a plan, or next if nothing is open."""
+    """Add suggestions about a plan, or next steps if nothing is open."""
     context, answer, templates = response.context, response.answer, response.templates
     most = context.world.domain.config.generation.suggested_replies
     plan = context.changes.state.stack.plan

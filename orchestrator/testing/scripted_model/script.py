@@ -59,7 +59,7 @@ class Request:
 
     @property
     def said(self) -> str:
-        """Read what the user said last: the data's `utterance`, else the last user message."""
+        """Return the user's last message: the data's `utterance`, or else the last user message."""
         utterance = self.data.get("utterance")
         return utterance if isinstance(utterance, str) else "".join(self.user_messages[-1:])
 
@@ -267,7 +267,7 @@ def load_script(path: Path) -> Script:
 
 
 def parse_script(document: Json, *, place: str = "script") -> Script:
-    """Read a script from what its YAML holds: `default`, `rules` with `replies`, `models`."""
+    """Parse a script's YAML: `default`, `rules` with `replies`, `models`."""
     problems = [
         Problem(f"{place}: {error.json_path}", error.message) for error in _SCRIPT.iter_errors(document)
     ]

@@ -103,7 +103,7 @@ class ScriptedModel:
 
 
 class _Running(threading.Thread):
-    """One life of the server."""
+    """A running server, from start to stop."""
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ class RejectedCode:
     suggestion: str | None = None
 
     def tell(self) -> Saying:
-        """Return what a user is told, with the message as its detail."""
+        """Return the message for a user, with the technical message as its detail."""
         return say("code_rejected", why=self.category.value).with_detail(
             f"{self.category.value}: {self.message}"
         )

@@ -29,7 +29,7 @@ def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Itera
 async def find_unmeant(
     talk: Talk, sounds: Sounds, sound: Sound, line: Heard, faults: Sequence[Fault]
 ) -> list[str]:
-    """Compare what a line did with what it does if less was displayed before. Returns what it should not have done."""
+    """Return effects of a line that it would not have had if less had been displayed before."""
     course, with_model = talk.course, any(fault.kind is FaultKind.NONSENSE for fault in faults)
     seen, did = course.seen_before(line), course.effects_in(line.at)
     assert seen is not None

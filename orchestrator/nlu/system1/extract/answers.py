@@ -1,6 +1,6 @@
-"""Reading a message as the answer to the open question, and wishes for or against what a slot asks.
+"""Answers to the open question, and wishes for or against a slot's subject.
 
-Whole answers are read when no extractor found a value; wishes are "with wifi", "no smoking".
+Whole answers are read if no extractor found a value; wishes are "with wifi", "no smoking".
 """
 
 import re
@@ -146,7 +146,7 @@ def polarity(words: list[str]) -> bool | None:
 
 
 def cue_phrases(slot: SlotSpec) -> list[list[str]]:
-    """List what people call the thing: the slot's name without its verb, and its synonyms."""
+    """Return names of a slot's subject: the slot's name without its verb, and its synonyms."""
     name = slot.name
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)

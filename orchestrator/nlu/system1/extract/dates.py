@@ -342,4 +342,4 @@ _READERS: tuple[tuple[tuple[str, ...], re.Pattern[str], _Reader], ...] = (
                r"|\b(\d{1,2})(?:st|nd|rd|th)\b"),
      _read_ordinal),
 )  # fmt: skip
-"""Each with pieces of which a text has one at least, so that few patterns are looked for in most texts."""
+"""Patterns, each with substrings one of which a matching text contains, so that few patterns run on most texts."""

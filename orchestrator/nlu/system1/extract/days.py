@@ -39,7 +39,7 @@ _SPELT = word_set(
     "monday tuesday wednesday thursday friday saturday sunday tomorrow "
     "january february august september october november december"
 )
-"""Names of days and months so long that what is nearly one of them is hardly anything else."""
+"""Names of days and months that are long enough to recognize misspelled."""
 _SHIFT = re.compile(
     r"\b(?P<count>an?|half an|one|two|three|four|five|six|seven|\d{1,2}) "
     r"(?P<unit>day|night|week|hour|minute)s? (?P<way>later|earlier|sooner|longer|shorter)\b"
@@ -83,7 +83,7 @@ def find_days(utterance: Utterance, today: date, known: Collection[str] = ()) ->
 
 
 def _either(alike: list[Found]) -> Reading:
-    """Read what may be either of two days as a choice."""
+    """Read a text for two possible days as a choice."""
     values = tuple(sorted({str(one.reading.value) for one in alike if one.reading.value is not None}))
     return Reading(candidates=values) if len(values) > 1 else alike[0].reading
 
@@ -103,9 +103,9 @@ def _find_together(utterance: Utterance, today: date) -> list[Found]:
 
 
 def _share_month(one: Found, text: str, today: date) -> list[Found]:
-    """Read what is joined to a day with its month: "3 to 6 December" is two days, "3 or 4 December" a choice.
+    """Read days joined to a day with its month: "3 to 6 December" is two days, "3 or 4 December" a choice.
 
-    Without "between" an "and" joins no days: "for 2 and 6 December" counts people.
+    Without "between", "and" joins no days: "for 2 and 6 December" counts people.
     """
     if one.reading.value is None or _NAMED.search(text, one.start, one.end) is None:
         return []

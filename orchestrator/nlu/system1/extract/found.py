@@ -13,7 +13,7 @@ from orchestrator.types import Json
 
 
 class Reading(NamedTuple):
-    """One way to read a span. `candidates` when several values fit; `invalid` says why none does."""
+    """A reading of a span. `candidates`: several values fit. `invalid`: the reason why none does."""
 
     value: Json = None
     candidates: tuple[Json, ...] = ()

@@ -16,7 +16,7 @@ _WORD = re.compile(r"(?<![\w'’\"“-])[a-z]{4,}(?![\w'’\"”-])")
 
 
 SHORTEST_MISSPELT = 6
-"""Letters of a name that what is nearly spelt like it is taken for."""
+"""Minimum letters of a name whose misspellings are corrected."""
 _LONG = 8
 """Minimum length of a name that can have two misspellings."""
 

@@ -69,7 +69,7 @@ def read_separators(utterance: Utterance, separators: Separators) -> Utterance:
 
 @cache
 def _form_of(separators: Separators) -> re.Pattern[str]:
-    """Return what only a locale's number looks like; what could also be an English one is read as that."""
+    """Parse a number in a locale's format, unless it could also be an English one."""
     decimal, group = (re.escape(mark) for mark in _marks(separators))
     return re.compile(
         rf"(?<![\w.,])(?:\d{{1,3}}(?:{group}\d{{3}})+(?:{decimal}\d{{1,6}})?|\d{{1,15}}{decimal}\d{{1,2}})(?![\w]|[.,]\d)"

@@ -1,4 +1,4 @@
-"""Learning from examples: what a message wants (`classifier`), and which value fills which slot (`slot_assignment`)."""
+"""Training from examples: the classifier of messages, and the assignment of values to slots."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
