@@ -56,7 +56,7 @@ def read_heartbeat(path: Path, *, live: bool, now: float) -> str:
         condition = str(json.loads(path.read_bytes())["condition"])
         age_s = max(0.0, now - path.stat().st_mtime)
     except FileNotFoundError:
-        raise Unavailable(f"{path} is not there: the process has not begun, or has ended.") from None
+        raise Unavailable(f"{path} does not exist: the process has not started, or has ended.") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Unavailable(f"{path} cannot be read: {error}") from error
     if age_s > STALE_AFTER_S:

@@ -122,7 +122,7 @@ class WorkerProcess:
         """Run a session; return immediately if this process is already taking sessions, otherwise when idle."""
         self._thread.submit(_required(self._parts.pool).wake(session_id)).result()
 
-    def at_front_door(self, act: Callable[[Submissions], Coroutine[Any, Any, T]]) -> T:
+    def submit_task(self, act: Callable[[Submissions], Coroutine[Any, Any, T]]) -> T:
         """Execute a sender's task on the loop."""
         return self._thread.submit(act(self._submissions)).result()
 

@@ -127,27 +127,27 @@ def _replace_chunks(app: Celery) -> None:
 
 
 def _submit(process: WorkerProcess, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-    return process.at_front_door(lambda door: door.submit(arguments, task))
+    return process.submit_task(lambda door: door.submit(arguments, task))
 
 
 def _show(process: WorkerProcess, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-    return process.at_front_door(lambda door: door.show(arguments, task))
+    return process.submit_task(lambda door: door.show(arguments, task))
 
 
 def _cancel(process: WorkerProcess, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-    return process.at_front_door(lambda door: door.cancel(arguments, task))
+    return process.submit_task(lambda door: door.cancel(arguments, task))
 
 
 def _decide(process: WorkerProcess, arguments: JsonObject, _: BrokerTask) -> JsonObject:
-    return process.at_front_door(lambda door: door.decide(arguments))
+    return process.submit_task(lambda door: door.decide(arguments))
 
 
 def _send_event(process: WorkerProcess, arguments: JsonObject, task: BrokerTask) -> JsonObject:
-    return process.at_front_door(lambda door: door.send_event(arguments, task))
+    return process.submit_task(lambda door: door.send_event(arguments, task))
 
 
 def _cancel_event(process: WorkerProcess, arguments: JsonObject, _: BrokerTask) -> JsonObject:
-    return process.at_front_door(lambda door: door.cancel_event(arguments))
+    return process.submit_task(lambda door: door.cancel_event(arguments))
 
 
 def _answer(

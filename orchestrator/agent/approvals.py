@@ -10,7 +10,7 @@ from orchestrator.dialogue.questions import Level
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Understanding
-from orchestrator.pex.calls.consent import bind, put_to_user
+from orchestrator.pex.calls.consent import bind, present_to_user
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, ClosedApproval, Decision, from_unix
 from orchestrator.types import is_object
@@ -26,7 +26,7 @@ async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
         turn.changes.state.ambiguity.resolve(level=Level.GENERAL)
     plain = understood.kind is not MessageKind.CONFIRMATION or is_plain(understood)
     if approval is not None and (not plain or _may_mean_something_else(turn, understood, approval)):
-        put_to_user(turn.context, approval)
+        present_to_user(turn.context, approval)
         return True
     if approval is not None:
         await _decide(turn, approval, granted=understood.kind is MessageKind.CONFIRMATION)
@@ -66,7 +66,7 @@ async def _decide(turn: RunningTurn, approval: PendingApproval, *, granted: bool
     decision = Decision(granted, turn.context.ids.user_id or "the user", now=turn.context.now)
     record = await turn.context.journal.decide_approval(approval.approval_id, decision)
     if record is not None and record.operator_only and granted and not _is_decided(record, turn.context.now):
-        put_to_user(turn.context, approval)  # it goes on waiting
+        present_to_user(turn.context, approval)  # it goes on waiting
         return
     status = ApprovalStatus.VOID if record is None else record.status
     if status is ApprovalStatus.PENDING:  # it was too late to decide

@@ -47,7 +47,7 @@ def hand_over(turn: RunningTurn, cause: str) -> None:
     turn.changes.remark(RemarkKind.HANDED_OVER, waits=waits)
 
 
-def hand_over_when_helpless(turn: RunningTurn) -> None:
+def request_operator_if_stuck(turn: RunningTurn) -> None:
     """Ask for a person when neither the question nor other ways have led anywhere."""
     entry = turn.changes.state.ambiguity.current
     rounds = turn.context.world.domain.config.ambiguity.escalation_turns * _HELPLESS_AFTER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.agent.handover import hand_over_when_helpless
+from orchestrator.agent.handover import request_operator_if_stuck
 from orchestrator.agent.running import RunningTurn
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.base_flow import Labels, ProblemKind, SlotProblem
@@ -154,7 +154,7 @@ def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) ->
     options = tuple(_value_option(turn, flow, first.slot, value) for value in first.candidates)
     question = kind(flow_id=flow.flow_id, slot=first.slot, options=options)
     turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
-    hand_over_when_helpless(turn)
+    request_operator_if_stuck(turn)
     return True
 
 

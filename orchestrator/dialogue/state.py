@@ -244,11 +244,11 @@ class DialogueState:
         for kept, most in (*grown, (self.completed, limits.completed)):
             del kept[: max(0, len(kept) - most)]
         if self.effects:
-            at_hand = self._at_hand()
+            at_hand = self._correctable()
             self.effects[:] = [note for note in self.effects if note.flow_id in at_hand or note.is_awaited]
             del self.effects[: max(0, len(self.effects) - limits.effects)]
 
-    def _at_hand(self) -> set[FlowId]:
+    def _correctable(self) -> set[FlowId]:
         """Return the flows that can still be corrected: completed, stacked, or steps of a stacked plan."""
         stacked = [*self.stack.flows, *self.stack.departed]
         own = {flow.flow_id for flow in (*stacked, *self.completed)}

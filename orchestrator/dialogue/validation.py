@@ -52,7 +52,7 @@ Validator: TypeAlias = Callable[[Json, SlotSpec], Verdict]
 
 @dataclass(frozen=True, slots=True)
 class SlotType:
-    """A named way of judging values. `check` never raises on any JSON value."""
+    """A named kind of values with its validator. `check` never raises on any JSON value."""
 
     name: str
     check: Validator

@@ -83,7 +83,7 @@ async def reroute_by_model(
     context: NluContext,
     call: CallContext,
 ) -> Understanding:
-    """Ask a model which of the flows that are left serves. Raises what the Prompt Engineer raises."""
+    """Ask a model which of the remaining flows fits. Raises what the Prompt Engineer raises."""
     left = narrow(request, flows)
     failed: JsonObject = {
         "dact": request.flow.dact if request.flow else None,

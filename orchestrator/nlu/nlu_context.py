@@ -107,7 +107,7 @@ def read_nlu_context(
         values={} if active is None else values_of(active),
         replaced={} if active is None else active.progress.replaced,
         recent=frozenset() if active is None else _given_last(active),
-        shown=find_rows_at_hand(state, active),
+        shown=find_known_rows(state, active),
         question=_read_question(state, active),
         interrupted=tuple(
             PastFlow(flow.spec, values_of(flow)) for flow in stack.flows if flow.status == INTERRUPTED
@@ -127,7 +127,7 @@ def find_last_said(state: DialogueState, role: str) -> str:
     return next((line["text"] for line in reversed(state.history.lines) if line["role"] == role), "")
 
 
-def find_rows_at_hand(state: DialogueState, flow: BaseFlow | None) -> Shown | None:
+def find_known_rows(state: DialogueState, flow: BaseFlow | None) -> Shown | None:
     """Find the rows displayed last, unless a task that would take one of them is about other values."""
     listed = state.shown
     if listed is None or flow is None or flow.slot(listed.key) is None:

@@ -151,10 +151,7 @@ def read_end(answer: ToolsAnswer) -> JsonObject | None:
 
 
 def read_outcome(body: JsonObject, failed: FailureCategory | None) -> Success | Failure | Uncertain:
-    """Convert valid arguments of `finish` to a value.
-
-    `failed`: why the last call failed, or None; nothing usable was found then.
-    """
+    """Convert valid arguments of `finish` to an outcome. `failed`: the reason of the last failed call, or None."""
     data: JsonObject = body.get("data") or {}
     match body["outcome"]:
         case "success":

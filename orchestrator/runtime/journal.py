@@ -154,7 +154,7 @@ class Journal:
         try:
             if self.acting or not idempotent:
                 await self._begin(step)
-            self._tell_tool("tool_started", kind, request)
+            self._report_tool("tool_started", kind, request)
             began = time.perf_counter()
             try:
                 result = await run(step.idempotency_key)
@@ -170,7 +170,7 @@ class Journal:
             await self._record(step, StepStatus.FINISHED, result, began)
         finally:
             self.acting = False
-        self._tell_tool("tool_finished", kind, request)
+        self._report_tool("tool_finished", kind, request)
         return result
 
     async def _begin(self, step: _Call) -> None:
@@ -183,7 +183,7 @@ class Journal:
         while not await self._record(step, StepStatus.STARTED, started, heard=heard):
             heard = await self._listen(self)
 
-    def _tell_tool(self, event: str, kind: str, request: Json) -> None:
+    def _report_tool(self, event: str, kind: str, request: Json) -> None:
         if kind == TOOL:
             self._tell(event, {"tool_id": request.get("tool_id")})
 

@@ -137,9 +137,9 @@ def _try_faults(
     """Print the failures that injected faults cause. Exits with status 1 if there are any."""
     from orchestrator.adapters.domains.folder import load_domain  # noqa: PLC0415  # slow to import
     from parley.evaluation.faults.cases import try_faults  # noqa: PLC0415  # slow to import
-    from parley.evaluation.outside import tell_services  # noqa: PLC0415  # slow to import
+    from parley.evaluation.outside import list_services  # noqa: PLC0415  # slow to import
 
-    for sentence in tell_services(load_domain(domain).domain):
+    for sentence in list_services(load_domain(domain).domain):
         say(sentence)
     folder = data_dir / EVALUATIONS / Path(domain).resolve().name / "faults"
     report, page = try_faults(domain, files, folder, seed=seed, budget=budget)

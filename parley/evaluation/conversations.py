@@ -110,7 +110,7 @@ async def evaluate(
     return outcomes
 
 
-def tell_wrong(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def report_wrong(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield lines for each turn that differs: its place, the message, the difference, and the reply."""
     for outcome in outcomes:
         for place, turn in enumerate(outcome.turns, start=1):

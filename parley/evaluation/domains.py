@@ -13,12 +13,12 @@ from orchestrator.nlu.system1 import System1
 from orchestrator.settings import NO_STORES, read_settings
 from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject
-from parley.evaluation.conversations import Evaluated, Outcome, evaluate, read_file, tell_wrong
+from parley.evaluation.conversations import Evaluated, Outcome, evaluate, read_file, report_wrong
 from parley.evaluation.explain import explain
 from parley.evaluation.faults.cases import part_cases, take_kept
 from parley.evaluation.faults.running import Workers
 from parley.evaluation.faults.sound import Sounds
-from parley.evaluation.outside import read_reset, tell_services
+from parley.evaluation.outside import list_services, read_reset
 from parley.evaluation.report import write_report
 from parley.evaluation.rubric import Judge
 from parley.evaluation.runs import (
@@ -103,7 +103,7 @@ async def evaluate_domain(
     edges = {str(flow.spec.dact): flow.spec.edge_flows for flow in loaded.domain.flows.values()}
     sections = [_read_sections(variant) for variant in variants]
     reset = read_reset(loaded.domain.folder)
-    _tell(tell_services(loaded.domain), notice)
+    _tell(list_services(loaded.domain), notice)
     runs: list[JsonObject] = []
     files, kept = part_cases(files)
     findings = await take_kept(Sounds(Workers(domain, system1)), kept) if kept else []
@@ -122,7 +122,7 @@ async def evaluate_domain(
             run = describe_run(loaded.domain.name, variant, outcomes, measure(outcomes, edges), use, tenant)
             runs.append(run)
             if variant.examples is None:
-                _tell(tell_wrong(outcomes), notice)
+                _tell(report_wrong(outcomes), notice)
                 keep(run, folder)
                 findings += [*find_shortfalls(run["figures"], limits)]
     findings += [*find_regressions(runs[-1], earlier)] if earlier is not None else []

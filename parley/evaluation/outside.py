@@ -41,7 +41,7 @@ def read_reset(folder: str | Path) -> Reset | None:
     return reset
 
 
-def tell_services(domain: Domain) -> Iterator[str]:
+def list_services(domain: Domain) -> Iterator[str]:
     """Yield a sentence if tools call real services, and another if nothing resets these."""
     servers = sorted({_server(tool) for tool in domain.tools.values() if tool.implementation in _REMOTE})
     if servers:

@@ -138,7 +138,7 @@ class Moment:
     remembers: bool = False
 
 
-class PreferencesThen(PostgresPreferences):
+class RecordedPreferences(PostgresPreferences):
     """Preferences of today that existed at the time of a turn; loaded for many sessions at once."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
@@ -157,7 +157,7 @@ class PreferencesThen(PostgresPreferences):
         return [one for one in found if one.updated_at <= self._moment.now]
 
 
-class DocumentsThen(BusinessContext):
+class RecordedDocuments(BusinessContext):
     """The same of documents."""
 
     def __init__(self, database: Database, embedder: Embedder, moment: Moment) -> None:
@@ -176,7 +176,7 @@ class DocumentsThen(BusinessContext):
         return [one for one in found if one.updated_at <= self._moment.now]
 
 
-class NotesThen(MemoryScratchpad):
+class RecordedNotes(MemoryScratchpad):
     """The same of a session's notes, of which the archive has all."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
@@ -204,7 +204,7 @@ class NotesThen(MemoryScratchpad):
         return found
 
 
-class GatheredThen:
+class RecordedGathering:
     """Implements `ContextGathering` by the runs that looked for context then; starts none."""
 
     def __init__(self, moment: Moment) -> None:
@@ -257,10 +257,10 @@ class Sandbox:
         self._models = models
         self._asks = asks
         self._lane = RecordedLane(moment)
-        self._preferences = PreferencesThen(database, moment)
-        self._notes = NotesThen(database, moment)
-        memory = MemoryPorts(self._preferences, DocumentsThen(database, embedder, moment), self._notes)
-        self._ports = AgentPorts(gather=GatheredThen(moment), memory=memory, clock=lambda: moment.now)
+        self._preferences = RecordedPreferences(database, moment)
+        self._notes = RecordedNotes(database, moment)
+        memory = MemoryPorts(self._preferences, RecordedDocuments(database, embedder, moment), self._notes)
+        self._ports = AgentPorts(gather=RecordedGathering(moment), memory=memory, clock=lambda: moment.now)
         self._agents: dict[bool, Agent] = {}
 
     async def look_up(self, sessions: Collection[RecordedSession]) -> None:

@@ -175,7 +175,7 @@ def _undo(talk: Talk, _: str) -> None:
         return
     client.rollback(session_id, epoch - 1)
     talk.turn, talk.progress = None, ""
-    talk.note("Stepped back to before the last turn. What tools have done outside stays done.")
+    talk.note("Stepped back to before the last turn. Side effects of tools stay.")
 
 
 @_command("/approve", "approve what waits for it")

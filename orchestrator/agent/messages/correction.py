@@ -36,14 +36,14 @@ def take_correction(turn: RunningTurn, understood: Understanding) -> None:
             correct_flow(turn, flow, decided)
         if undecided and (turn.carry_on or not decided):
             ask_for_new_value(turn, turn.changes.state.stack.active or flow, min(undecided))
-    elif _takes_a_no_back(turn, understood):
+    elif _withdraws_denial(turn, understood):
         turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
         turn.carry_on = True
     else:
         ask_what_to_change(turn, flow)
 
 
-def _takes_a_no_back(turn: RunningTurn, understood: Understanding) -> bool:
+def _withdraws_denial(turn: RunningTurn, understood: Understanding) -> bool:
     """Return whether "sorry, yes, book it" answers what should change: nothing, so the offer is repeated."""
     entry = turn.changes.state.ambiguity.current
     deed = entry.about.take_back_no() if entry is not None else None

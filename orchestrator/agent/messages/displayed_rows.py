@@ -8,7 +8,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.questions import NextTask, Option
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.nlu.nlu_context import find_rows_at_hand
+from orchestrator.nlu.nlu_context import find_known_rows
 from orchestrator.nlu.row_questions import (
     PRICES,
     asks_about_all,
@@ -34,7 +34,7 @@ def follow_row(turn: RunningTurn, flow: BaseFlow) -> None:
 
 def talk_about_rows(turn: RunningTurn, text: str) -> bool:
     """Go on to the next row, or tell fields of the one that is talked about; False when neither is asked for."""
-    listed = _find_rows_at_hand(turn)
+    listed = _find_known_rows(turn)
     if listed is None or not asks_for_another(text):
         return show_requested_fields(turn, text)
     if listed.place + 1 == len(listed.rows):
@@ -48,7 +48,7 @@ def talk_about_rows(turn: RunningTurn, text: str) -> bool:
 
 def show_requested_fields(turn: RunningTurn, text: str) -> bool:
     """Show requested fields of the current row, or of all rows. Returns False if none is requested."""
-    listed, offered = _find_rows_at_hand(turn), _find_offered(turn)
+    listed, offered = _find_known_rows(turn), _find_offered(turn)
     current = offered if listed is None else listed.current
     if listed is not None and current.get(listed.key) == offered.get(listed.key):
         current = current | offered
@@ -103,11 +103,11 @@ def _find_offered(turn: RunningTurn) -> JsonObject:
     return {name: value for name, value in data.items() if isinstance(value, str | int | float)}
 
 
-def _find_rows_at_hand(turn: RunningTurn) -> Shown | None:
+def _find_known_rows(turn: RunningTurn) -> Shown | None:
     """Find the rows displayed last, if the running or last task is about them."""
     state = turn.changes.state
     flow = state.stack.active or state.find_completed()
-    listed = find_rows_at_hand(state, flow)
+    listed = find_known_rows(state, flow)
     if listed is None or flow is None or not listed.rows:
         return None
     return listed if flow.dact == listed.dact or flow.slot(listed.key) is not None else None

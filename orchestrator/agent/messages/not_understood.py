@@ -1,6 +1,6 @@
 """Ask again, or offer the likeliest tasks, when a message was not understood."""
 
-from orchestrator.agent.handover import hand_over_when_helpless
+from orchestrator.agent.handover import request_operator_if_stuck
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import answer_open, leave_open
 from orchestrator.agent.running import RunningTurn
@@ -25,7 +25,7 @@ def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
         return
     if entry is not None and entry.level is not Level.GENERAL:
         turn.changes.remark(RemarkKind.NOT_UNDERSTOOD, words=list(understood.not_understood))
-        hand_over_when_helpless(turn)
+        request_operator_if_stuck(turn)
         return
     if understood.not_understood:
         turn.changes.remark(RemarkKind.NOT_UNDERSTOOD, words=list(understood.not_understood))
@@ -36,4 +36,4 @@ def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
         if score.dact in flows and score.score >= WORTH_OFFERING
     )
     state.ambiguity.declare(Unclear(options=options), turn.work.turn_id)
-    hand_over_when_helpless(turn)
+    request_operator_if_stuck(turn)

@@ -15,13 +15,13 @@ from orchestrator.types import JsonObject, is_list, is_object
 async def archive(turn: RunningTurn, modules: Modules) -> None:
     """Prepare the state for storing."""
     state = turn.changes.state
-    keep_at_hand(turn, modules)
+    keep_recent(turn, modules)
     state.end_turn(_trace(turn, turn.changes.completed), _limits(modules))
     if state.completed:
         drop_old_notes(state)
 
 
-def keep_at_hand(turn: RunningTurn, modules: Modules) -> None:
+def keep_recent(turn: RunningTurn, modules: Modules) -> None:
     """Keep flows that have left the stack since the last turn, and the rows they display."""
     state = turn.changes.state
     known = {flow.flow_id for flow in state.completed}

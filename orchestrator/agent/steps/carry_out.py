@@ -8,7 +8,7 @@ from orchestrator.agent.freshness import ensure_fresh
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.replanning import begin_step, update_plan
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.steps.archive import keep_at_hand
+from orchestrator.agent.steps.archive import keep_recent
 from orchestrator.agent.steps.dispatch import dispatch
 from orchestrator.agent.steps.load import hear
 from orchestrator.agent.tasks import put_off, update_stack
@@ -64,7 +64,7 @@ async def _take_up(turn: RunningTurn, modules: Modules, request: str, *more: str
 
     It was made before the open question, so it neither confirms nor cancels anything that is open.
     """
-    keep_at_hand(turn, modules)
+    keep_recent(turn, modules)
     turn.carry_on, turn.context = False, hear(turn.context, modules, request)
     understood = await modules.nlu.think(request, turn.changes.state, turn.context, turn.context.call)
     if understood.kind in _ABOUT_WHAT_IS_OPEN:

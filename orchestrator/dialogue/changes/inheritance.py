@@ -26,7 +26,7 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
         _take_current_row(state, flow, shown, said)
     _keep_from_last_run(state, flow, said)
     for name in take_inputs(state, flow):
-        if name in said or _is_told_otherwise(flow, name, said):
+        if name in said or _is_overridden(flow, name, said):
             flow.clear(name)
             continue
         giver = _giver_of(state, name)
@@ -130,7 +130,7 @@ def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: 
         _take_required(flow, shown.current, said)
 
 
-def _is_told_otherwise(flow: BaseFlow, name: str, said: Labels) -> bool:
+def _is_overridden(flow: BaseFlow, name: str, said: Labels) -> bool:
     """Return whether the user has named another of a group of which one is enough: that flight, not the one booked."""
     group = flow.spec.slots[name].group
     return group is not None and any(

@@ -127,7 +127,7 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
     state.ask_approval(approval)
     state.stack.park(run.flow, context.now)
     context.changes.approvals.asked.append(record_of(context, approval))
-    put_to_user(context, approval)
+    present_to_user(context, approval)
     context.log.event(
         "approval_requested",
         approval_id=approval.approval_id,
@@ -137,7 +137,7 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
     return Parked(approval.approval_id)
 
 
-def put_to_user(context: TurnContext, approval: PendingApproval) -> None:
+def present_to_user(context: TurnContext, approval: PendingApproval) -> None:
     """Show the user which call waits for an approval, and why."""
     spec = context.world.domain.tools.get(approval.tool_id)
     approval.put(context.changes.state.turn)

@@ -33,7 +33,7 @@ from orchestrator.types import (
 from parley.replay.comparing import compare
 from parley.replay.report import MOST_KEPT, count_forbidden, keep, sum_up, tell
 from parley.replay.running import Wanted
-from parley.replay.sandbox import GatheredThen, Moment, RecordedJournal, RecordedLane, Replayed
+from parley.replay.sandbox import Moment, RecordedGathering, RecordedJournal, RecordedLane, Replayed
 
 END = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 LATER = END + timedelta(seconds=1)
@@ -156,7 +156,7 @@ async def test_what_was_looked_for_is_found_when_it_had_been_by_then() -> None:
     }
     moment = Moment()
     moment.session, moment.turn = session(turn(1), runs=runs), turn(1)
-    gathering = GatheredThen(moment)
+    gathering = RecordedGathering(moment)
     who = (DEFAULT_TENANT, SESSION, None, TurnId("turn-1"), FlowId("flow"), "travel", "book_flight", "where?")
 
     assert await gathering.begin(ContextQuestion(*who)) == "in time"

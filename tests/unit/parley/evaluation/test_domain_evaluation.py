@@ -12,7 +12,7 @@ import pytest
 from orchestrator.adapters.domains.folder import domain_folder, load_domain
 from orchestrator.domain.evaluations import ExpectEntry
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
-from parley.evaluation.outside import tell_services
+from parley.evaluation.outside import list_services
 from parley.evaluation.report import write_report
 from parley.evaluation.rubric import grade_answer
 from parley.main import run
@@ -351,7 +351,7 @@ def test_a_file_of_conversations_is_read_as_the_domain_is_and_its_mistakes_have_
 
 def test_real_services_are_named_before_they_are_called() -> None:
     donations = Path("examples/donations")
-    first, second = tell_services(load_domain(donations).domain)
+    first, second = list_services(load_domain(donations).domain)
     assert first == "Conversations call real services: 127.0.0.1:8711."
     assert "evaluations/reset.py" in second
-    assert list(tell_services(load_domain(SMALL).domain)) == []
+    assert list(list_services(load_domain(SMALL).domain)) == []

@@ -17,7 +17,7 @@ from orchestrator.simulator import START
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from parley import JsonObject, ToolCall
 from parley.commands.domain import scaffold
-from parley.evaluation.conversations import Evaluated, Outcome, tell_wrong
+from parley.evaluation.conversations import Evaluated, Outcome, report_wrong
 from parley.evaluation.simulation.goals import Stock
 from parley.evaluation.simulation.running import Simulated, simulate
 from parley.main import run
@@ -34,7 +34,7 @@ async def hold(loaded: LoadedDomain, system1: System1, count: int = ENOUGH) -> l
 async def test_users_reach_their_goals(domain: str) -> None:
     outcomes = await hold(*trained(domain))
 
-    assert list(tell_wrong(outcomes)) == []
+    assert list(report_wrong(outcomes)) == []
     names = " ".join(outcome.name for outcome in outcomes)
     assert "changes a value" in names
     assert "refuses the offer" in names
@@ -89,7 +89,7 @@ async def test_a_planted_fault_is_found(notes: Path, plant: Callable[[Path], Non
     plant(notes)
     loaded = load_domain(notes)
 
-    lines = [*tell_wrong(await hold(loaded, System1.for_domain(loaded.domain), 20))]
+    lines = [*report_wrong(await hold(loaded, System1.for_domain(loaded.domain), 20))]
 
     assert any(line.strip().startswith("wrong") and found in line for line in lines), lines
 
@@ -97,7 +97,7 @@ async def test_a_planted_fault_is_found(notes: Path, plant: Callable[[Path], Non
 async def test_a_scaffolded_domain_has_nothing_wrong(notes: Path) -> None:
     loaded = load_domain(notes)
 
-    assert list(tell_wrong(await hold(loaded, System1.for_domain(loaded.domain)))) == []
+    assert list(report_wrong(await hold(loaded, System1.for_domain(loaded.domain)))) == []
 
 
 async def test_a_booking_of_another_day_is_found() -> None:
@@ -111,7 +111,7 @@ async def test_a_booking_of_another_day_is_found() -> None:
             return {**booked, "day": "2027-01-01"}
 
     careless = replace(loaded, services={**loaded.services, "Bookings": Careless})
-    lines = [*tell_wrong(await hold(careless, system1, 5))]
+    lines = [*report_wrong(await hold(careless, system1, 5))]
 
     assert any("flight_book returned {" in line and "'day': '2027-01-01'" in line for line in lines), lines
 
@@ -119,7 +119,7 @@ async def test_a_booking_of_another_day_is_found() -> None:
 async def test_a_call_without_a_confirmation_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guarded_call, "_asks_first", lambda _run, _tool: False)
 
-    lines = [*tell_wrong(await hold(*trained("lending"), 8))]
+    lines = [*report_wrong(await hold(*trained("lending"), 8))]
 
     assert "    wrong     loan_create was called without a confirmation" in lines
 
