@@ -59,20 +59,20 @@ HABITS: Final[dict[str, str]] = {
 }
 # The most that code and documents may hold of each.
 LIMITS: Final[dict[str, tuple[int, int]]] = {
-    "a docstring opens with a clause": (25, 0),
+    "a docstring opens with a clause": (23, 0),
     "a docstring opens with a fragment": (6, 0),
-    "a docstring opens with a vague verb": (38, 0),
+    "a docstring opens with a vague verb": (36, 0),
     "a docstring is in the third person": (40, 1),
-    "a sentence opens with a clause": (46, 16),
-    "a noun is negated": (72, 11),
-    "a role is a pronoun": (82, 0),
+    "a sentence opens with a clause": (39, 16),
+    "a noun is negated": (53, 11),
+    "a role is a pronoun": (79, 0),
     "an owner is spelled out": (25, 6),
-    "a repetition": (25, 0),
-    "a translated adverb": (145, 4),
-    "a default is hidden": (23, 0),
-    "a private verb": (76, 8),
-    "a confirmation is a yes": (20, 2),
-    "British spelling": (102, 1),
+    "a repetition": (24, 0),
+    "a translated adverb": (139, 4),
+    "a default is hidden": (21, 0),
+    "a private verb": (62, 8),
+    "a confirmation is a yes": (18, 2),
+    "British spelling": (101, 1),
     "a house word": (393, 26),
 }
 
