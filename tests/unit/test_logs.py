@@ -99,8 +99,8 @@ except ValueError as error:
 """
 
 CASES = {
-    "a traceback of ours": CAUGHT + "log.error('A tool broke.', exc_info=caught)",
-    "an error as a field": CAUGHT + "log.warning('A tool broke.', error=caught)",
+    "a traceback of ours": CAUGHT + "log.error('A tool failed unexpectedly.', exc_info=caught)",
+    "an error as a field": CAUGHT + "log.warning('A tool failed unexpectedly.', error=caught)",
     "log.exception": "try:\n    fail()\nexcept ValueError:\n    log.exception('It broke.')",
     "a library's traceback": CAUGHT + "foreign.error('It broke.', exc_info=caught)",
     "a library that repeats the error": CAUGHT
@@ -131,7 +131,7 @@ def test_a_program_that_only_imports_us_reads_no_local_variables_either(
     run_alone: Callable[[str], tuple[str, str]],
 ) -> None:
     """A tool that breaks in a domain's own test or in a notebook, where nobody has set logging up."""
-    code = UNTIL_SET_UP + CAUGHT + "log.error('A tool broke.', exc_info=caught)"
+    code = UNTIL_SET_UP + CAUGHT + "log.error('A tool failed unexpectedly.', exc_info=caught)"
     output, errors = run_alone(code)
 
     assert "A tool failed unexpectedly." in errors

@@ -42,9 +42,7 @@ ACCEPTED = Verdict(None)
 TOO_LARGE = Verdict(
     "input_too_large", "body", f"A request may have at most {MAX_INPUT_BYTES} bytes; send a shorter text."
 )
-TOO_DEEP = Verdict(
-    "invalid_input", "body", "Lists and objects may be nested 64 deep; send a flatter request."
-)
+TOO_DEEP = Verdict("invalid_input", "body", "Lists and objects can be nested at most 64 levels deep.")
 
 
 def wrong(field: str, message: str) -> Verdict:

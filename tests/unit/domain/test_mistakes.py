@@ -232,7 +232,7 @@ def skill(matter: str, text: str = "Do it.") -> dict[str, str | bytes]:
         ),
         (skill("reflect: true"), f"{SKILL}: criteria", "judges a result by criteria"),
         (skill("language: perl"), f"{SKILL}: language", "python"),
-        (skill("result: {type: list}"), f"{SKILL}: result.type", "no valid JSON Schema"),
+        (skill("result: {type: list}"), f"{SKILL}: result.type", "not a valid JSON Schema"),
         (skill("crietria: [a]"), f"{SKILL}: crietria", "did you mean 'criteria'"),
     ],
 )

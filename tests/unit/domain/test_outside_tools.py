@@ -48,7 +48,7 @@ def test_tools_over_http_and_mcp_are_loaded(tmp_path: Path) -> None:
         ("{url: 'https://shop.example/x', body: {a: '{from}'}}", "is not sent with GET"),
         ("{url: 'https://shop.example/x', method: POST, body: {a: ['{nowhere}']}}", "names {nowhere}"),
         ("{url: 'https://shop.example/x', method: POST, body: {a: '${KEY}'}}", "may not hold environment"),
-        ("{url: 'https://shop.example/x', headers: {'a b': c}}", "no name of a header"),
+        ("{url: 'https://shop.example/x', headers: {'a b': c}}", "not a valid header name"),
         ("{url: 'https://shop.example/x', headers: {Idempotency-Key: c}}", "is set for every call"),
     ],
 )
@@ -69,7 +69,7 @@ def test_mistakes_of_an_endpoint_are_named(tmp_path: Path, entry: str, said: str
         ("{tool: book, url: 'https://a.example/{from}'}", "no placeholders"),
         ("{tool: book, url: 'https://a.example', headers: {X-A: '{from}'}}", "the same for all calls"),
         ("{tool: book, command: [python], headers: {X-A: b}}", "pass variables by environment"),
-        ("{tool: book, command: [python], environment: ['KEY=secret']}", "no name of a variable"),
+        ("{tool: book, command: [python], environment: ['KEY=secret']}", "not a valid variable name"),
     ],
 )
 def test_mistakes_of_a_server_are_named(tmp_path: Path, entry: str, said: str) -> None:
