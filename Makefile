@@ -16,7 +16,7 @@ SOAK_ARGUMENTS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: llama run demo demo-picture up test test-unit test-times test-ten test-long goals check lint format types imports bench bench-peers bench-length bench-growth bench-listeners \
-	bench-graphs bench-housekeeping bench-ratio bench-hurtful bench-waiting bench-workers docs release site screenshots faults faults-stops faults-interruptions faults-conversations faults-storm faults-idle \
+	bench-graphs bench-housekeeping bench-ratio bench-hurtful bench-waiting bench-workers bench-local docs release site screenshots faults faults-stops faults-interruptions faults-conversations faults-storm faults-idle \
 	faults-poison faults-every-second faults-submissions faults-repairs soak soak-ten chaos fuzz audit audit-online bom lock clean
 
 run: $(INSTALLED)
@@ -122,6 +122,10 @@ bench-waiting: $(VENV)/.installed-dev
 
 bench-workers: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.workers
+
+# Memory and CPU of `parley up` when nobody talks to it, and the size of the installation.
+bench-local: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.local_stack
 
 # Build the documentation site in build/site; dead links are errors.
 site: $(VENV)/.installed-dev

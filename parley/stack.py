@@ -215,7 +215,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
     programs = [program("gateway", Role.GATEWAY, seat, ready, link)]
     programs += [worker(f"turns-{number}", Role.TURNS) for number in range(1, plan.turn_workers + 1)]
     if not plan.private:  # a run for one conversation has no Celery clients
-        programs += [worker(f"submissions-{number}", Role.SUBMISSIONS) for number in (1, 2)]
+        programs.append(worker("submissions", Role.SUBMISSIONS))
     programs.append(worker("internal", Role.INTERNAL))
     if not plan.private:
         programs.append(program("beat", Role.BEAT, Seat(), log_says("beat: Starting"), {}))

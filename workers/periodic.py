@@ -106,7 +106,7 @@ PERIODIC: Final[tuple[Periodic, ...]] = (
     Periodic(
         "keep submissions fair",
         LOOK_IN_QUEUE_EVERY_S,
-        lambda parts: parts.fair_order and parts.fair_order.arrange,
+        lambda parts: parts.fair_order and parts.fair_order.watch,
     ),
     Periodic("announce", ANNOUNCE_EVERY_S, lambda parts: parts.announce),
     Periodic("probe stores", PROBE_EVERY_S, lambda parts: parts.probe),

@@ -27,8 +27,7 @@ STORES = {"redis", "postgres"}
 ROLES = STORES | {
     "gateway",
     "turns-1",
-    "submissions-1",
-    "submissions-2",
+    "submissions",
     "internal",
     "beat",
     "flower",
@@ -142,7 +141,7 @@ def answers_to_a_stranger(data_dir: Path) -> dict[str, int | str]:
     ports = {
         each.laddr.port for each in psutil.net_connections("inet") if each.pid in pids and not each.raddr
     }
-    assert len(ports) == 6  # the gateway, four workers' metrics, Flower
+    assert len(ports) == 5  # the gateway, three workers' metrics, Flower
     paths = (
         "",
         "health/live",

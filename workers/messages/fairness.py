@@ -6,6 +6,7 @@ the oldest messages of all tenants but the largest. Order within a tenant is kep
 unchanged.
 """
 
+import asyncio
 import base64
 import time
 from collections import Counter, defaultdict
@@ -20,6 +21,7 @@ from orchestrator.ports.tasks import SUBMISSIONS
 from orchestrator.types import DEFAULT_TENANT
 
 LOOK_EVERY_S: Final = 0.05
+LOOK_WHEN_SHORT_EVERY_S: Final = 0.25
 READ_ALL_EVERY_S: Final = 0.5
 READ_ALL_SHARE: Final = 10
 """Reading the whole queue takes at most this fraction of the time: a tenth."""
@@ -56,6 +58,12 @@ class FairOrder:
         """Tenants of the messages seen."""
         self._behind = Counter[str]()
         """Messages seen and not moved, by tenant."""
+
+    async def watch(self) -> None:
+        """Arrange the queue, then pause if it is short or another process arranges it. Raises Unavailable."""
+        await self.arrange()
+        if self._newest is None:
+            await asyncio.sleep(LOOK_WHEN_SHORT_EVERY_S - LOOK_EVERY_S)
 
     async def arrange(self) -> int:
         """Move messages to the front; return how many. Raises Unavailable."""

@@ -13,7 +13,8 @@ from orchestrator.types import Json, JsonObject, is_list, is_object
 from parley.evaluation.faults.ports import Call, Fault
 from parley.evaluation.faults.running import Course, Heard, Store, Workers
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[\w-]{16,}|\w+")
+"""A random token is one word, even if a piece between its hyphens looks like an ordinary one."""
 _CHANGING = "…"
 _IN_PIECES = re.compile(r"-*…(?:[-.]+…)*-*")
 """A token whose signs differ from run to run, and with them how many words it seems to be."""

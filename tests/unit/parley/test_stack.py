@@ -29,7 +29,7 @@ def option(program: Program, name: str) -> str:
 def test_everything_runs_in_up() -> None:
     names = [program.name for program in list_programs(make_plan(turn_workers=2), STORES, FLOWER)]
     assert names == [
-        *("gateway", "turns-1", "turns-2", "submissions-1", "submissions-2"),
+        *("gateway", "turns-1", "turns-2", "submissions"),
         *("internal", "beat", "flower"),
     ]
 
@@ -53,7 +53,6 @@ def test_workers_use_the_threads_pool_and_are_only_ever_sent_sigterm() -> None:
     ]
     assert [command[command.index("-Q") + 1] for command in (worker.command for worker in workers)] == [
         "turns",
-        "submissions",
         "submissions",
         "internal,urgent",
     ]
