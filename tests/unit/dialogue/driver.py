@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step, order_steps, stack_steps
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, FAILED, FlowState
+from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, FAILED, INTERRUPTED, FlowState
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit
 from orchestrator.dialogue.questions import AskSlot, ChooseTask, TryAgain, Unclear
 from orchestrator.dialogue.records import PlanStep
@@ -144,7 +144,11 @@ class Driver:
         if parked:
             flow = pick(parked, number)
             self.state.stack.approve(flow, self.now)
-            assert flow.status == ACTIVE
+            top = self.state.stack.top
+            assert top is not None
+            assert top.status == ACTIVE
+            # A plan comes back with its steps above it, and the top one goes on.
+            assert flow is top or flow.status == INTERRUPTED
 
     def unpark(self, number: int) -> None:
         parked = [flow for flow in self.state.stack.flows if flow.status == AWAITING_APPROVAL]
