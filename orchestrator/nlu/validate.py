@@ -138,10 +138,16 @@ class Validation:
                 problems.append(f"The flow has no slot {name[:60]!r}.")
                 continue
             judged = self._judge(mention, slot, context)
+            if judged.invalid and slot.name != context.question.slot and self._names_entity(judged, slot):
+                continue  # the Berlin of “my Berlin booking” is no reference that was mistyped
             if judged.invalid and not mention.invalid:
                 problems.append(f"{name}: {judged.invalid}")
             checked[name] = judged
         return checked
+
+    def _names_entity(self, mention: Mention, slot: SlotSpec) -> bool:
+        """Return whether the words name something listed, which the slot doesn't take."""
+        return slot.entity is None and self._extractor.gazetteer.is_main_name(key_of(mention.text))
 
     def _exchange(
         self,

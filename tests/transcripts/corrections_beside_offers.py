@@ -54,6 +54,8 @@ make it saturday | date=2026-12-05 |
 can we go on friday instead | date=2026-12-04 |
 could it be the 10th of December | date=2026-12-10 |
 a day later please | date=2026-12-04 |
+move the flight two days later | date=2026-12-05 |
+move the trip to one day later | date=2026-12-04 |
 two days earlier | date=2026-12-01 |
 the week after | | week
 let's do monday | date=2026-12-07 |

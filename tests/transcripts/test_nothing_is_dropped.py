@@ -236,3 +236,13 @@ async def test_what_is_not_the_task_is_not_done_once_more(words: str) -> None:
     turn = await talk.say(words)
 
     assert "book_flight" not in {flow["dact"] for flow in turn["flows"]}
+
+
+@pytest.mark.parametrize(
+    "words", ["cancel my Berlin booking", "cancel booking Munich", "show me my Madrid booking"]
+)
+async def test_a_city_is_no_mistyped_reference(words: str) -> None:
+    turn = await begin().say(words)
+    assert quoted(turn) in words.lower().split(), turn["reply"]
+    assert "valid" not in turn["reply"]
+    assert "What is your booking reference?" in turn["reply"]

@@ -166,8 +166,12 @@ class SlotAssigner:
                 mentions[asked] = answer
         if active is not None and flow.dact == active.dact:
             mentions = count_from(mentions, flow, context.values)
-        is_shift = not SHIFTS.isdisjoint(utterance.words)
-        return find_shifted(utterance, flow, context) | mentions if is_shift else mentions
+        if SHIFTS.isdisjoint(utterance.words):
+            return mentions
+        shifted = find_shifted(utterance, flow, context)
+        said = {word for mention in shifted.values() for word in mention.text.split()}
+        # The “later” of “a day later” is no time of day.
+        return shifted | {name: one for name, one in mentions.items() if one.text not in said}
 
     def know(self, flow: FlowSpec) -> FlowSlots:
         """Return what a flow's slots take, also for a flow without training data."""

@@ -169,41 +169,52 @@ def _follow_on(found: list[Found], text: str) -> list[Found]:
 
 
 def find_shifted(utterance: Utterance, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
-    """Move the days or hours of the running task: those that the words are about, or both."""
-    if context.active is None or context.active.dact != flow.dact:
-        return {}
+    """Move the days or hours of the running task: those that the words are about, or both.
+
+    For another flow, its slots that mean the same as the task's are moved: “move the trip a day later”.
+    """
     found = _SHIFT.search(" ".join(utterance.words))
-    if found is not None and found["unit"] in _MINUTES:
-        return _shift_hours(found, flow, context)
-    held = [name for name, slot in flow.slots.items() if slot.type == "date" and context.values.get(name)]
-    if found is None or not held:
+    if context.active is None or found is None:
         return {}
-    if len(held) < 2 and found["way"] in _LENGTHS:
+    is_own = context.active.dact == flow.dact
+    if found["unit"] in _MINUTES:
+        return _shift_hours(found, _held_by(flow, "time", context.values, is_own=is_own))
+    held = _held_by(flow, "date", context.values, is_own=is_own)
+    if not held or (len(held) < 2 and found["way"] in _LENGTHS):
         return {}
-    words = set(utterance.words)
+    names, words = list(held), set(utterance.words)
     if len(held) > 1 and (found["way"] in _LENGTHS or words & _LAST):
-        held = held[-1:]
+        names = names[-1:]
     elif words & _FIRST:
-        held = held[:1]
+        names = names[:1]
     days = timedelta(_count(found["count"]) * (7 if found["unit"] == "week" else 1))
     days = -days if found["way"] in _BACKWARDS else days
-    return {
-        name: Mention(str(date.fromisoformat(str(context.values[name])) + days), found[0]) for name in held
-    }
+    return {name: Mention(str(date.fromisoformat(held[name]) + days), found[0]) for name in names}
 
 
-def _shift_hours(found: re.Match[str], flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
+def _held_by(flow: FlowSpec, kind: str, values: Mapping[str, Json], *, is_own: bool) -> dict[str, str]:
+    """Return the running task's values for a flow's slots of one type."""
+    held: dict[str, str] = {}
+    for slot in flow.slots.values():
+        names = (slot.name,) if is_own else slot.same_as
+        value = next((value for name in names if (value := values.get(name))), None)
+        if slot.type == kind and value is not None:
+            held[slot.name] = str(value)
+    return held
+
+
+def _shift_hours(found: re.Match[str], held: Mapping[str, str]) -> dict[str, Mention]:
     """Move the one time of day that the running task has, within its day."""
-    held = [name for name, slot in flow.slots.items() if slot.type == "time" and context.values.get(name)]
     if len(held) != 1 or found["way"] in _LENGTHS:
         return {}
+    [(name, value)] = held.items()
     is_half = found["count"] == "half an"
     minutes = 30 if is_half else _count(found["count"]) * _MINUTES[found["unit"]]
-    hour, minute = map(int, str(context.values[held[0]]).split(":")[:2])
+    hour, minute = map(int, value.split(":")[:2])
     moved = hour * 60 + minute + (-minutes if found["way"] in _BACKWARDS else minutes)
     if not 0 <= moved < _MINUTES_OF_DAY:
-        return {held[0]: Mention(None, found[0], invalid=say("on_another_day"))}
-    return {held[0]: Mention(f"{moved // 60:02d}:{moved % 60:02d}", found[0])}
+        return {name: Mention(None, found[0], invalid=say("on_another_day"))}
+    return {name: Mention(f"{moved // 60:02d}:{moved % 60:02d}", found[0])}
 
 
 def _count(said: str) -> int:
