@@ -121,6 +121,8 @@ class Validation:
         """Find the flow whose slots an understanding names."""
         if kind is MessageKind.TASK:
             return self._flows[flows[0].dact]
+        if kind is MessageKind.CANCELLATION and flows and flows[0].score == 1.0:
+            return self._flows[flows[0].dact]  # which starts in place of the canceled one (FS-12)
         if kind is MessageKind.CORRECTION:
             return _find_corrected(flows, understanding.target, context)
         return context.active if kind in _OF_ACTIVE else None

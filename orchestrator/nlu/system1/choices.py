@@ -1,6 +1,6 @@
 """Answers to a choice among displayed candidates: "the second one", "2", or the name of one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.dialogue.specification import FlowSpec
@@ -20,7 +20,7 @@ _PLACES = {
     "last": -1,
 }
 _AROUND = word_set(
-    "the one option number please i want take i'd like choose pick go with let's that is it's ok okay yes"
+    "the one of option number please i want take i'd like choose pick go with let's that is it's ok okay yes"
 )
 _FEW_WORDS = 10
 
@@ -30,15 +30,28 @@ def choose(utterance: Utterance, context: NluContext, flows: Mapping[Dact, FlowS
     names = context.question.choices
     if not names or len(utterance.words) > _FEW_WORDS:
         return None
-    index = _by_place(utterance.words, len(names))
+    labels = [key_of(label).split(" ") for label, *_ in names]
+    shared = set(labels[0]).intersection(*labels)
+    # In “stop the first one”, “stop” tells no option from the others: all of them stop something.
+    index = _by_place([word for word in utterance.words if word not in shared], len(names))
     if index is None:
         index = _by_name(utterance, names)
+    if index is None and _stops_all(utterance.words, shared, context):
+        index = 0  # the words decide that the others are stopped too
     if index is None:
         index = _by_deed(utterance.words, [option.action_name for option in context.question.options])
     if index is None or ("?" in utterance.words and _names_deed(context, index)):
         return None
     chosen = react(Action("select_option", {"index": index}), context, flows)
     return replace(chosen, source=Source.SYSTEM1, text=utterance.text)
+
+
+def _stops_all(words: Sequence[str], shared: Collection[str], context: NluContext) -> bool:
+    """Return whether “both”, or “stop both of them”, answers which task to stop (FS-12)."""
+    if any(option.action_name != "cancel_flow" for option in context.question.options):
+        return False
+    telling = [word for word in words if word.isalnum() and word not in shared]
+    return telling in (["both"], ["both", "of", "them"], ["all", "of", "them"])
 
 
 def _names_deed(context: NluContext, index: int) -> bool:
