@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from celery import Celery
 from celery.backends.redis import RedisBackend
@@ -28,6 +29,8 @@ def connected(app: Celery) -> Iterator[Celery]:
 def close_results(app: Celery) -> None:
     """Close the connections of the result backend; kombu keeps those to the broker for later clients."""
     if isinstance(app.backend, RedisBackend):
-        app.backend.result_consumer.stop()
+        consumer: Any = app.backend.result_consumer
+        consumer.stop()
+        consumer._pubsub = None  # a result that goes later would open a connection to unsubscribe
         app.backend.client.close()
         app.backend.client.connection_pool.disconnect()

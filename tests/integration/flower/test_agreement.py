@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -97,7 +96,6 @@ def stack(database_url: str, stores: Stores, tmp_path_factory: pytest.TempPathFa
     ):
         crew.start(2, application=STAND_IN, queues="internal,urgent", threads=16, options=("-E",))
         yield Stack(crew, url, client)
-        gc.collect()  # results that were waited for tell Redis when they go
 
 
 @pytest.mark.parametrize(

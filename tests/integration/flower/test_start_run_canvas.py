@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -128,7 +127,6 @@ def starter(
     ):
         crew.start(1, application=STAND_IN, queues="internal,urgent", threads=8)
         yield lambda name: Starter(app, server, None, name, "", WITHIN_S)
-        gc.collect()  # results that were waited for tell Redis when they go
 
 
 @pytest.mark.parametrize("canvas", CANVASES, ids=lambda canvas: canvas.__name__)
