@@ -73,7 +73,7 @@ class Place:
 
 
 class Bench:
-    """Runs turns in this process, one at a time."""
+    """A runner of turns in this process, one at a time."""
 
     def __init__(self, ports: Ports, runner: LaneRunner) -> None:
         self._ports = ports

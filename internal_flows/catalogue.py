@@ -77,7 +77,7 @@ def sort_out(
 
 
 Configure = Callable[[str], JsonObject]
-"""Returns a flow's current configuration, for every run."""
+"""A function that returns a flow's current configuration, called for every run."""
 
 
 def no_configuration(_: str) -> JsonObject:

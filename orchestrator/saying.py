@@ -62,7 +62,7 @@ Told: TypeAlias = Saying | str
 
 
 WordFor: TypeAlias = Callable[[str, Saying], str]
-"""Returns a saying in the language of a domain, given the domain's name."""
+"""A function that renders a saying in the language of a domain, given the domain's name."""
 
 
 def unworded(domain: str, told: Saying) -> str:

@@ -1,7 +1,7 @@
 """One child process: started, awaited and stopped.
 
-It knows how to run one program and how to recognise and end one that a killed run left behind.
-Which programs there are, and in which order, is the matter of `parley.stack`.
+Includes recognizing and stopping a process that a killed run left behind. `parley.stack` defines the programs and
+their order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Check of a domain's templates by rendering them with sample values, to find failures before users do."""
+"""Check a domain's templates by rendering them with sample values, to find failures before users do."""
 
 from __future__ import annotations
 

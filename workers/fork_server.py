@@ -17,7 +17,7 @@ _FIRST_OWN_FD = 3
 _RESET = (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 Main = Callable[[socket.socket], None]
-"""Runs in a forked process until it exits, with its end of the connection."""
+"""The main function of a forked process, called with its end of the connection."""
 
 
 class ForkServer:

@@ -21,10 +21,10 @@ Deliver = Callable[[OutboxMessage], Awaitable[None]]
 
 
 class OutboxSender:
-    """Sends the outbox.
+    """Sender of outbox messages.
 
     Args:
-        deliver: maps kinds of messages to senders; other kinds stay.
+        deliver: senders by message kind; messages of other kinds stay in the outbox.
     """
 
     def __init__(

@@ -162,10 +162,10 @@ class SessionPool:
 
 
 class Reconciler:
-    """Finds unclaimed work after a lost wake-up or a worker's death (RT-1, RT-11).
+    """A sweep for unclaimed work after a lost wake-up or a worker's death (RT-1, RT-11).
 
     Args:
-        pool: runs sessions if offering them fails; None: not in this process.
+        pool: runs sessions if offering them fails, or None if this process can't run sessions.
     """
 
     def __init__(self, lane: Lane, wakeup: Wakeup, pool: SessionPool | None, *, grace_s: float) -> None:

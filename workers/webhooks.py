@@ -45,7 +45,7 @@ class Posts(Protocol):
 
 
 class WebhookSender:
-    """Sends webhooks.
+    """Sender of webhooks.
 
     Args:
         give_up_s: time after which a failing feed waits for an operator.

@@ -141,7 +141,7 @@ class Methods(OperatorMethods[One, Many]):
         correction: JsonObject | None = None,
         author: str | None = None,
     ) -> One:
-        """Give feedback: ``up`` or ``down``, a comment, or a correction (``reply``, ``dact``, ``slots``)."""
+        """Submit feedback: ``up`` or ``down``, a comment, or a correction (``reply``, ``dact``, ``slots``)."""
         return self._post(
             "turns",
             turn_id,

@@ -58,10 +58,10 @@ class Sheet:
         return found
 
     def number(self, name: str) -> Column:
-        """Return a column of numbers.
+        """Return a numeric column.
 
         Raises:
-            ToolFailure: not_found, or validation_error if the column holds something else.
+            ToolFailure: not_found, or validation_error if the column isn't numeric.
         """
         found = self.column(name)
         if not found.is_number:

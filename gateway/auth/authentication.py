@@ -101,7 +101,7 @@ class Access:
             return True
 
     async def keep_ticket(self, connection: HTTPConnection, stream: SessionId, caller: Caller) -> None:
-        """Let an open stream's ticket reopen it. Fails without a store: the page then requests another."""
+        """Allow an open stream's ticket to reopen the stream. Without a store, the page requests another ticket."""
         ticket = connection.query_params.get(TICKET)
         if self.tickets is None or ticket is None or "authorization" in connection.headers:
             return

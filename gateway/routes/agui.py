@@ -1,4 +1,4 @@
-"""The AG-UI protocol over a session; the protocol's types are loaded with the first run."""
+"""AG-UI endpoints of a session. The protocol's types are imported on the first run."""
 
 from typing import Annotated, Any
 

@@ -19,9 +19,9 @@ router = APIRouter(prefix="/v1", tags=["feedback"])
 async def give_feedback(
     turn_id: TurnId, body: NewFeedback, feedback: TheFeedback, operations: TheOperations, caller: TheCaller
 ) -> FeedbackRecord:
-    """Give feedback on a turn, replacing the author's earlier feedback.
+    """Submit feedback on a turn, replacing the author's earlier feedback.
 
-    A user is always the author, whatever `author` says; a backend names the author.
+    For users, `author` is ignored: the user is the author. Backends set `author`.
     """
     correction = {} if body.correction is None else body.correction.model_dump(exclude_none=True)
     given = Feedback(body.rating, body.comment, correction, caller.author(body.author))

@@ -129,7 +129,7 @@ async def read_state(
 async def roll_back(
     session_id: SessionId, body: Rollback, sessions: TheSessions, tenant: TheTenant
 ) -> SessionRecord:
-    """Make an earlier state current again; history is kept."""
+    """Restore an earlier state as the current one; history is kept."""
     return await sessions.store.rollback(tenant, session_id, Epoch(body.epoch))
 
 

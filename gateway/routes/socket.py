@@ -101,7 +101,7 @@ class _Conversation:
             await self._send({**queued, "position": receipt.position})
 
     async def send_answers(self, after: int | None) -> None:
-        """Send answers and partial answers until the log, the client or its permission ends."""
+        """Send answers and tokens until the log ends, the client leaves or its permission expires."""
         events = self.dependencies.sessions.events.follow(
             self.caller.tenant_id,
             self.session_id,

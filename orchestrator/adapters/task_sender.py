@@ -61,7 +61,7 @@ def producer_options(broker_url: str) -> JsonObject:
 
 
 class TaskSender:
-    """Sends task messages. Safe to use from any thread and event loop."""
+    """Sender of task messages. Safe to use from any thread and event loop."""
 
     def __init__(self, broker_url: str) -> None:
         self._app: Any = Celery(set_as_current=False, broker=for_celery(broker_url))

@@ -60,7 +60,7 @@ def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
 
 
 def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until: float) -> None:
-    """Let the flow wait beyond this turn. The message about it is part of the same commit."""
+    """Park the flow beyond this turn. The same commit has the message about the wait."""
     why = {"category": failure.category.value, "message": str(failure.message), "evidence": failure.evidence}
     flow.progress.wait_for({"run_id": run_id, "until": until, "failure": why})
     turn.changes.state.stack.park(flow, turn.context.now, AWAITING_CONTEXT)

@@ -109,7 +109,7 @@ def _labels(changes: Sequence[Change], kind: ChangeKind) -> list[str]:
 
 
 def begin_step(context: TurnContext, flow: BaseFlow) -> None:
-    """Give a starting sub-flow the values that its plan has by now, once."""
+    """Fill a starting sub-flow's slots with the plan's current values, once."""
     plan = context.changes.state.stack.plan_of(flow)
     step = plan.step_of(flow.flow_id) if plan is not None else None
     if plan is None or step is None or flow.progress.begun:

@@ -105,11 +105,11 @@ def _write_step(step: PlanStep) -> JsonObject:
 
 
 class ConverseFlow(BaseFlow):
-    """Talk: its results go to the scratchpad (PX-12)."""
+    """A conversation flow. Its results go to the scratchpad (PX-12)."""
 
 
 class InternalFlow(BaseFlow):
-    """Housekeeping: never predicted from a user's words, never shown (PX-12)."""
+    """A background flow, never predicted from user messages and never shown (PX-12)."""
 
     def needs_to_think(self) -> bool:
         """Return False: the system provides the inputs, and no user can be asked."""
@@ -117,19 +117,19 @@ class InternalFlow(BaseFlow):
 
 
 class ReadFlow(BaseFlow):
-    """Finds and shows."""
+    """A flow that finds and shows data, without side effects."""
 
 
 class PrepareFlow(BaseFlow):
-    """Gets something ready: books, collects, sets up."""
+    """A flow that prepares something: it books, collects or sets up."""
 
 
 class TransformFlow(BaseFlow):
-    """Changes what is there."""
+    """A flow that changes existing data."""
 
 
 class ScheduleFlow(BaseFlow):
-    """Arranges for later."""
+    """A flow that schedules something for later."""
 
 
 PARENTS: Mapping[Family, type[BaseFlow]] = {

@@ -43,7 +43,7 @@ class AwaitedCall:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """An approval that was granted and not used yet. `call`: digest of all that it is bound to."""
+    """A granted approval that is still unused. `call`: digest of the call that it approves."""
 
     approval_id: str
     call: str
@@ -62,14 +62,14 @@ NO_CONSENT = Consent()
 
 @dataclass(slots=True)
 class Progress:
-    """What the runtime notes about a flow while it is run; it ends with the flow.
+    """The runtime's record of a running flow, deleted with the flow.
 
-    `doubted`: only a model understood the request, so that every effect needs a yes. `begun`: a sub-flow has been
-    given its values. `refers`: a model found what the user referred to. `reopened_from`: the completed flow that is
-    run again. `replaced`: values that were corrected, by slot. `undo_first`: flows whose effects are undone
-    before this one runs. `waits_for`: the run that gathers context, until when, and why. `gathered_for`: the values
-    for which context was gathered. `awaits`: the call whose result comes later. `out_of_order`: the two days that were
-    so last. `scratchpad`: what its policy noted.
+    `doubted`: only a model understood the request, so every side effect needs a confirmation. `begun`: whether
+    the plan's values were copied to this sub-flow. `refers`: a model resolved the user's reference.
+    `reopened_from`: the completed flow that runs again. `replaced`: corrected values by slot. `undo_first`:
+    flows to undo before this one runs. `waits_for`: the run that gathers context, its time limit and its cause.
+    `gathered_for`: the values for which context was gathered. `awaits`: the call whose result comes later.
+    `out_of_order`: the last two days in the wrong order. `scratchpad`: the policy's entries.
     """
 
     doubted: bool = False

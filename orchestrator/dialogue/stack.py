@@ -117,7 +117,7 @@ class FlowStack:
         limit: DepthLimit | None = None,
         outside_plans: bool = False,
     ) -> PushResult:
-        """Put a flow on top and make it Active, interrupting the Active one with `reason` (FS-9).
+        """Push a flow and activate it, interrupting the Active one with `reason` (FS-9).
 
         A flow already on the stack is resumed instead (FS-10), but not a plan's flow if the new one is
         `outside_plans` (PL-8). A full stack follows the limit's strategy (FS-12); a plan's flow needs no
@@ -273,7 +273,7 @@ class FlowStack:
         return left
 
     def reactivate(self) -> None:
-        """Make the top flow Active if it only waits for its turn."""
+        """Activate the top flow if it is pending and not parked."""
         top = self.top
         if top is not None and top.status.state is FlowState.PENDING and top.status not in PARKED:
             top.interruption = None

@@ -52,11 +52,9 @@ class DialogueState:
     """The state of a session's dialogue.
 
     `completed`: completed flows with outputs, latest last (FS-7). `shown`: the rows displayed last.
-    `shown_before`: rows of other flows, latest last. `later`: further requests from one message, by the flow
-    that runs first. `epoch`: the epoch of the commit. `person`: the operator who answers instead of the
-    assistant.
-
-    The open questions refer to the state's own stack.
+    `shown_before`: rows that other flows displayed, latest last. `later`: a message's remaining requests, by
+    the flow that runs first. `epoch`: number of the last commit. `person`: the operator who answers instead of
+    the assistant. `ambiguity`: open questions about flows on this stack.
     """
 
     session: SessionId
@@ -172,7 +170,7 @@ class DialogueState:
             self.shown = replace(self.shown, place=place)
 
     def ask_approval(self, approval: PendingApproval) -> None:
-        """Make a call wait for a decision, replacing what its flow waited for."""
+        """Add a pending approval, replacing the earlier ones of its flow."""
         self.void_approvals(approval.flow_id)
         self.approvals.append(approval)
 

@@ -95,12 +95,12 @@ class Models(Section):
 
 
 class Understanding(Section):
-    """How messages are interpreted."""
+    """Interpretation of messages."""
 
     mode: Literal["system1", "system2", "auto"]
     """`system1`: local classifier. `system2`: language model. `auto`: the model while it responds."""
     slot_fill: Switch
-    """Let a model look for missing values in earlier turns. `auto`: only when a task starts."""
+    """Allow a model to search earlier turns for missing values. `auto`: only when a task starts."""
 
 
 class Thresholds(Section):
@@ -186,8 +186,8 @@ class Resilience(Section):
     context_wait_s: PositiveFloat
     """Maximum time that a flow waits for missing context, in seconds."""
     context_in_turn_s: NonNegativeFloat
-    """How much of this time the turn itself waits; afterwards it ends, and the flow resumes with the
-    findings.
+    """Part of this time that the turn itself waits, in seconds. Then the turn ends, and the flow resumes
+    with the findings.
     """
 
 
@@ -197,7 +197,7 @@ def _check_network(value: str) -> str:
 
 
 class Network(Section):
-    """What HTTP and MCP tools can reach."""
+    """Network access of HTTP and MCP tools."""
 
     private_networks: tuple[Annotated[str, AfterValidator(_check_network)], ...]
     """Private networks that tools can reach, for example ``10.1.0.0/16``."""
@@ -226,9 +226,9 @@ class Plans(Section):
     """Planning."""
 
     model: Switch
-    """Let a model decide about plans. `auto`: it makes plans that have no declared steps, and checks all plans."""
+    """Allow a model to plan. `auto`: the model plans goals without declared steps and checks all plans."""
     max_rounds: PositiveInt
-    """Maximum number of times that a plan is made again."""
+    """Maximum number of times that a goal is replanned."""
     max_sub_flows: PositiveInt
     """Maximum number of steps."""
     tree_search: Switch
@@ -247,7 +247,7 @@ class Approvals(Section):
     expires_s: PositiveInt
     """Time after which an undecided approval expires, in seconds."""
     by: Literal["user", "operator"]
-    """Who can approve calls, unless a tool says otherwise. Both can always deny."""
+    """Role that can approve calls, unless a tool names another. Both can always deny."""
 
 
 class Budgets(Section):
@@ -285,13 +285,13 @@ class Generation(Section):
     """Replies."""
 
     naturalize: Switch
-    """Let a model rephrase replies. `auto`: prose about completed flows. `on`: also other messages and lists."""
+    """Allow a model to rephrase replies. `auto`: prose about completed flows. `on`: also other messages and lists."""
     fewest_words: NonNegativeInt
     """Minimum number of words of a reply that is rephrased."""
     suggested_replies: NonNegativeInt
     """Number of next tasks to suggest when nothing is open."""
     tell_degraded: bool
-    """Tell users, once, that a configured model isn't responding."""
+    """Inform users, once, that a configured model isn't responding."""
     page_rows: PositiveInt
     """Rows per page of a table."""
 
@@ -311,7 +311,7 @@ class Command(Section):
 
 
 class Credential(Section):
-    """Where users' own credentials for HTTP tools are read, when a tool that names one is called.
+    """Source of users' credentials for HTTP tools, read when a tool that names one is called.
 
     `url`: for GET, with ``{tenant_id}`` and ``{user_id}``. `headers`: can use environment variables. `field`: the
     member of the JSON response. `missing`: what a user without a credential (404) is told.

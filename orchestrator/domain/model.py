@@ -108,7 +108,7 @@ class ToolSpec:
     approval_above: Mapping[str, float] = field(default_factory=dict[str, float])
     """Maximum without an approval, by name of an input or flow result."""
     approval: Literal["user", "operator"] | None = None
-    """Who can grant an approval. Default: the domain's setting."""
+    """Role that can grant an approval. Default: the domain's setting."""
     effect: bool | None = None
     confirm: bool = False
     max_retries: int = 2
@@ -218,7 +218,6 @@ class Domain:
     slot_types: SlotTypes = EVERY_TYPE
     slot_patterns: Mapping[str, Pattern[str]] = field(default_factory=dict[str, Pattern[str]])
     """Patterns of the domain's own slot types, by name of the type."""
-    """Reads messages before the trained classifier."""
     lexicons: Mapping[str, tuple[LexiconFile, ...]] = field(
         default_factory=dict[str, tuple[LexiconFile, ...]]
     )

@@ -1,7 +1,7 @@
 """The data registry: the valid entities of a domain and a session, for lookup and display (AG-3).
 
-The domain's entities are created once, the session's come from its flows; finding entities in a message is
-NLU's task.
+The domain's entities are created once. The session's entities come from its flows. NLU finds entities in
+messages.
 """
 
 from __future__ import annotations

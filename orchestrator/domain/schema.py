@@ -317,7 +317,7 @@ class ToolEntry(Entry):
     timeout_ms: PositiveInt | None = None
     tags: tuple[Tag, ...] = ()
     trusted: str | None = None
-    """Why a remote tool neither sends data out nor returns untrusted text; by default, both are assumed
+    """Reason why a remote tool neither sends data out nor returns untrusted text. Default: both are assumed
     (PX-3).
     """
     requires_approval: bool = False

@@ -135,7 +135,7 @@ class SharedNotes:
 
 
 def drop_old_notes(state: DialogueState) -> None:
-    """Drop the oldest notes of completed flows (ST-3); those of this turn stay until sent."""
+    """Drop the oldest scratchpad entries of completed flows, but none of this turn (ST-3)."""
     if sum([len(flow.progress.scratchpad) for flow in state.completed]) <= AT_HAND:
         return
     room = AT_HAND

@@ -102,7 +102,7 @@ class _Payment:
 
 
 class ModelCaller:
-    """Sends requests to the configured models."""
+    """A client of the configured models."""
 
     def __init__(
         self,
@@ -339,7 +339,7 @@ class ModelCaller:
     async def _paid(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[_Payment, None]:
-        """Hold a reservation during the block, then charge the usage that the block reports."""
+        """Reserve the budget during the block, then charge the usage that the block reports."""
         tariff = self._tariff(choice)
         try:
             reservation = await self._budgets.reserve(

@@ -101,7 +101,7 @@ def _scopes(words: Sequence[str], verbs: Collection[str]) -> Iterator[tuple[Mood
 
 
 def _forbids(words: Sequence[str], place: int) -> int:
-    """Return how many tokens from here forbid what follows, or 0."""
+    """Return the number of tokens in the prohibition that starts here, such as “do not”, or 0."""
     word, following = words[place], words[place + 1 : place + 3]
     before = words[place - 1] if place else ""
     if word in _NEGATED_VERBS:

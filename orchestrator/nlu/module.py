@@ -66,7 +66,7 @@ class NLU:
         self._domain = domain
         self._asker = asker if domain.config.nlu.mode != NEVER else None
         self.has_model = self._asker is not None
-        """Whether there is a model that may be asked, though it may be down."""
+        """True if a model is configured, even if it is down."""
         learnt = self.system1
         self._setup = ReaderSetup(
             domain,

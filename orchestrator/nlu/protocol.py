@@ -52,9 +52,9 @@ class Reader(Protocol):
 
 
 Rate: TypeAlias = Callable[[str, NluContext], Mapping[Dact, float]]
-"""Returns the probability of each flow for a message, in English if known."""
+"""A function that returns the probability of each flow for a message, in English if known."""
 FindSlots: TypeAlias = Callable[[str, FlowSpec, NluContext], Mapping[str, Mention]]
-"""Returns a message's values for the slots of a flow."""
+"""A function that returns a message's values for the slots of a flow."""
 
 
 class Asker(Protocol):

@@ -20,7 +20,7 @@ _SPACES = re.compile(r"\s+")
 _SIGNS = {"yes": "👍👌✅✔💯", "no": "👎❌✖🚫🙅", "hmm": "🤔😕🙁☹😟😬😐🤷❓", "please": "🙏"}
 _READ_SIGNS: dict[int, str | None] = {
     **{ord(sign): f" {said} " for said, signs in _SIGNS.items() for sign in signs},
-    **dict.fromkeys(range(0x1F3FB, 0x1F400)),  # the colours of hands
+    **dict.fromkeys(range(0x1F3FB, 0x1F400)),  # skin tones
 }
 _MOST_WORDS_WITH_SIGN = 4
 """Behind more words a sign ends a text and answers nothing, unless it is the first that is said."""
@@ -46,7 +46,7 @@ class Utterance:
 
 
 def clean(text: str) -> str:
-    """Normalise (NFKC), drop control, zero-width and direction characters, and join white space."""
+    """Normalize (NFKC), drop control, zero-width and direction characters, and join white space."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     elif text.isprintable():

@@ -1,8 +1,8 @@
-"""Finds the words of a message that its interpretation does not use (IR-6).
+"""Words of a message that its interpretation does not use (IR-6).
 
-They are quoted to the user. Beside an offered call each message is looked at, and the offer is put again; else those
-that ask for a task, answer or correct. A value whose phrase has an unused part, such as
-“by way of Frankfurt”, is not taken.
+The reply quotes these words. While a call is pending, Parley checks every message for unused words and offers the
+call again. Otherwise it checks messages that request a task, answer a question or correct a value. A value whose
+phrase has an unused part, such as “by way of Frankfurt”, is ignored.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SLOT = re.compile(r"([^\W\d_]+) (?:(?:the|a|an) )?\{(\w+)\}")
 
 
 class UnusedWords:
-    """Finds words of a domain's messages that their interpretation does not use."""
+    """A finder of unused words in a domain's messages."""
 
     def __init__(
         self, flows: Mapping[Dact, FlowSpec], answers: Mapping[str, Answer], extractor: Extractor

@@ -92,7 +92,7 @@ SHORT_TEXT = 200  # longer texts of an earlier tool are not stored with a pendin
 
 
 class Skills(Protocol):
-    """Runs skills; created in `skills`, for the whole domain."""
+    """A runner of skills, created in `skills` for the whole domain."""
 
     def can_run(self, dact: Dact) -> bool:
         """Return whether the domain has a skill for this flow, and a model is available."""

@@ -62,7 +62,7 @@ class History:
 
 
 class SessionMaterial(Protocol):
-    """Reads session content with rights that flows lack."""
+    """Access to session content, with permissions that flows lack."""
 
     async def collect(
         self, tenant_id: TenantId, session_id: SessionId, names: tuple[str, ...]

@@ -60,7 +60,7 @@ SandboxResult: TypeAlias = Returned | Stopped
 
 
 class Sandbox(Protocol):
-    """Runs model-written code in isolation (PX-10)."""
+    """An isolated environment for model-written code (PX-10)."""
 
     async def run_python(
         self,
@@ -98,7 +98,7 @@ class QueryLimits:
 
 
 class SqlSandbox(Protocol):
-    """Runs model-written queries on the given tables only (PX-10)."""
+    """An isolated environment for model-written queries on the given tables only (PX-10)."""
 
     async def run_sql(
         self, statement: str, tables: Mapping[str, Table], limits: QueryLimits = ...

@@ -87,7 +87,7 @@ class Sessions(Protocol):
         ...
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
-        """Make the state of `epoch` current again, as a new epoch. Raises NotFound, SessionBusy."""
+        """Restore the state of `epoch` as a new epoch. Raises NotFound, SessionBusy."""
         ...
 
     async def branch(

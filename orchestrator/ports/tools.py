@@ -8,7 +8,7 @@ from orchestrator.types import Json, JsonObject
 
 
 class ToolTransport(Protocol):
-    """Sends calls to tools that are not service methods."""
+    """A transport for calls of tools that are not service methods."""
 
     async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
         """Call the tool once and return its size-limited response; the caller validates schemas.

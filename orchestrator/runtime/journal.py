@@ -52,7 +52,7 @@ def notify_none(kind: str, payload: JsonObject) -> None:
 
 
 Listen: TypeAlias = Callable[["Journal"], Awaitable[int]]
-"""Reads mid-turn messages; returns the last `seq` read. Raises TurnCancelled if the turn must stop."""
+"""A function that reads mid-turn messages and returns the last `seq`. Raises TurnCancelled to stop the turn."""
 
 
 async def hear_nothing(_: Journal) -> int:
@@ -311,7 +311,7 @@ class _Call:
 
 
 class TurnHints:
-    """Tells listeners what an attempt does; `close` it when the attempt ends."""
+    """Progress reports of an attempt, for listeners. Call `close` when the attempt ends."""
 
     def __init__(self, live: LiveEvents, lease: Lease) -> None:
         self._live = live

@@ -71,7 +71,7 @@ class TurnAgent(Protocol):
 
 
 class TurnObserver(Protocol):
-    """Receives each attempt at a turn that this process makes."""
+    """An observer of this process's attempts at turns."""
 
     def began(self, session_id: SessionId, work: Work) -> None:
         """Count a started attempt at a turn."""
@@ -95,11 +95,11 @@ class _NoObserver:
 
 
 Agents = Callable[[str], Awaitable[TurnAgent]]
-"""Returns the agent of a domain."""
+"""A function that returns the agent of a domain."""
 
 
 class LaneRunner:
-    """Runs session lanes concurrently on one event loop.
+    """A runner of concurrent session lanes on one event loop.
 
     Args:
         observer: receives each attempt at a turn.
@@ -194,7 +194,7 @@ class LaneRunner:
             hints.close()
 
     async def _decide(self, lease: Lease, journal: Journal) -> TurnCommit:
-        """Let the agent decide the turn; if stopped, return its work so far."""
+        """Run the agent's turn. If the turn is stopped, return the work done so far."""
         cause = _find_stop(lease.work)
         if cause is None:
             try:

@@ -62,7 +62,7 @@ def variable_of(setting: str) -> str:
 
 
 class _SecretFiles(EnvSettingsSource):
-    """Reads secrets from files; variables of the environment itself take precedence."""
+    """Settings source that reads secrets from files. Environment variables take precedence."""
 
     def _load_env_vars(self) -> Mapping[str, str | None]:
         aliases = [field.alias for field in self.settings_cls.model_fields.values() if field.alias]
@@ -184,23 +184,23 @@ class Settings(BaseSettings):
     lanes_per_process: Annotated[int, TURNS, Form("sessions")] = Field(1000, ge=1)
     """Sessions that one worker process runs concurrently."""
     lease_ttl_s: Annotated[Seconds, WORKERS] = Field(15.0, gt=0)
-    """How long an unresponsive worker with an intact connection keeps a session, in seconds."""
+    """Time that an unresponsive worker with an intact connection keeps a session, in seconds."""
     sweep_every_s: Annotated[Seconds, WORKERS] = Field(0.5, gt=0)
-    """How often each worker looks for unclaimed sessions, in seconds."""
+    """Interval at which each worker looks for unclaimed sessions, in seconds."""
     sweep_grace_s: Annotated[Seconds, WORKERS] = Field(1.0, ge=0)
-    """How long a session can be ready before that sweep claims it, in seconds."""
+    """Time that a session can be ready before the sweep claims it, in seconds."""
     turn_deadline_s: Annotated[Seconds, TURNS] = Field(120.0, gt=0)
     """Maximum duration of a turn from its first claim, in seconds."""
     sequence_gap_timeout_s: Annotated[Seconds, WORKERS] = Field(30.0, gt=0)
-    """How long a session waits for a missing predecessor in `sequence`, in seconds."""
+    """Time that a session waits for a missing predecessor in `sequence`, in seconds."""
     shutdown_grace_s: Annotated[Seconds, WORKERS] = Field(25.0, ge=0)
     """Time for running turns to finish when a worker is stopped; the rest is released."""
     runner_linger_s: Annotated[Seconds, TURNS] = Field(5.0, ge=0)
-    """How long an idle runner waits before it ends and must be woken again."""
+    """Time that an idle runner waits before it ends and must be woken again."""
     flower_url: Annotated[WebAddress | None, MayBeEmpty, GATEWAY] = None
     """The URL of Flower, for the inspector's link."""
     evaluations_folder: Annotated[Path | None, GATEWAY] = None
-    """Where `parley eval` stores its runs, which the inspector shows to operators; `parley up` sets it."""
+    """Folder for the runs of `parley eval`, which the inspector shows to operators; `parley up` sets it."""
     remote_control: Annotated[bool, WORKERS] = False
     """Enable Celery's remote control: everyone with access to the broker can then stop workers."""
     defer_above_s: Annotated[Seconds, INTERNAL] = Field(0.25, gt=0)
@@ -208,9 +208,9 @@ class Settings(BaseSettings):
     defer_at_most_s: Annotated[Seconds, INTERNAL] = Field(60.0, ge=0)
     """Maintenance deferred for this long runs anyway, a little at a time."""
     housekeeping_nice: Annotated[int, INTERNAL, Form("steps of nice")] = Field(10, ge=0, le=19)
-    """How far to lower the CPU priority of processes that run no turns."""
+    """Reduction of the CPU priority of processes that run no turns."""
     trained_folder: Annotated[Path | None, WORKERS] = None
-    """Where trained local classifiers are stored for the next process. Default: train at every start."""
+    """Folder where trained local classifiers are stored for the next process. Default: train at every start."""
     heartbeat_file: Annotated[Path | None, PULSES] = None
     """Rewritten every second by a responsive worker or beat, for `parley health`. Default: no file."""
     max_attempts: Annotated[int, WORKERS, Form("attempts")] = Field(3, ge=1)

@@ -1,4 +1,4 @@
-"""Scheduled events in memory: the rules of `adapters.postgres.turns.scheduled` over a `MemoryStore`."""
+"""In-memory scheduled events, with the same rules as `adapters.postgres.turns.scheduled`."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -146,7 +146,7 @@ class ToolRunner:
         return {**write_envelope(result), "idempotency_key": key}
 
     async def _send(self, request: ToolRequest) -> ToolAnswer:
-        """Make one attempt, whatever implements the tool; classify failures."""
+        """Attempt the call once, through any kind of tool; classify failures."""
         name, call = request.tool.spec.name, request.call
         try:
             data = await self._deliver(request)

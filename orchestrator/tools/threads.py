@@ -17,7 +17,7 @@ OWN_THREADS = 4  # reserved for each tool, so that other tools' hanging calls ca
 
 
 class ToolThreads:
-    """Runs synchronous methods in daemon threads.
+    """Daemon threads for synchronous methods.
 
     Each tool has a few reserved threads, and all share the rest. Hanging tools, however many, therefore
     never prevent another tool from running.

@@ -22,9 +22,10 @@ TRIFECTA_GATE = "trifecta_gate"  # the name of the check (PX-2)
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a call needs an approval. `told`: what the user is told, or None if the manifest alone requires it.
+    """The reason why a call needs an approval.
 
-    `words`: for the user, or empty if the manifest alone requires it. `of_gate`: because of the trifecta.
+    `told`: the message for the user, or None if the manifest alone requires the approval. `of_gate`: whether
+    the lethal trifecta is the reason.
     """
 
     told: Saying | None = None

@@ -33,7 +33,7 @@ class PlanRevision:
 
 
 def show_plan(record: PlanRecord, turn_id: str, at: str, revisions: list[JsonObject]) -> JsonObject:
-    """Return a plan as the APIs show it. `turn_id`, `at`: its last change."""
+    """Return a plan as the APIs show it. `turn_id`, `at`: turn and time of its last change."""
     return {
         "plan_id": record.plan_id,
         "dact": record.dact,

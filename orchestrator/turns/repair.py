@@ -1,6 +1,6 @@
-"""Operator repairs of one session, as a closed set, and the order to make them.
+"""The repairs that an operator can order for one session, and the order's format.
 
-`agent.repairs` implements their effects; the store releases lanes.
+`agent.repairs` applies them; the store releases lanes.
 """
 
 from typing import Annotated, ClassVar, Literal, TypeAlias

@@ -25,7 +25,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
 EVENT: Final = "event"
 """Action name of the system turn that an event causes."""
 RESULT: Final = "tool_result"
-"""Name of the event that brings a call's result, and of its turn's action (RT-32)."""
+"""Event name of a call's result, and action name of its turn (RT-32)."""
 CALLS: Final = "/v1/calls/"
 """Path to which results of calls are posted; its signature is the only credential."""
 MOST_SCHEDULED: Final = 100

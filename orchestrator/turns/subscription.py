@@ -52,7 +52,7 @@ class Subscription:
             self._waiting.put_nowait((event, stamp))
 
     def nudge(self) -> None:
-        """Make the listener read the log, for example because it has grown."""
+        """Wake the listener to read the log, for example because the log has grown."""
         if self._waiting.empty():
             self._waiting.put_nowait((Event(self.session_id, LOOK), 0))
 

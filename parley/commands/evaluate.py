@@ -165,7 +165,7 @@ def _end(report: DomainReport, *, as_json: bool) -> None:
 
 
 def _print_report(report: DomainReport, *, as_json: bool) -> None:
-    """Print the figures of all runs, the confusions of the last one, and the findings."""
+    """Print the metrics of all runs, the last run's confusion matrix, and the findings."""
     if as_json:
         print_json({**report.runs[-1], "report": str(report.page), "findings": report.findings})
         return

@@ -1,4 +1,4 @@
-"""Runs of the conversations in a domain's `evaluations/` through the real Agent, with checks of each turn.
+"""Conversations from a domain's `evaluations/`, replayed through the real Agent with checks of each turn.
 
 Each conversation has separate stores in memory. `scores` measures the outcomes.
 """
@@ -96,7 +96,7 @@ async def evaluate(
     notice: Callable[[str], None] = lambda _line: None,
     counted: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Outcome]:
-    """Run all conversations of files, by name. `counted`: receives progress."""
+    """Run all conversations of these files. `counted`: called with the number done and the total."""
     outcomes: list[Outcome] = []
     total = sum(len(conversations) for conversations in files.values())
     for file, conversations in files.items():

@@ -38,7 +38,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Booker:
-    """Runs one conversation after another; a started conversation is finished."""
+    """A client that runs one conversation after another and always finishes the current one."""
 
     client: AsyncClient
     name: str

@@ -1,4 +1,4 @@
-"""Collected words of an answer as they arrive (RT-15).
+"""Words of an answer, collected as they arrive (RT-15).
 
 Also collects answers that no request waits for, such as those of a task that resumed automatically.
 """
@@ -59,7 +59,7 @@ class StreamedWords:
             self._print_others()
 
     def end(self, turn_id: str) -> None:
-        """Something that was waited for is over: its answer is printed whole."""
+        """Discard a finished turn's partial answer; the caller prints the whole answer."""
         with self._lock:
             self._over.add(turn_id)
             if turn_id == self._turn_id:

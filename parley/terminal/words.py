@@ -1,4 +1,4 @@
-"""Text as a terminal may print it. What others wrote must not move the cursor or change the colours."""
+"""Text that is safe to print in a terminal: it can't move the cursor or change colors."""
 
 from typing import Any
 

@@ -27,7 +27,7 @@ CANNOT_SEND: Final = (OperationalError, RedisError, OSError)
 
 
 class RunCanvas:
-    """Sends runs with everything that Celery can run after them."""
+    """A sender of runs together with the Celery tasks that follow them."""
 
     def __init__(self, app: Celery, runs: PostgresRuns) -> None:
         self._app: Any = app

@@ -80,6 +80,6 @@ _BACKENDS: Final = {
 
 
 def use_result_backend(app: Celery) -> None:
-    """Make an application store results and count chords in this backend."""
+    """Configure an application to store results and count chords in this backend."""
     loader: Any = app.loader
     loader.override_backends = _BACKENDS

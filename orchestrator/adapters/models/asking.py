@@ -29,7 +29,7 @@ _THOUGHT = {
 }
 """Thinking tokens by effort: the library's budgets for Anthropic models, which must be below their limit."""
 PROMPT_HEADER = "X-Parley-Prompt"
-"""Tells scripts and proxies the prompt's name. Providers ignore unknown headers."""
+"""Header with the prompt's name, for scripts and proxies. Providers ignore unknown headers."""
 _TEMPLATE = (
     "Answer with one JSON object that fits this JSON Schema, and with nothing before or after it:\n{schema}"
 )

@@ -71,13 +71,13 @@ def split_model(name: str, endpoints: Mapping[str, "Endpoint"]) -> tuple[str | N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where models answer.
+    """A model provider's endpoint and its options.
 
-    `provider` is a name of `PROVIDERS`, or `compatible`. `base_url` and `api_key` are empty where the provider's
-    own environment variables say them. `responses`: whether a compatible endpoint is asked by the Responses API.
-    `metadata`: whether requests carry who asks; a compatible endpoint that refuses it is asked without. `store`:
-    whether OpenAI may keep requests. `extra_body` goes into every request of the `openai` client.
-    `silence_s` bounds the wait for the next piece of a streamed answer.
+    `provider`: a name of `PROVIDERS`, or `compatible`. `base_url`, `api_key`: empty to use the provider's
+    environment variables. `responses`: whether to call a compatible endpoint through the Responses API.
+    `metadata`: whether requests identify the caller; dropped if a compatible endpoint rejects it. `store`:
+    whether OpenAI can keep requests. `extra_body`: added to every request of the `openai` client.
+    `silence_s`: maximum wait for the next piece of a streamed answer.
     """
 
     provider: str = COMPATIBLE

@@ -103,7 +103,7 @@ class WorkerLock:
 
 
 async def _take_number(connection: Connection) -> WorkerId:
-    """Take a new number and bind it to this connection's server process."""
+    """Allocate a worker ID and bind it to this connection's server process."""
     cursor = await connection.execute(
         "INSERT INTO workers (host, pid, backend_pid, backend_start)"
         " SELECT %s, %s, pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid() RETURNING worker_id",

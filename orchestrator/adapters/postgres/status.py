@@ -44,7 +44,7 @@ class SystemStatus:
 
 
 class PostgresStatus:
-    """Reads the status of all tenants."""
+    """The status of all tenants, read from PostgreSQL."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -36,7 +36,7 @@ _Offer = tuple[tuple[SessionId, ...], TenantId, bool]
 """Sessions, their tenant, and whether to wake a worker in any case."""
 
 SendMessage = Callable[[SessionId], Awaitable[None]]
-"""Sends `orchestrator.run_session`; raises Unavailable if the broker does not respond."""
+"""A function that sends `orchestrator.run_session`. Raises Unavailable if the broker isn't responding."""
 
 
 class RedisWakeup:

@@ -35,7 +35,7 @@ class _Kept:
 
 
 class UserCredentials:
-    """Reads credentials at a call, and reuses them briefly. Nothing else in a turn knows their values."""
+    """Users' credentials, read at a call and cached briefly. No other component of a turn sees their values."""
 
     def __init__(
         self,

@@ -86,7 +86,7 @@ def _body(tool: ToolSpec, filler: _Filler, rest: JsonObject) -> Json:
 
 
 def placeholders_of(tool: ToolSpec) -> set[str]:
-    """Return the placeholders that any part of the request names."""
+    """Return all placeholders of the request."""
     options = tool.options
     texts: list[str] = [tool.target, *options["headers"].values(), *(options["query"] or {}).values()]
     texts.extend(body_texts(options["body"]))
@@ -132,7 +132,7 @@ class _Filler:
         self._environment = environment
 
     def fill(self, template: Json) -> Json:
-        """Fill a JSON value; parts with a missing input are absent."""
+        """Fill the placeholders of a JSON value, omitting parts whose input is missing."""
         if isinstance(template, str):
             name = sole_input(template)
             if name is not None:

@@ -42,7 +42,7 @@ def effects_made_from(turn: RunningTurn, flow: BaseFlow, names: Collection[str])
 
 
 def reopen_plan(turn: RunningTurn, ended: PlanFlow) -> PlanFlow:
-    """Put a completed plan back on the stack, with the results of its steps."""
+    """Push a completed plan back onto the stack, with the results of its steps."""
     plan = reopen_flow(turn, ended)
     assert isinstance(plan, PlanFlow)
     plan.take_up(ended)
@@ -50,7 +50,7 @@ def reopen_plan(turn: RunningTurn, ended: PlanFlow) -> PlanFlow:
 
 
 def repeat_with_changes(turn: RunningTurn, flow: BaseFlow, changes: JsonObject) -> BaseFlow:
-    """Run a completed flow again with other values, as the user asked. Returns the new flow."""
+    """Rerun a completed flow with the user's changes. Returns the new flow."""
     fresh = reopen_flow(turn, flow)
     apply_changes(fresh, changes, turn_id=turn.work.turn_id)
     turn.carry_on = True

@@ -1,4 +1,4 @@
-"""Corrections of a flow's values, and the report of the changes (IR-4)."""
+"""Corrections to a flow's slot values, and the message about the changes (IR-4)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _find_too_early(turn: RunningTurn, flow: BaseFlow, days: JsonObject) -> str 
 
 
 def _go_on_without(turn: RunningTurn, flow: BaseFlow, labels: Labels, refused: set[str]) -> None:
-    """Apply the other corrections. A single running task asks for the rejected values."""
+    """Apply the accepted corrections. Ask for new values if the flow is running and not part of a plan."""
     rest = {slot: label for slot, label in labels.items() if slot not in refused}
     is_single = plan_of(turn, flow) is None and turn.changes.state.stack.get(flow.flow_id) is not None
     for slot in refused if is_single else ():

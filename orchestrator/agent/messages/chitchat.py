@@ -31,7 +31,7 @@ def answer_small_talk(turn: RunningTurn, about: str) -> None:
 
 
 def _close_offer(turn: RunningTurn) -> None:
-    """Give up what only waits for a yes; a user who leaves gives none. Plans stay."""
+    """Cancel a task that only waits for a confirmation, because the user is leaving. Plans stay."""
     entry = turn.changes.state.ambiguity.current
     flow = turn.changes.state.stack.active
     if entry is None or flow is None or entry.flow_id != flow.flow_id or flow.plan_id is not None:

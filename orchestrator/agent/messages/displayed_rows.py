@@ -24,7 +24,7 @@ _OF_WHOLE = word_set("altogether together total both trip")
 
 
 def follow_row(turn: RunningTurn, flow: BaseFlow) -> None:
-    """Make the row that the running task uses the current row."""
+    """Select the row that the running task uses as the current row."""
     listed = turn.changes.state.shown
     value = None if listed is None else flow.value(listed.key)
     if listed is not None and value is not None:

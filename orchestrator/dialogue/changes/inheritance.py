@@ -74,7 +74,7 @@ def _giver_of(state: DialogueState, name: str) -> BaseFlow | None:
 
 
 def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bool:
-    """Take a missing value from the latest task that has it under a name declared as a synonym."""
+    """Copy a missing value from the latest task that has it under a declared synonym."""
     slot = flow.spec.slots[name]
     if not slot.same_as or name in flow.slots or slot.priority is not Priority.REQUIRED:
         return False
@@ -95,9 +95,9 @@ def _known_to(state: DialogueState, task: BaseFlow) -> JsonObject:
 
 
 def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
-    """Take missing values from the row that the flow's values name, of those displayed last (IR-5).
+    """Copy missing values from the row displayed last that matches the flow's values (IR-5).
 
-    If several rows match, take only what they have in common.
+    If several rows match, copy only the values that they share.
     """
     given = {
         name: str(held.value).casefold() for name, held in flow.slots.items() if _is_required(flow, name)
@@ -117,7 +117,7 @@ def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
 
 
 def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: Labels) -> None:
-    """Take the current row if the flow is about one and asks before it acts."""
+    """Fill in the current row if the flow needs a row and asks for confirmation."""
     if not flow.spec.confirm or shown.key not in flow.spec.inputs or shown.key in {*flow.slots, *said}:
         return
     giver = state.find_completed(shown.dact)

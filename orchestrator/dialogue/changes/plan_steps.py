@@ -20,7 +20,7 @@ from orchestrator.dialogue.records import ANSWERED, PlanStep
 from orchestrator.dialogue.stack import FlowStack
 
 Agrees: TypeAlias = Callable[[PlanStep, BaseFlow], bool]
-"""Returns whether the values of a waiting flow match those that the plan has for a step."""
+"""A predicate: whether a waiting flow's values match the plan's values for a step."""
 
 
 @dataclass(frozen=True, slots=True)

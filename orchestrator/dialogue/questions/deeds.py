@@ -17,7 +17,7 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Agree:
-    """Make the displayed pending call."""
+    """Run the displayed pending call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Continue:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Put a value into a slot. `confirmed`: the user confirmed this value."""
+    """Fill a slot. `confirmed`: the user confirmed this value."""
 
     slot: str
     value: Json
@@ -70,7 +70,7 @@ class Decide:
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """Name the understood reply and repeat the question; a “yes” then selects that reply."""
+    """Repeat the question with the understood reply; a “yes” then selects that reply."""
 
     decision: Decision
     label: str

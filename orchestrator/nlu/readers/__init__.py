@@ -10,13 +10,13 @@ from orchestrator.nlu.readers import commands, plain_answers, refusals, system1,
 from orchestrator.nlu.system1 import plan_changes
 
 READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
-    refusals.make_unreadable,  # refuses what is too long, says nothing or imitates a model's own marks
+    refusals.make_unreadable,  # rejects messages that are too long, empty or imitate a model's special tokens
     commands.make,  # follows the domain's patterns to a flow or an answer
     plain_answers.make,  # reads a plain yes or no
     plain_answers.make_talk,  # reads thanks, a goodbye, a complaint: closed lists
-    refusals.make_unlikely,  # refuses what is too short, repeated or in another language
-    plan_changes.make,  # changes the plan at work: skip a step, another order, its status, its end
-    system1.make,  # reads without a model: choices, the domain's own reader, what was learnt
+    refusals.make_unlikely,  # rejects messages that are too short, repeated or in another language
+    plan_changes.make,  # changes the running plan: skip a step, another order, its status, its end
+    system1.make,  # reads without a model: choices, the domain's own reader, the trained classifier
     system2.make,  # asks the model; System 1 is the fallback
 )
 

@@ -19,7 +19,7 @@ _LONGEST = 120
 
 
 class PlainReader:
-    """Reads plain answers, whether to a yes-or-no question or without a question."""
+    """NLU component for plain answers, with or without a yes-or-no question."""
 
     def __init__(self, answers: PlainAnswers, setup: ReaderSetup) -> None:
         self._answers = answers

@@ -162,7 +162,7 @@ def sure_of_answer(kind: MessageKind, evidence: Evidence, context: NluContext) -
 
 
 def _is_sentence(evidence: Evidence, context: NluContext) -> bool:
-    """Return whether the whole answer is a sentence: "I also need a hotel", when asked for a city."""
+    """Return whether the answer is a sentence instead of a value, such as "I also need a hotel" for a city."""
     asked = evidence.mentions.get(context.question.slot or "")
     slot = context.active.slots.get(context.question.slot or "") if context.active is not None else None
     if asked is None or slot is None or asked.value != asked.text or is_free_text(slot):
@@ -179,7 +179,7 @@ def is_explained(utterance: Utterance, answer: Answer | None) -> bool:
 
 
 def is_about_another_thing(utterance: Utterance, left: Sequence[str]) -> bool:
-    """Return whether all things that a request names are unexplained: "book a hotel" fits no task."""
+    """Return whether a request names only things outside the domain, such as "book a hotel" without hotels."""
     things = name_things(utterance)
     return bool(things) and things <= set(left)
 

@@ -79,9 +79,9 @@ _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "
 
 @dataclass(frozen=True, slots=True)
 class PlanReader:
-    """Reads what is said about plans.
+    """NLU component for messages about plans.
 
-    `verbs`: with which requests of the domain begin. `is_known`: whether the words are a request of the domain.
+    `verbs`: first words of the domain's requests. `is_known`: whether the text is a request in this domain.
     """
 
     verbs: frozenset[str]

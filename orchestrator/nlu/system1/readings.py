@@ -70,7 +70,7 @@ class Case:
             None if context.active is None else context.active.slots.get(context.question.slot or "")
         )
         self.asks_text = self._asked is not None and is_free_text(self._asked)
-        """Whether the user was asked for words of their own, which may be any."""
+        """True if the question asks for free text."""
 
     @cached_property
     def candidates(self) -> list[Candidate]:

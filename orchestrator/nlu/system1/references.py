@@ -1,7 +1,7 @@
-"""Reads references to what was displayed last: "the second one", "the TAP one", "the one at 6:20", "later" (IR-5).
+"""References to displayed rows: "the second one", "the TAP one", "the one at 6:20", "later" (IR-5).
 
-Rows are told apart by the fields that the manifest names. Which flow takes the row is decided by the message, else
-by the active flow, else by the flow that displayed it.
+The manifest names the fields that distinguish rows. The row goes to the flow that the message names. Default:
+the active flow, or else the flow that displayed the row.
 """
 
 from __future__ import annotations

@@ -38,10 +38,10 @@ def find_rivals(
     mentions: Mapping[str, Mention],
     kinds: Mapping[str, Sequence[str]],
 ) -> dict[str, Mention]:
-    """Find slots for which a request gives several values: the user is asked which of them is meant.
+    """Find slots with several values in one request. The assistant then asks which value is meant.
 
-    A value that got no slot belongs to that of its neighbour of the same kind: the one it is joined to, else the
-    one before. `kinds`: that slots take, by slot.
+    A value without a slot belongs to the slot of the adjacent value of the same kind: the value it is joined to, or
+    else the value before. `kinds`: accepted kinds by slot.
     """
     candidates = [one for one in candidates if not is_negated(utterance, one)]
     if _INSTEAD.search(utterance.text):

@@ -78,11 +78,11 @@ def _no_takers() -> dict[tuple[bool | str, ...], list[SlotSpec]]:
 
 @dataclass(frozen=True, slots=True)
 class FlowSlots:
-    """What the slots of a flow take.
+    """The values that the slots of a flow accept.
 
-    `kinds`, `own`, `lists`, `booleans`: by slot. `things`: slots by what they count. `takers`: cache of the
-    slots that take some kinds. `cues`: beginnings of names that are wanted or not. `people`: the slot that
-    counts people.
+    `kinds`, `own`, `lists`, `booleans`: by slot. `things`: slots by the noun that they count. `takers`: cached
+    slots by accepted kinds. `cues`: first words of boolean slots' phrases. `people`: the slot that counts
+    people.
     """
 
     kinds: Mapping[str, tuple[str, ...]]

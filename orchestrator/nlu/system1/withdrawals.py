@@ -1,6 +1,7 @@
-"""Reads what users no longer want, before it is read as a request: "I don't want …", "cancel it" (IR-1).
+"""Withdrawals, recognized before requests: "I don't want …", "cancel it" (IR-1).
 
-What is withdrawn is a value, a task in progress, or something that was done; then the flow that undoes it is meant.
+Users withdraw a value, a task in progress, or a completed task. For a completed task, the message means the flow
+that undoes it.
 """
 
 import re

@@ -66,7 +66,7 @@ class Calls:
         return any(answer["ok"] for answer in self.effects.values())
 
     async def make_agreed(self) -> JsonObject | Interrupted | None:
-        """Make the call that the user has confirmed since the skill requested it; return its result."""
+        """Run the pending call that the user has confirmed; return its result."""
         candidate = read_candidate(self.run.context.changes.state, self.run.flow)
         confirmed = candidate if candidate is not None and candidate.agreed else None
         if (answered := self._take_awaited(confirmed)) is not None:
@@ -94,7 +94,7 @@ class Calls:
         return {"tool": awaited.tool_id, "arguments": awaited.arguments, "result": result}
 
     async def make(self, request: ToolRequest) -> Json | Interrupted:
-        """Make one call with valid arguments."""
+        """Run one call with valid arguments."""
         self.made += 1
         if self.made > self.run.context.world.domain.config.resilience.skill_calls:
             return _fail("refused", "there are no calls left; end the task with what there is")

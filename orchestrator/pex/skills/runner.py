@@ -65,7 +65,7 @@ TOO_SLOW = say("too_slow")
 
 
 class SkillRunner:
-    """Runs the skills of one domain and process; `_Loop` has the data of a run."""
+    """A runner of one domain's skills, in one process; `_Loop` has the data of a run."""
 
     def __init__(self, domain: Domain, engineer: PromptEngineer, open_words: OpenWords) -> None:
         self._domain = domain
@@ -278,7 +278,7 @@ class _Loop:
             self.transcript.append(ChatMessage(ChatRole.USER, encode_data(feedback)))
 
     def _subject(self) -> str:
-        """Return the task's subject, in words."""
+        """Return the user's message and the flow's title."""
         return f"{self.run.context.text} {self.run.flow.title}"
 
     def _variables(self, agreed: JsonObject | None, remembered: list[str]) -> dict[str, Json]:

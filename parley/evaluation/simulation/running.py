@@ -71,7 +71,7 @@ async def simulate(
 async def _converse(
     evaluated: Evaluated, user: User, goals: Sequence[Goal], given_up: Counter[str]
 ) -> list[TurnOutcome]:
-    """Hold one conversation, on separate stores."""
+    """Simulate one conversation, on separate stores."""
     if evaluated.reset is not None:
         await evaluated.reset()
     simulator = Simulator.of(

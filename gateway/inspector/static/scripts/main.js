@@ -36,7 +36,7 @@ class Page {
   }
 
   async start() {
-    startTheme(() => this.session !== null && !this.replay.running && this.chat.show(this.session)); // charts take the colours
+    startTheme(() => this.session !== null && !this.replay.running && this.chat.show(this.session)); // charts use the theme's colors
     this.listen();
     await Promise.all([this.openFromAddress(), this.sidebar.renew(), this.readFacts()]);
   }

@@ -23,7 +23,7 @@ export function toggleTheme() {
   apply();
 }
 
-/** `onChange` is called when colours have changed. */
+/** `onChange` is called when colors change. */
 export function startTheme(onChange) {
   apply();
   listeners.push(onChange);

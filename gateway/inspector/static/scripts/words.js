@@ -58,7 +58,7 @@ export function showCost(micros) {
   return `US$${(micros / 1_000_000).toFixed(6)}`;
 }
 
-/** The kinds of standing, and which colour says so. */
+/** Colors by status. */
 const TONES = {
   Active: "accent", Completed: "good", Invalid: "bad", Pending: "warn",
   done: "good", running: "accent", ready: "warn", waiting: "warn", queued: "warn", skipped: "",

@@ -39,7 +39,7 @@ async def take_turn(
     quarantined: Quarantined,
     word: WordFor,
 ) -> Sequence[Any] | None:
-    """Take the lane's next turn, or release the lane. Returns None if there is none or the lease is lost.
+    """Claim the lane's next turn, or release the lane. Returns None if no turn waits or the lease is lost.
 
     The turn has the columns of `sql/claim.sql`. `suspected` receives a session whose next turn has crashed
     too often for this process.

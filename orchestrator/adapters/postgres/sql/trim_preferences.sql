@@ -1,4 +1,4 @@
--- Leave a user so many preferences: those that were said before those that were learnt, then the newest (CO-4).
+-- Keep up to `most` preferences of a user: stated ones before learned ones, newest first (CO-4).
 --
 -- Arguments: tenant_id, user_id, most
 -- Effect:    no row.

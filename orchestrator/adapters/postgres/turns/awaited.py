@@ -22,10 +22,10 @@ MOST_AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitedTask:
-    """A task and the turn it ends with.
+    """A broker task that ends when a turn ends.
 
-    `request`: its facts, or None for an ended task that only expires with its turn. `cancels`: revoking the
-    task cancels the turn, because the task submitted it.
+    `request`: the task's request, or None for an ended task that only expires with its turn. `cancels`: whether
+    revoking the task cancels the turn, because the task submitted it.
     """
 
     task_id: str

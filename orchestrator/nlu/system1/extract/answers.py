@@ -87,7 +87,7 @@ def _read_typed(core: str, slot: SlotSpec, today: date) -> Mention | None:
 
 
 def _read_listed(core: str, slot: SlotSpec, gazetteer: Gazetteer) -> Mention | None:
-    """Read as a name: of the list (perhaps misspelt), or any where the vocabulary is open."""
+    """Read a listed name, even if misspelled, or any name if the vocabulary is open."""
     kinds = kinds_of(slot)
     for kind in kinds:
         values = gazetteer.lookup(kind, core)

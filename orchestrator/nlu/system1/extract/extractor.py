@@ -157,7 +157,7 @@ _NUMBER_WORDS = {str(value): word for word, value in UNITS.items()}
 
 
 class Extractor:
-    """Finds the candidates of a message for the slots of a domain."""
+    """Extractor of a message's candidate values for the slots of a domain."""
 
     def __init__(
         self,

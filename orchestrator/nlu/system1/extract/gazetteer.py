@@ -115,14 +115,14 @@ class Gazetteer:
         return self._by_kind.get(kind, {}).get(key_of(text), ())
 
     def mark_main(self, kind: str, key: str, *values: Json) -> None:
-        """Note that people most often mean these values, when they misspell a name like this one."""
+        """Record the values that users most often mean by a misspelling of this name."""
         self._main.setdefault(kind, {})[key] = values
 
     def repair(self, kind: str, text: str) -> Reading | None:
-        """Find what a misspelt name means; None when no name is near enough.
+        """Return the value of a misspelled name, or None if no name is similar enough.
 
-        Where a domain marks its main values, others have to be very near to be taken without
-        asking: "Atlantis" is more likely no place at all than the little-known Atlantic.
+        If a domain marks its main values, other values must be very similar to be used without
+        asking: "Atlantis" is more likely not a place than the little-known Atlantic.
         """
         key = key_of(text)
         if len(key) < 4:
@@ -170,7 +170,7 @@ class Gazetteer:
 
 
 def choose_nearest(key: str, keys: Iterable[str]) -> str | None:
-    """Find the one of several folded names that is nearest to a misspelt one; None when none is near enough."""
+    """Return the folded name most similar to a misspelled one, or None if none is similar enough."""
     best = process.extractOne(key, list(keys), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT)
     return None if best is None else best[0]
 

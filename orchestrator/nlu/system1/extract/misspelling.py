@@ -22,7 +22,7 @@ _LONG = 8
 
 
 def spell(word: str, names: Collection[str]) -> tuple[str, ...]:
-    """List the nearest of some names that a word may be misspelt for; none for one that is spelt well."""
+    """List the names most similar to a misspelled word; empty for a correctly spelled word."""
     if word in names or word.removesuffix("s") in names:
         return ()
     most = 2 if len(word) >= _LONG else 1
