@@ -59,21 +59,21 @@ HABITS: Final[dict[str, str]] = {
 }
 # The most that code and documents may hold of each.
 LIMITS: Final[dict[str, tuple[int, int]]] = {
-    "a docstring opens with a clause": (23, 0),
-    "a docstring opens with a fragment": (6, 0),
-    "a docstring opens with a vague verb": (36, 0),
-    "a docstring is in the third person": (40, 1),
-    "a sentence opens with a clause": (39, 16),
-    "a noun is negated": (53, 11),
-    "a role is a pronoun": (79, 0),
-    "an owner is spelled out": (25, 6),
-    "a repetition": (24, 0),
-    "a translated adverb": (139, 4),
-    "a default is hidden": (21, 0),
-    "a private verb": (62, 8),
-    "a confirmation is a yes": (18, 2),
-    "British spelling": (101, 1),
-    "a house word": (393, 26),
+    "a docstring opens with a clause": (0, 0),
+    "a docstring opens with a fragment": (5, 0),
+    "a docstring opens with a vague verb": (0, 0),
+    "a docstring is in the third person": (0, 0),
+    "a sentence opens with a clause": (33, 15),
+    "a noun is negated": (52, 11),
+    "a role is a pronoun": (78, 0),
+    "an owner is spelled out": (23, 6),
+    "a repetition": (17, 0),
+    "a translated adverb": (134, 4),
+    "a default is hidden": (19, 0),
+    "a private verb": (60, 8),
+    "a confirmation is a yes": (16, 2),
+    "British spelling": (85, 1),
+    "a house word": (390, 26),
 }
 
 
