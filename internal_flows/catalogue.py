@@ -115,7 +115,7 @@ class Catalogue:
         if found is None and name in self.off:
             raise ConfigurationError(self.off[name])
         if found is None:
-            raise NotFound("Internal flow", name)
+            raise NotFound("background flow", name)
         return found
 
     def new_run(

@@ -178,7 +178,7 @@ class _SuspectProcess:
             async with asyncio.timeout(within_s):
                 return await self.members[session_id]
         except TimeoutError:
-            _log.warning("An isolated turn doesn't end.", session=session_id, pid=self.pid)
+            _log.warning("An isolated turn did not stop in time.", session=session_id, pid=self.pid)
             if self.pid is not None and self.is_open:
                 os.kill(self.pid, signal.SIGKILL)
             self.dismiss()

@@ -126,7 +126,7 @@ async def _require_named(connection: HTTPConnection, owners: Owners, caller: Cal
         case {"user_id": str(user_id)} if user_id == caller.only_user:
             return
         case _:
-            raise Forbidden("Your key or token reaches your own sessions only.")
+            raise Forbidden("Your key or token can access only your own sessions.")
 
 
 async def _require_session(owners: Owners, caller: Caller, session_id: SessionId) -> None:

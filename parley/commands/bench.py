@@ -35,7 +35,7 @@ def bench(
     """Run a benchmark. Compare ratios within one run; absolute figures depend on the machine."""
     if name not in BENCHMARKS:
         known = "; ".join(f"{known}: {what}" for known, what in BENCHMARKS.items())
-        raise InvalidInput(f"There is no benchmark {name!r}. There are {known}.", field="name")
+        raise InvalidInput(f"Unknown benchmark {name!r}. Available: {known}.", field="name")
     module = f"benchmarks.{name}"
     if not Path("benchmarks", f"{name}.py").is_file():
         raise Unavailable("The benchmarks are part of a checkout: run this in its folder.")

@@ -257,7 +257,7 @@ def unpack(content: bytes, key: str) -> LinearModel:
     if about["key"] != key:
         raise ValueError("it was kept under another key")
     if weights.shape != (len(names), len(labels)) or bias.shape != (len(labels),):
-        raise ValueError("its parts do not fit together")
+        raise ValueError("its array sizes don't match")
     if not (np.isfinite(weights).all() and np.isfinite(bias).all() and np.isfinite(sharpness)):
         raise ValueError("it contains values that aren't numbers")
     places = {name: place for place, name in enumerate(names)}
