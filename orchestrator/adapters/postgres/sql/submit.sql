@@ -14,6 +14,8 @@ WITH lane AS (
         next_event = next_event + 1,
         ready_at = CASE WHEN pending = 0 THEN clock_timestamp() ELSE ready_at END,
         check_at = least(check_at, clock_timestamp()),
+        -- It may be the turn that others wait for: without this, a sweep whose hint is lost looks again after the gap.
+        gap_at = NULL,
         said_seq = CASE WHEN pending > 0 AND coalesce(%(if_busy)s::text, if_busy) = 'understand' THEN next_seq
                         ELSE said_seq END,
         timezone = coalesce(%(timezone)s::text, timezone),
