@@ -123,7 +123,7 @@ bench-waiting: $(VENV)/.installed-dev
 bench-workers: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.workers
 
-# Memory and CPU of `parley up` when nobody talks to it, and the size of the installation.
+# Memory and CPU of `parley up` at rest, and the size of the installation.
 bench-local: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.local_stack
 

@@ -1,4 +1,4 @@
-"""Size, memory and CPU of the local stack: `parley up`, when nobody talks to it.
+"""Size, memory and CPU of the local stack, `parley up`, at rest.
 
 Memory is the processes' proportional set size, in which a shared page counts once. The installation is this
 environment's site-packages: run the command from one made by `make run` or `make up` to see theirs.
@@ -29,9 +29,9 @@ def main() -> int:
     )
     report = Report("local_stack", as_json=arguments.json)
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
-        _start(Path(folder)).wait()  # creates the stores, which later starts find
+        _stop(_start(Path(folder)))  # creates the stores, which later starts find
         began = time.perf_counter()
-        up = _start(Path(folder), stay=True)
+        up = _start(Path(folder))
         try:
             ready_s = time.perf_counter() - began
             time.sleep(arguments.rest)
@@ -40,8 +40,7 @@ def main() -> int:
             time.sleep(arguments.idle)
             rows = [_measure(one, before[one], arguments.idle) for one in processes]
         finally:
-            up.terminate()
-            up.wait()
+            _stop(up)
     report.rows("processes", sorted(rows, key=lambda row: -row["MiB"])[:SHOWN])
     total = {
         "installed MiB": _installed_mib(),
@@ -55,8 +54,8 @@ def main() -> int:
     return 0
 
 
-def _start(folder: Path, *, stay: bool = False) -> subprocess.Popen[str]:
-    """Start `parley up` and return once it is ready; without `stay`, it is told to stop."""
+def _start(folder: Path) -> subprocess.Popen[str]:
+    """Start `parley up` and return once it is ready."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
@@ -68,9 +67,12 @@ def _start(folder: Path, *, stay: bool = False) -> subprocess.Popen[str]:
             break
     else:
         raise SystemExit("`parley up` ended before it was ready.")
-    if not stay:
-        up.terminate()
     return up
+
+
+def _stop(up: subprocess.Popen[str]) -> None:
+    up.terminate()
+    up.wait()
 
 
 def _measure(process: psutil.Process, before_s: float, during_s: float) -> dict[str, Any]:

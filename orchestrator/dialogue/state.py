@@ -259,7 +259,7 @@ class DialogueState:
         return self.write()[0]
 
     def write(self) -> tuple[JsonObject, bytes]:
-        """Return the state as JSON and as bytes. Unchanged parts are the same objects each time."""
+        """Return the state as JSON and as bytes; the JSON shares nothing with the state."""
         history, intake, flags = self.history, self.intake, self.flags
         body: JsonObject = {
             "schema_version": SCHEMA_VERSION,

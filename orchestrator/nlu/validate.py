@@ -141,7 +141,7 @@ class Validation:
                 continue
             judged = self._judge(mention, slot, context)
             if judged.invalid and slot.name != context.question.slot and self._names_entity(judged, slot):
-                continue  # the Berlin of “my Berlin booking” is no reference that was mistyped
+                continue  # the Berlin of “my Berlin booking” is a city, not a mistyped reference
             if judged.invalid and not mention.invalid:
                 problems.append(f"{name}: {judged.invalid}")
             checked[name] = judged

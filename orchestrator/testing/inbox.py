@@ -83,6 +83,7 @@ class MemoryInbox:
         )
         if waiting == 0:
             session.ready_at = now
+        session.gap_at = None
         session.turns.append(turn)
         self._store.enter(session, turn, now)
         return turn

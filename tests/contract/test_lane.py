@@ -267,6 +267,19 @@ async def test_a_later_sequence_waits_for_the_earlier(ports: Ports, tenant: Tena
     assert (await lane.commit(lease, commit_for(lease))).next is None
 
 
+async def test_a_closed_gap_is_looked_at_again_after_each_lost_hint(ports: Ports, tenant: TenantId) -> None:
+    """RT-1, RT-5: not only when the wait for the predecessor would have ended."""
+    session = await _session_with(ports, tenant)
+    lane = await ports.make_lane(sequence_gap_timeout_s=120.0)
+    await ports.inbox.submit(submission(tenant, session, "second", sequence=2))
+    assert await lane.claim(session) is None
+    await ports.inbox.submit(submission(tenant, session, "first", sequence=1))
+    for _ in range(2):
+        await ports.elapse(2)
+        assert session in await lane.sweep(grace_s=1)
+    assert (await _claim(lane, session)).work.input.text == "first"
+
+
 async def test_a_gap_that_lasts_is_reported(ports: Ports, tenant: TenantId) -> None:
     """RT-5: the turn behind the gap fails and names it; what follows runs."""
     session = await _session_with(ports, tenant)

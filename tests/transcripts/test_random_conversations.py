@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from orchestrator.dialogue.state import DialogueState
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType
 from tests.trained import trained
@@ -37,19 +36,6 @@ VARIANTS: list[dict[str, Any]] = [
 ]
 OUR_OWN = {"prepare", "validate", "action", "trifecta_gate"}
 """Failed checks that a user's words may cause."""
-
-
-@pytest.fixture(autouse=True)
-def _written_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept as it was written once is what would be written now (ST-1)."""
-    serialize = DialogueState.serialize
-
-    def compare(state: DialogueState) -> Any:
-        body = serialize(state)
-        assert body["completed"] == [flow.serialize() for flow in state.completed]
-        return body
-
-    monkeypatch.setattr(DialogueState, "serialize", compare)
 
 
 def texts(domain: str) -> list[str]:

@@ -6,7 +6,7 @@ Frequent changes are merged statements in `sql/`. Lock order everywhere: the lan
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Row, Select, insert, select, update
+from sqlalchemy import Row, Select, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.tables import NOW, events, lanes, sessions, turns
@@ -88,6 +88,24 @@ async def append_event(
             body=[{"type": kind, "payload": payload}],
         )
     )
+
+
+async def enqueue_turn(connection: AsyncConnection, lane: Row[Any], turn_id: str) -> None:
+    """Record a queued turn on the locked lane and in the session's log."""
+    await connection.execute(
+        update(lanes)
+        .where(lanes.c.session_id == lane.session_id)
+        .values(
+            next_seq=lanes.c.next_seq + 1,
+            pending=lanes.c.pending + 1,
+            gap_at=None,
+            ready_at=NOW if lane.pending == 0 else lane.ready_at,
+            check_at=func.least(lanes.c.check_at, NOW),
+            updated_at=NOW,
+        )
+    )
+    told = {"seq": lane.next_seq, "position": lane.pending}
+    await append_event(connection, lane.session_id, turn_id, "accepted", told)
 
 
 async def end_turn(

@@ -55,7 +55,7 @@ class RedisWakeup:
         self._attend = redis.register_script(read_script("attend"))
         self._retire = redis.register_script(read_script("retire"))
         self._offers = Gathered[_Offer, SessionId | None](self._leave)
-        self._leave_script = redis.register_script(read_script("offer"))
+        self._offer_script = redis.register_script(read_script("offer"))
         self._waiting: Any = waiting or redis
         self.failures = 0
         """Wake-up hints that could not be published since the start."""
@@ -99,7 +99,7 @@ class RedisWakeup:
         backlog = 0 if any(nobody_came for *_, nobody_came in offers) else BACKLOG
         limits = WAKE_AT_MOST_EVERY_MS, WAKE_AT_LEAST_EVERY_MS, backlog
         arguments = (*limits, CHANNEL, *chain.from_iterable(of_tenants))
-        wake = await self._leave_script(keys=[READY, AWAKE, WOKEN, PLACES], args=arguments)
+        wake = await self._offer_script(keys=[READY, AWAKE, WOKEN, PLACES], args=arguments)
         return of_tenants[0][0] if wake else None
 
     async def _take(self, limit: int, timeout_s: float) -> list[SessionId]:

@@ -170,7 +170,7 @@ class SlotAssigner:
             return mentions
         shifted = find_shifted(utterance, flow, context)
         said = {word for mention in shifted.values() for word in mention.text.split()}
-        # The “later” of “a day later” is no time of day.
+        # The “later” of “a day later” isn't a time of day.
         return shifted | {name: one for name, one in mentions.items() if one.text not in said}
 
     def know(self, flow: FlowSpec) -> FlowSlots:

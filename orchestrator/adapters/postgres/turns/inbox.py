@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from orchestrator.adapters.postgres.lane_lock import (
     append_event,
     end_turn,
+    enqueue_turn,
     lock_lane,
     lock_lane_of_turn,
     unfinished,
@@ -345,7 +346,7 @@ async def _insert_turn(
     }
     if kept := {name: value for name, value in named.items() if value is not None}:
         await connection.execute(update(lanes).where(lanes.c.session_id == lane.session_id).values(kept))
-    await _enqueue(connection, lane, turn_id)
+    await enqueue_turn(connection, lane, turn_id)
 
 
 async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[Any]) -> None:
@@ -366,24 +367,7 @@ async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[An
             quarantined_at=None,
         )
     )
-    await _enqueue(connection, lane, turn.turn_id)
-
-
-async def _enqueue(connection: AsyncConnection, lane: Row[Any], turn_id: str) -> None:
-    """Record a queued turn on the lane and in the session's log."""
-    await connection.execute(
-        update(lanes)
-        .where(lanes.c.session_id == lane.session_id)
-        .values(
-            next_seq=lanes.c.next_seq + 1,
-            pending=lanes.c.pending + 1,
-            ready_at=NOW if lane.pending == 0 else lane.ready_at,
-            check_at=func.least(lanes.c.check_at, NOW),
-            updated_at=NOW,
-        )
-    )
-    told = {"seq": lane.next_seq, "position": lane.pending}
-    await append_event(connection, lane.session_id, turn_id, "accepted", told)
+    await enqueue_turn(connection, lane, turn.turn_id)
 
 
 def _new_turn_id() -> TurnId:
