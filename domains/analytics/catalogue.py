@@ -1,6 +1,6 @@
-"""The base tables: files, columns, types and aliases, as declared in catalogue.yaml.
+"""The base tables, as declared in catalogue.yaml.
 
-The data come from the package `vega_datasets` (MIT). Its files are read; the package is never imported.
+Only the data files of the package `vega_datasets` (MIT) are used; importing the package would import pandas.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """Return the type in plain words."""
+        """Return the type for display."""
         if self.type.startswith(_NUMBERS):
             return "number"
         if self.type.startswith(("DATE", "TIMESTAMP")):
@@ -50,7 +50,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class BaseColumn(Column):
-    """A column of a base table. `source`: its name in the file, or an expression over the file's columns."""
+    """A column of a base table. `source`: a column of the file, or an SQL expression over its columns."""
 
     source: str
     aliases: tuple[str, ...]
@@ -58,7 +58,7 @@ class BaseColumn(Column):
 
 @dataclass(frozen=True, slots=True)
 class BaseTable:
-    """A base table. `file`: path within the data package. `rows`: number of rows."""
+    """A base table. `file`: path within the data package. `rows`: row count."""
 
     name: str
     title: str
@@ -69,7 +69,7 @@ class BaseTable:
 
     @property
     def path(self) -> str:
-        """Return the location of the file, found without importing the package, which would import pandas."""
+        """Return the file's path without importing the package."""
         return str(distribution(PACKAGE).locate_file(f"{PACKAGE}/_data/{self.file}"))
 
 
@@ -93,7 +93,7 @@ TABLES: Mapping[str, BaseTable] = {
     for name, table in _declared["tables"].items()
 }
 VALUES: Mapping[str, list[str]] = _declared["values"]
-"""The values of columns with few of them, by `table.column`."""
+"""Distinct values of columns that have only a few, by `table.column`."""
 
 
 def tables_with(columns: Iterable[str]) -> list[str]:
@@ -103,7 +103,7 @@ def tables_with(columns: Iterable[str]) -> list[str]:
 
 
 def tables() -> list[EntityValue]:
-    """Provide the entity `table`."""
+    """Return the values of the entity `table`."""
     return [
         EntityValue(
             table.name,
@@ -116,7 +116,7 @@ def tables() -> list[EntityValue]:
 
 
 def columns() -> list[EntityValue]:
-    """Provide the entity `column`: each name once, with its aliases from every table."""
+    """Return the values of the entity `column`. A name that several tables share gets the aliases of all."""
     found: dict[str, list[str]] = {}
     for table in TABLES.values():
         for column in table.columns:

@@ -1,4 +1,4 @@
-"""Draw charts as Vega-Lite specifications that carry their data: bar, line, scatter, histogram (RS-5)."""
+"""Charts as self-contained Vega-Lite specifications: bar, line, scatter and histogram (RS-5)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ _FUNCTIONS = {"average": "avg", "sum": "sum", "median": "median", "minimum": "mi
 
 
 class Charts(TableService):
-    """Draws tables and results."""
-
     async def draw(
         self,
         *,
@@ -29,10 +27,10 @@ class Charts(TableService):
         by: str | None = None,
         function: str | None = None,
     ) -> JsonObject:
-        """Return a specification that shows `column` against `by`.
+        """Return a chart of `column` against `by`.
 
         Raises:
-            ToolFailure: not_found or validation_error if the data cannot be drawn.
+            ToolFailure: not_found or validation_error if the data can't be plotted.
         """
         workspace, sheet = await self._choose(call, table, table_id, (column, by))
         if kind == "scatter":
@@ -60,7 +58,7 @@ class Charts(TableService):
     async def _choose(
         self, call: ToolCall, table: str | None, table_id: str | None, columns: tuple[str | None, ...]
     ) -> tuple[Workspace, Sheet]:
-        """Choose the source of the columns: the last result, the named table, or the only base table with them."""
+        """Return the workspace and the data to plot. Default: the only base table with these columns."""
         if table is None and table_id is None:
             fitting = tables_with([name for name in columns if name is not None])
             if len(fitting) != 1:
@@ -75,12 +73,12 @@ class Charts(TableService):
 def _group(
     sheet: Sheet, kind: str, column: str | None, by: str | None, function: str | None
 ) -> tuple[str, str]:
-    """Write the statement and title of a bar or line chart: one measure per group or point in time."""
+    """Return the SQL and title of a bar or line chart with one value per group."""
     group = sheet.column(by) if by is not None else _group_of(sheet, kind)
     number = next((one for one in sheet.columns if one.is_number and one != group), None)
     if sheet.table_id and column is None and function is None and number is not None:
         names, title = quote(group.name, number.name), f"{number.name.capitalize()} by {group.name}"
-        return f"SELECT {names} FROM ({sheet.sql})", title  # noqa: S608 - a result is drawn as it is
+        return f"SELECT {names} FROM ({sheet.sql})", title  # noqa: S608 - names are quoted
     function = function or ("count" if column is None else "average")
     if function == "count" or column is None:
         measure, title, name = "count(*)", "Rows", "rows"
@@ -93,7 +91,7 @@ def _group(
 
 
 def _group_of(sheet: Sheet, kind: str) -> Column:
-    """Choose what to draw against: a date for a line, or else the last column of text."""
+    """Return the default group: the first date column for a line, the last text column for bars."""
     times = [one for one in sheet.columns if one.is_time]
     texts = [one for one in reversed(sheet.columns) if one.is_text]
     for one in [*times, *texts] if kind == "line" else [*texts, *times]:
@@ -125,7 +123,7 @@ def _histogram(sheet: Sheet, column: str | None) -> tuple[str, str]:
 
 
 def _specify(kind: str, title: str, axes: tuple[Column, Column], rows: list[JsonObject]) -> JsonObject:
-    """Write a Vega-Lite specification without references to other places."""
+    """Return a Vega-Lite specification with the rows inline."""
     x, y = axes
     if kind == "bar":
         across = _axis(x, "nominal" if x.is_text else "ordinal", sort=None)
@@ -146,6 +144,6 @@ def _specify(kind: str, title: str, axes: tuple[Column, Column], rows: list[Json
 
 
 def _axis(column: Column, kind: str, **more: Json) -> JsonObject:
-    """Write an axis. Vega-Lite reads dots and brackets as paths, so they are escaped."""
+    """Return an axis, with the dots and brackets escaped that Vega-Lite would read as a path."""
     escaped = "".join(f"\\{char}" if char in ".[]\\" else char for char in column.name)
     return {"field": escaped, "type": kind, "title": column.name.replace("_", " "), **more}

@@ -1,4 +1,4 @@
-"""Write rows as the lines of an answer."""
+"""Formatting of values and rows for answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _YEARS = frozenset({"year", "years", "month"})
 
 
 def show_value(value: object, name: str = "") -> str:
-    """Format a value for people: thousands separated, few decimals, years as they are."""
+    """Format a value for users: thousands separators, at most two decimals, years without separators."""
     plain = to_json(value)
     if plain is None:
         return "–"
@@ -31,7 +31,7 @@ def show_value(value: object, name: str = "") -> str:
 
 
 def show_rows(names: Sequence[str], rows: Sequence[JsonObject]) -> list[str]:
-    """Format each row as one line: ``USA: 119.9`` for two columns, or else the values in order."""
+    """Format up to MOST_LINES rows, one per line: ``USA: 119.9`` for two columns, comma-separated values for more."""
     lines: list[str] = []
     for row in rows[:MOST_LINES]:
         cells = [show_value(row[name], name) for name in names]
@@ -40,7 +40,7 @@ def show_rows(names: Sequence[str], rows: Sequence[JsonObject]) -> list[str]:
 
 
 def describe_rows(names: Sequence[str], rows: list[JsonObject], count: int) -> JsonObject:
-    """Return rows for the frame and lines for the answer."""
+    """Return the rows with the text lines that the answer displays. `count`: rows in the whole result."""
     lines = show_rows(names, rows)
     return {
         "columns": list(names),
@@ -53,5 +53,5 @@ def describe_rows(names: Sequence[str], rows: list[JsonObject], count: int) -> J
 
 
 def describe_sheet(sheet: Sheet, rows: list[JsonObject]) -> JsonObject:
-    """Describe a result with its first page of rows."""
+    """Describe a result by its first page of rows."""
     return {**describe_rows(sheet.names, rows, sheet.rows), "table_id": sheet.table_id, "code": sheet.code}

@@ -1,4 +1,4 @@
-"""DuckDB in this process: the base tables, loaded once and locked. Every statement only reads."""
+"""An in-process, read-only DuckDB database with the base tables."""
 
 from __future__ import annotations
 
@@ -44,14 +44,13 @@ class Rows:
     rows: list[tuple[object, ...]]
 
     def to_objects(self) -> list[JsonObject]:
-        """Return the rows as JSON objects."""
         names = [column.name for column in self.columns]
         return [dict(zip(names, map(to_json, row), strict=True)) for row in self.rows]
 
 
 @dataclass(slots=True)
 class Engine:
-    """The database engine of one process. Thread-safe: each call has its own cursor."""
+    """A process's database. Thread-safe, because each call opens a cursor."""
 
     longest_s: float = LONGEST_S
     _connection: duckdb.DuckDBPyConnection = field(init=False)
@@ -111,9 +110,9 @@ _starting = threading.Lock()
 
 
 def engine() -> Engine:
-    """Return the engine of this process, created on first use.
+    """Return this process's engine, created on first use.
 
-    DuckDB's threads do not survive a fork, so a child process loads its own.
+    DuckDB's threads do not survive a fork, so each child process creates an engine.
     """
     with _starting:
         if os.getpid() not in _engines:
@@ -130,12 +129,12 @@ def not_found(message: str) -> ToolFailure:
 
 
 def quote(*names: str) -> str:
-    """Quote names as identifiers, separated by commas."""
+    """Return the names as quoted identifiers, separated by commas."""
     return ", ".join('"' + name.replace('"', '""').replace("\0", "") + '"' for name in names)
 
 
 def to_json(value: object) -> Json:
-    """Convert a cell to JSON: dates as ISO text, infinite numbers as None."""
+    """Convert a cell to JSON. Dates become ISO 8601 text; infinity and NaN become None."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, Decimal | float):

@@ -1,4 +1,4 @@
-"""Export tables as text, and report on them."""
+"""Exports of tables as text, and summaries of their columns."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ from parley import ExportLink, JsonObject, ToolCall
 EXPORTS = "exports"
 LINK_LIVES_S = 24 * 60 * 60
 MOST_EXPORTED = 20_000
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs cells of text that begin with these
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # spreadsheets evaluate cells that start with these
 
 
 class Exports(TableService):
-    """Exports tables and results, and reports on tables."""
-
     async def export(
         self,
         *,
@@ -32,9 +30,10 @@ class Exports(TableService):
         table_id: str | None = None,
         format: str = "csv",  # noqa: A002
     ) -> JsonObject:
-        """Export a result, or a table, as a stored text document.
+        """Store a result or a table as a text document.
 
-        Raises: ToolFailure: validation_error if it is too large.
+        Raises:
+            ToolFailure: validation_error if it has more than MOST_EXPORTED rows.
         """
         workspace, sheet = await self.open(call, table, table_id)
         if sheet.rows > MOST_EXPORTED:
@@ -56,10 +55,10 @@ class Exports(TableService):
         }
 
     async def document(self, document_id: str, call: ToolCall) -> JsonObject:
-        """Return a whole export: {name, format, text, key}.
+        """Return an export: {name, format, text, key}.
 
         Raises:
-            ToolFailure: not_found, also if it belongs to another owner.
+            ToolFailure: not_found, even if another owner has a document with this ID.
         """
         found = await self.records.get(EXPORTS, document_id)
         if found is None or found["owner"] != owner_of(call):
@@ -67,7 +66,6 @@ class Exports(TableService):
         return {"name": found["table"], **{name: found[name] for name in ("format", "text", "key")}}
 
     async def report(self, *, table: str, call: ToolCall) -> JsonObject:
-        """Summarize each column of a table."""
         workspace, sheet = await self.open(call, table)
         wanted = (
             "try_cast(avg AS DOUBLE) AS mean, min, max, approx_unique AS different, null_percentage AS gaps"
@@ -81,7 +79,7 @@ class Exports(TableService):
 
 
 def write_text(names: list[str], rows: list[JsonObject], format: str) -> str:  # noqa: A002
-    """Write rows as CSV or JSON. In CSV, text that looks like a formula gets a leading quote."""
+    """Format rows as CSV or JSON. CSV text that a spreadsheet would evaluate gets a leading quote."""
     if format == "json":
         return orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode()
     out = io.StringIO()

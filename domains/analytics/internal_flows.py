@@ -1,4 +1,4 @@
-"""Delivery of due reports to the conversations that ordered them."""
+"""The background flow that delivers scheduled reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = 500
 
 
 class Due(BaseModel):
-    """A due order. `at`: unix seconds."""
+    """A due report. `at`: when it was due, in Unix seconds."""
 
     tenant_id: TenantId
     key: str
@@ -25,7 +25,7 @@ class Due(BaseModel):
 
 
 class SendReports(InternalFlow):
-    """Submits a system turn for each due report, once. Missed reports are sent once, later."""
+    """A system turn for each due report. If several were missed, only the latest is sent."""
 
     name: ClassVar[str] = "send_reports"
     trigger: ClassVar[str] = "send_reports"
@@ -54,7 +54,7 @@ class SendReports(InternalFlow):
         return before_all_response(inputs=due)
 
     async def work(self, run: RunContext, item: Due, data: Json) -> str:
-        """Submit the turn of one report. An order ends with its conversation."""
+        """Submit the turn of one report, or cancel the schedule if the session has ended."""
         orders = run.tools["collections"].of(item.tenant_id, DOMAIN)
         report: dict[str, Json] = {"dact": "report", "slots": {"table": item.table}}
         key = f"{SCHEDULES}:{item.key}:{item.at:.0f}"

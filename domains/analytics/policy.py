@@ -1,4 +1,4 @@
-"""Common parts of this domain's policies: the table in question, questions with choices, and frames."""
+"""Shared policy code: choosing a table, asking with options, and frames for tables and charts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from parley import (
 )
 
 SOURCES = ("table", "table_id", "column", "by")
-"""Slots that say what to use: a table, the last result, or columns that only one table has."""
+"""Slots that identify the data to use."""
 
 
 class TablePolicy(BasePolicy):
-    """Asks again for a table that does not exist, and builds frames from tool results."""
+    """Base policy for flows that use a table. Asks again if the named table does not exist."""
 
     async def review(self, run: Execution) -> Ending | None:
         table = run.flow.slots.get("table")
@@ -41,7 +41,7 @@ class TablePolicy(BasePolicy):
         return ending
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        """Ask for another table if there is none of that name."""
+        """Ask for another table if the named one does not exist."""
         if failure.category is FailureCategory.NOT_FOUND and not has_table(run):
             category = FailureCategory.NOT_FOUND.value
             run.context.changes.remark(
@@ -65,13 +65,13 @@ class TablePolicy(BasePolicy):
 
 
 def saved_tables(run: Execution) -> Mapping[str, Collection[str]]:
-    """Return the tables that the user has saved, with their columns."""
+    """Return the user's saved tables with their columns."""
     registry = run.context.world.registry
     return {name: registry.tables.get(name, ()) for name in registry.own.get("table", ())}
 
 
 def ask(run: Execution, slot: str) -> NeedsInput:
-    """Ask for a slot that became necessary."""
+    """Ask for a slot that is needed after all, for example a column that the table lacks."""
     entry = AskSlot(flow_id=run.flow.flow_id, slot=slot)
     run.context.changes.state.ambiguity.declare(entry, run.context.ids.turn_id)
     _offer_tables(run)
@@ -79,18 +79,18 @@ def ask(run: Execution, slot: str) -> NeedsInput:
 
 
 def leave(category: FailureCategory, why: str) -> Ending:
-    """End the flow without asking anything."""
+    """End the flow with a failure, without asking the user."""
     return Recover(Recovery.ESCALATE, Failed(category, why, final=True))
 
 
 def has_table(run: Execution) -> bool:
-    """Return True unless the flow names a table that does not exist."""
+    """Return False if the flow names a table that does not exist."""
     table = run.value("table")
     return table is None or table in TABLES or table in saved_tables(run)
 
 
 def _offer_tables(run: Execution) -> None:
-    """Offer the tables by number in a question for a table."""
+    """Add the table names as options to a pending question for a table."""
     entry = run.context.changes.state.ambiguity.current
     if entry is None or entry.slot != "table" or entry.flow_id != run.flow.flow_id or entry.options:
         return

@@ -1,4 +1,4 @@
-"""Create, list and cancel schedules of reports, and compute when one is due. All times are UTC."""
+"""Schedules of daily, weekly and monthly reports. All times are UTC."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from domains.analytics.workspace import TableService, owner_of
 from parley import JsonObject, ToolCall
 
 SCHEDULES = "schedules"
-"""The collection of records that keeps them."""
 MOST_SCHEDULES = 50
 
 
 class Schedules(TableService):
-    """Orders for reports, which `SendReports` sends."""
+    """The report schedules of a workspace. `SendReports` sends the due reports."""
 
     async def create(self, *, table: str, every: str, call: ToolCall) -> JsonObject:
-        """Order a report for every day, week or month, counted from now."""
+        """Schedule a report for every day, week or month from now on."""
         workspace, sheet = await self.open(call, table)
         mine = await self.records.find(SCHEDULES, {"owner": workspace.owner}, limit=MOST_SCHEDULES * 4)
         earlier = next((one for one in mine if one["key"] == call.idempotency_key), None)
@@ -54,7 +53,7 @@ class Schedules(TableService):
         return {"rows": rows, "row_count": len(rows), **only}
 
     async def cancel(self, *, number: int, call: ToolCall) -> JsonObject:
-        """Cancel a schedule; cancelling it again changes nothing."""
+        """Cancel a schedule. Idempotent."""
         place = f"{owner_of(call)}:{int(number):06d}"
         found = await self.records.update(SCHEDULES, place, {"status": "cancelled"})
         if found is None:
@@ -63,9 +62,9 @@ class Schedules(TableService):
 
 
 def last_due(schedule: JsonObject, now: float) -> float:
-    """Return the latest time, not after `now`, at which a report was due; unix seconds.
+    """Return the latest time up to `now` at which the report was due, in Unix seconds.
 
-    A month that is too short has its report on the last day.
+    If a month lacks the day, its report is due on the month's last day.
     """
     given, present = (datetime.fromtimestamp(one, UTC) for one in (schedule["made_at"], now))
     if schedule["every"] != "month":
@@ -78,7 +77,7 @@ def last_due(schedule: JsonObject, now: float) -> float:
 
 
 def _in_month(month: datetime, given: datetime) -> datetime:
-    """Return the day and hour of `given` in another month."""
+    """Return the same day and time in another month, or the month's last day if it is shorter."""
     return given.replace(year=month.year, month=month.month, day=1) + timedelta(
         days=min(given.day, monthrange(month.year, month.month)[1]) - 1
     )

@@ -1,4 +1,4 @@
-"""The services of the analytics domain, and the providers of its entities."""
+"""The analytics services and entity providers, as named in tools.yaml and ontology.yaml."""
 
 from domains.analytics.catalogue import columns, tables
 from domains.analytics.charts import Charts

@@ -1,4 +1,4 @@
-"""List, describe, query, save and drop tables."""
+"""Tools that list, describe, query, save and drop tables."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ from domains.analytics.workspace import (
 from parley import JsonObject, ToolCall
 
 MOST_COMPUTED = 2000
-"""Largest number of rows passed to Python."""
+"""Maximum number of rows passed to Python."""
 
 
 class Tables(TableService):
-    """The tables of a workspace."""
-
     async def list(self, *, call: ToolCall) -> JsonObject:
-        """List every table with its size."""
         workspace = await Workspace.open(self.records, call)
         rows: list[JsonObject] = [
             {
@@ -39,7 +36,7 @@ class Tables(TableService):
         return {"tables": rows, "count": len(rows), "names": workspace.names_with()}
 
     async def describe(self, *, table: str, call: ToolCall) -> JsonObject:
-        """Return the columns of a table, and its first rows."""
+        """Return a table's columns and first rows."""
         workspace, sheet = await self.open(call, table)
         title = TABLES[sheet.name].title if sheet.name in TABLES else ""
         fields: list[JsonObject] = [{"column": one.name, "type": one.kind} for one in sheet.columns]
@@ -47,7 +44,7 @@ class Tables(TableService):
         return {**workspace.about(shown), **describe_sheet(shown, rows), "fields": fields, "title": title}
 
     async def page(self, table_id: str, number: int, call: ToolCall) -> JsonObject:
-        """Return page `number` (from 1) of a result: {rows, page, pages, row_count}."""
+        """Return one page of a result: {rows, page, pages, row_count}. `number`: starts at 1."""
         workspace, sheet = await self.open(call, None, table_id)
         pages = max(1, -(-sheet.rows // PAGE_ROWS))
         if not 1 <= number <= pages:
@@ -57,10 +54,10 @@ class Tables(TableService):
         return {"rows": rows, "page": number, "pages": pages, "row_count": sheet.rows}
 
     async def run_sql(self, *, statement: str, call: ToolCall) -> JsonObject:
-        """Run a SELECT that names tables; `statement` has passed the guardrails (PX-10).
+        """Run a SELECT that has passed the guardrails (PX-10).
 
         Raises:
-            ToolFailure: validation_error with the database's reason, or if no table is read.
+            ToolFailure: validation_error with the database's message, or if the statement reads no table.
         """
         workspace = await Workspace.open(self.records, call)
         name, sql = workspace.expand(statement)
@@ -68,12 +65,13 @@ class Tables(TableService):
         return {**workspace.about(sheet), **describe_sheet(sheet, rows)}
 
     async def compute(self, *, statement: str, code: str, call: ToolCall) -> JsonObject:
-        """Run a Python function on the rows of a SELECT, for what SQL cannot express; both passed the guardrails.
+        """Run a Python function on the rows of a SELECT. Both have passed the guardrails.
 
-        `code` is one function of `rows`, a list of objects. It returns a list of objects, one object, or a value.
+        `code` defines one function with the parameter `rows`, a list of objects. The function returns a list of
+        objects, an object or a value.
 
         Raises:
-            ToolFailure: validation_error with the reason of the database or Python, or for too many rows.
+            ToolFailure: validation_error if the statement or the function fails, or if there are too many rows.
         """
         if self.python is None:
             raise invalid("Python cannot be run here.")
@@ -95,10 +93,10 @@ class Tables(TableService):
     async def save(
         self, *, new_name: str, call: ToolCall, table: str | None = None, table_id: str | None = None
     ) -> JsonObject:
-        """Save a result, or a table, under a name.
+        """Save a result or a table under a new name.
 
         Raises:
-            ToolFailure: validation_error if the name is taken, or the workspace is full.
+            ToolFailure: validation_error if the name is taken or the workspace is full.
         """
         workspace, sheet = await self.open(call, table, table_id)
         name, place = check_name(new_name), f"{workspace.owner}:{check_name(new_name)}"
@@ -114,7 +112,7 @@ class Tables(TableService):
         return await self._describe_saved(call, name)
 
     async def outcome(self, *, idempotency_key: str, call: ToolCall) -> JsonObject:
-        """Look up whether a call of `save` or `drop` took effect."""
+        """Return whether a call of `save` or `drop` took effect."""
         found = await self.records.find(SAVED, {"owner": owner_of(call), "key": idempotency_key}, limit=1)
         if not found:
             return {"status": "not_done"}
@@ -126,7 +124,7 @@ class Tables(TableService):
         }
 
     async def drop(self, *, table: str, call: ToolCall) -> JsonObject:
-        """Drop a saved table; dropping it again changes nothing."""
+        """Drop a saved table. Idempotent."""
         if table in TABLES:
             raise invalid(f"{table} is one of the given tables; only saved tables can be dropped.")
         place = f"{owner_of(call)}:{table}"

@@ -1,7 +1,6 @@
-"""The tables of one owner: the base tables and saved results, kept as statements in the domain's records.
+"""The workspace of a user or a session: the base tables, saved tables and displayed results.
 
-A saved table and a shown result are SELECTs over the base tables alone, so neither is invalidated when another
-is dropped.
+Saved tables and results are stored as SELECTs over the base tables only. Dropping one never invalidates another.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _GIVEN = {"_".join(name.split()) for table in TABLES.values() for name in (table
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table or a result. `sql`: a SELECT over the base tables. `code`: the statement as it was written."""
+    """A table or a result. `sql`: a SELECT over the base tables. `code`: the original statement."""
 
     name: str
     sql: str
@@ -43,14 +42,14 @@ class Sheet:
         return [column.name for column in self.columns]
 
     def has(self, *names: str | None) -> bool:
-        """Return True if it has all of these columns; None stands for any."""
+        """Return whether all named columns exist. None is ignored."""
         return all(name is None or name in self.names for name in names)
 
     def column(self, name: str) -> Column:
-        """Return the column of that name.
+        """Return the column with this name.
 
         Raises:
-            ToolFailure: not_found, with the nearest name.
+            ToolFailure: not_found, with similar names.
         """
         found = next((one for one in self.columns if one.name == name), None)
         if found is None:
@@ -58,7 +57,7 @@ class Sheet:
         return found
 
     def number(self, name: str) -> Column:
-        """Return a numeric column.
+        """Return the numeric column with this name.
 
         Raises:
             ToolFailure: not_found, or validation_error if the column isn't numeric.
@@ -70,7 +69,7 @@ class Sheet:
 
 
 class Workspace:
-    """The tables of one owner: base tables and saved ones."""
+    """The base tables and the saved tables of one owner, by name."""
 
     def __init__(self, records: Records, owner: str, saved: list[JsonObject]) -> None:
         self.records = records
@@ -83,7 +82,7 @@ class Workspace:
 
     @classmethod
     async def open(cls, records: Records, call: ToolCall) -> Workspace:
-        """Open the workspace of the user, or of the session if there is no user."""
+        """Open the user's workspace, or the session's if there is no user."""
         owner = owner_of(call)
         saved = await records.find(SAVED, {"owner": owner, "status": "kept"}, limit=MOST_SAVED)
         return cls(records, owner, saved)
@@ -93,10 +92,10 @@ class Workspace:
         return [sheet for sheet in self.sheets.values() if sheet.name not in TABLES]
 
     def sheet(self, name: str) -> Sheet:
-        """Return the table of that name.
+        """Return the table with this name.
 
         Raises:
-            ToolFailure: not_found, with the nearest name.
+            ToolFailure: not_found, with the most similar name.
         """
         found = self.sheets.get("_".join(name.casefold().split()))
         if found is None:
@@ -104,10 +103,10 @@ class Workspace:
         return found
 
     async def result(self, table_id: str) -> Sheet:
-        """Return a result that was shown earlier.
+        """Return a stored result.
 
         Raises:
-            ToolFailure: not_found, also if it belongs to another owner.
+            ToolFailure: not_found, even if another owner has a result with this ID.
         """
         body = await self.records.get(RESULTS, table_id)
         if body is None or body["owner"] != self.owner:
@@ -115,11 +114,10 @@ class Workspace:
         return _read_sheet(body)
 
     async def read(self, sql: str) -> Rows:
-        """Run a query in a thread."""
         return await asyncio.to_thread(engine().run, sql)
 
     async def show(self, name: str, sql: str, code: str = "") -> tuple[Sheet, list[JsonObject]]:
-        """Run a statement over the base tables, and keep it as a result. Returns its first page of rows."""
+        """Run a statement over the base tables and store it as a result. Returns the first page of rows too."""
         if len(sql) > LONGEST_STATEMENT:
             raise invalid("That statement builds on too many saved tables.")
         found = await self.read(f"SELECT * FROM ({sql}) LIMIT {PAGE_ROWS + 1}")  # noqa: S608
@@ -132,10 +130,10 @@ class Workspace:
         return sheet, found.to_objects()[:PAGE_ROWS]
 
     def expand(self, statement: str) -> tuple[str, str]:
-        """Define the saved tables that a statement names. Returns the first table it reads, and the statement.
+        """Define the saved tables that a statement reads. Returns its first table and the expanded statement.
 
         Raises:
-            ToolFailure: validation_error if it reads no table.
+            ToolFailure: validation_error if the statement reads no known table.
         """
         named = [
             table.name.lower() for table in sqlglot.parse_one(statement, read="duckdb").find_all(exp.Table)
@@ -147,11 +145,11 @@ class Workspace:
         return sheets[0].name, f"WITH {saved} SELECT * FROM ({statement})" if saved else statement  # noqa: S608
 
     def about(self, sheet: Sheet) -> JsonObject:
-        """Return what later turns need: the table that was used, and names that the catalogue lacks."""
+        """Return the values that later turns use: the table, and names that the catalogue lacks."""
         return {"table": sheet.name, "names": self.names_with(sheet)}
 
     def names_with(self, *sheets: Sheet) -> JsonObject:
-        """Return the names of saved tables, and of columns of these and of `sheets` that the catalogue lacks."""
+        """Return the saved tables, and the columns of these and of `sheets` that the catalogue lacks."""
         known = {column.name for table in TABLES.values() for column in table.columns}
         columns = {name for one in (*self.saved, *sheets) for name in one.names}
         return {
@@ -161,12 +159,12 @@ class Workspace:
 
 
 class TableService(Service):
-    """Base of the services that use tables of the caller's workspace."""
+    """Base class of services that work on the caller's workspace."""
 
     async def open(
         self, call: ToolCall, table: str | None, table_id: str | None = None
     ) -> tuple[Workspace, Sheet]:
-        """Open the caller's workspace, and a result shown earlier or else a table."""
+        """Open the caller's workspace with the result `table_id`, or with the table if there is no ID."""
         workspace = await Workspace.open(self.records, call)
         if table_id is not None:
             return workspace, await workspace.result(table_id)
@@ -180,7 +178,7 @@ def owner_of(call: ToolCall) -> str:
 
 
 def check_name(said: str) -> str:
-    """Return a name in the form that tables have. Raises ToolFailure if it cannot be one."""
+    """Convert words to a table name. Raises ToolFailure if the name is invalid or reserved."""
     name = "_".join(re.sub(r"\W+", " ", said.casefold()).split())
     if _NAME.fullmatch(name) is None:
         raise invalid(f"{said!r} is not a valid name: use letters, digits and _, a letter first.")
@@ -190,7 +188,7 @@ def check_name(said: str) -> str:
 
 
 def suggest(said: str, names: list[str], *, others: bool = True) -> str:
-    """Return the closest known names, or all of them if none is close."""
+    """Return a hint with the closest name, or with up to 12 names if no name is close."""
     if near := get_close_matches(said.casefold(), names, 1):
         return f" Did you mean {near[0]}?"
     return f" There are {', '.join(names[:12])}." if names and others else ""

@@ -1,5 +1,3 @@
-"""The world's airports and their names."""
-
 from __future__ import annotations
 
 import math
@@ -19,7 +17,7 @@ _KINDS = (" International Airport", " Regional Airport", " Municipal Airport", "
 
 @dataclass(frozen=True, slots=True)
 class Airport:
-    """An airport. `code`: IATA code. `country`: ISO 3166 code."""
+    """An airport. `code`: IATA code. `country`: ISO 3166-1 code."""
 
     code: str
     icao: str
@@ -33,10 +31,10 @@ class Airport:
 
 
 def find_airport(code: str) -> Airport:
-    """Return the airport with an IATA or ICAO code, in any case.
+    """Return the airport with this IATA or ICAO code. Ignores case.
 
     Raises:
-        ToolFailure: validation_error when there is none.
+        ToolFailure: validation_error if the code is unknown.
     """
     airport = all_airports().get(code.upper()) or _by_icao().get(code.upper())
     if airport is None:
@@ -51,7 +49,6 @@ def _by_icao() -> Mapping[str, Airport]:
 
 @cache
 def all_airports() -> Mapping[str, Airport]:
-    """Return all airports by IATA code."""
     return {
         code: Airport(
             code=code,
@@ -69,7 +66,6 @@ def all_airports() -> Mapping[str, Airport]:
 
 
 def distance_km(origin: Airport, destination: Airport) -> float:
-    """Return the great-circle distance."""
     first, second = math.radians(origin.latitude), math.radians(destination.latitude)
     span = math.radians(destination.longitude - origin.longitude)
     height = (
@@ -79,12 +75,12 @@ def distance_km(origin: Airport, destination: Airport) -> float:
 
 
 def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -> Iterator[EntityValue]:
-    """Return every airport as a value of the entity.
+    """Yield the values of the entity `airport`.
 
     Args:
-        main: by code of a city's main airport, the names of that city; they mean no other airport.
-        ordinary_words: in small letters, words that stand for no airport alone. An airport whose
-            IATA code is one of them (YES, CAN) goes by its ICAO code.
+        main: names of large cities, by the code of each city's main airport. Other airports don't get these names.
+        ordinary_words: words that never name an airport. If an IATA code is such a word (YES, CAN), the
+            airport's ICAO code is used.
     """
     taken = {name.casefold() for names in main.values() for name in names}
     banned = {word.casefold() for word in ordinary_words}
@@ -97,7 +93,7 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
         names = [*main.get(code, ()), *_names_of(airport, alone=in_large_city)]
         is_hub = "International" in airport.name or airport.city not in hubs
         if is_hub and not in_large_city:
-            names.append(airport.city)  # a small airport gives the name of its city up to a larger one
+            names.append(airport.city)  # the largest airport of a city gets the city's name
         if cities[airport.city] > 1 and airport.region:
             names.append(f"{airport.city} {airport.region}")
         is_word = code.lower() in banned and code not in main
@@ -112,7 +108,7 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
 
 
 def _names_of(airport: Airport, *, alone: bool) -> list[str]:
-    """Return the airport's name without generic words; `alone`: also without its city, as in Gatwick."""
+    """Return the airport's names without “Airport” and the like. `alone`: also without the city, as in Gatwick."""
     short = airport.name
     for kind in _KINDS:
         short = short.removesuffix(kind)
@@ -125,7 +121,7 @@ def _is_name(name: str, banned: set[str]) -> bool:
 
 
 def _title(airport: Airport, city_names: Sequence[str] | None) -> str:
-    """Return the airport's name for sentences: Oslo (OSL), London Gatwick (LGW)."""
+    """Return the display name: Oslo (OSL), London Gatwick (LGW)."""
     if city_names:
         return f"{city_names[0]} ({airport.code})"
     name = airport.name

@@ -1,4 +1,4 @@
-"""Bookings: created once per call in any number of attempts, changed and canceled under conditions."""
+"""Bookings: each call creates or changes a booking once, even if it is repeated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from parley import FailureCategory, JsonObject, Service, ServiceContext, ToolCal
 
 COLLECTION = "bookings"
 _LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
-"""Characters of references, without similar ones: 0, O, 1 and I."""
+"""Characters of booking references, without the similar 0, O, 1 and I."""
 CHANGE_FEE = 25
 BAG_PRICE = 35
 SEATS = {"A": "window", "B": "middle", "C": "aisle", "D": "aisle", "E": "middle", "F": "window"}
@@ -17,14 +17,12 @@ FREE_CANCELLATION_S = 86400
 
 
 class Bookings(Service):
-    """Stores passengers' bookings."""
-
     def __init__(self, context: ServiceContext) -> None:
         super().__init__(context)
         self.timetable = Timetable(context.records, context.config["airlines"])
 
     async def book(self, *, offer_id: str, call: ToolCall, passenger_name: str = "") -> JsonObject:
-        """Book an offer. The reference follows from the call, so a second attempt finds the first."""
+        """Book an offer. The reference is derived from the call, so a retry finds the first attempt's booking."""
         flight_id, cabin, passengers = read_offer(offer_id)
         draft = {
             "status": "held",
@@ -46,7 +44,7 @@ class Bookings(Service):
         return view(booking)
 
     async def outcome(self, *, idempotency_key: str) -> JsonObject:
-        """Return the outcome of a call of `book`: done, or not done."""
+        """Return whether a call of `book` took effect."""
         found = await self.records.find(COLLECTION, {"key": idempotency_key}, limit=1)
         if found and found[0]["status"] != "held":
             return {"status": "done", "data": view(found[0])}
@@ -57,12 +55,12 @@ class Bookings(Service):
         return view(booking) | {"refund": refund(booking, call.now), "bag_price": BAG_PRICE}
 
     async def review(self, *, booking_ref: str, call: ToolCall, bags: int = 0) -> JsonObject:
-        """Return a booking to change. Fails if the change would fail, so that it isn't offered."""
+        """Return a booking for review before a change. Raises ToolFailure if the change is impossible."""
         _check_bags(await self._changeable(booking_ref, call), bags)
         return await self.get(booking_ref=booking_ref, call=call)
 
     async def list(self, *, call: ToolCall) -> JsonObject:
-        """Return the caller's active bookings, next departure first."""
+        """Return the caller's active bookings, earliest departure first."""
         where = {"owner": call.user_id} if call.user_id else {"session": call.home}
         found = await self.records.find(COLLECTION, {**where, "status": "confirmed"}, limit=100)
         rows = [view(booking) for booking in sorted(found, key=lambda booking: booking["leaves_at"])]
@@ -79,7 +77,7 @@ class Bookings(Service):
         new_time_of_day: str | None = None,
         new_cabin: str | None = None,
     ) -> JsonObject:
-        """Return the result and cost of a change: the flight nearest in time to the booked one."""
+        """Return the new flight and the cost of a change. Prefers the same flight number, then the closest time."""
         booking = await self._changeable(booking_ref, call)
         cabin = new_cabin or booking["cabin"]
         flights = await self.timetable.search(
@@ -143,7 +141,7 @@ class Bookings(Service):
     async def assign_seat(
         self, *, booking_ref: str, call: ToolCall, seat_position: str | None = None, seat: str | None = None
     ) -> JsonObject:
-        """Assign a seat: the requested one, else one in the requested position."""
+        """Assign the requested seat, or one in the requested position."""
         booking = await self._find(booking_ref, call)
         if booking["last_change"] != call.idempotency_key:
             booking = await self._changeable(booking_ref, call)
@@ -153,13 +151,13 @@ class Bookings(Service):
         return view(booking) | {"seat_position": SEATS[booking["seat"][-1]]}
 
     async def _change(self, booking: JsonObject, changes: JsonObject, call: ToolCall) -> JsonObject:
-        """Change a confirmed booking, once per call."""
+        """Change a confirmed booking once per call."""
         return await self._write(
             booking, {**changes, "last_change": call.idempotency_key}, status="confirmed"
         )
 
     async def _create(self, draft: JsonObject, key: str) -> JsonObject:
-        """Store the draft under a new reference, or return the one of an earlier attempt."""
+        """Store the draft under a new reference, or return the booking of an earlier attempt."""
         for number in range(20):
             booking_ref = make_reference(key, number)
             stored = await self.records.create(
@@ -171,7 +169,7 @@ class Bookings(Service):
         raise ToolFailure(FailureCategory.SERVER_ERROR, message)
 
     async def _find(self, booking_ref: str, call: ToolCall) -> JsonObject:
-        """Return a booking that the caller can see: their own, or one without a user."""
+        """Return a booking that the caller can see: one of their own, or one without a user."""
         booking = await self.records.get(COLLECTION, booking_ref.upper())
         if booking is None or booking["status"] == "held" or booking["owner"] not in {"", call.user_id}:
             message = f"I can't find booking {booking_ref.upper()}. Please check the reference."
@@ -190,7 +188,7 @@ class Bookings(Service):
         return booking
 
     async def _write(self, booking: JsonObject, changes: JsonObject, *, status: str) -> JsonObject:
-        """Change a booking unless it has changed since it was read."""
+        """Write changes unless the booking has changed since it was read."""
         where = {"status": status, "version": booking["version"]}
         changes = {**changes, "version": booking["version"] + 1}
         written = await self.records.update(COLLECTION, booking["booking_ref"], changes, where=where)
@@ -205,7 +203,7 @@ class Bookings(Service):
 
 
 def make_reference(key: str, number: int) -> str:
-    """Create a reference of six letters and digits, with at least one of each."""
+    """Derive a reference from the key: six letters and digits, at least one of each."""
     value = number_from("reference", key, number)
     letters = [_LETTERS[value >> 5 * index & 31] for index in range(6)]
     letters[0] = _LETTERS[8 + (value >> 30) % 24]
@@ -214,13 +212,12 @@ def make_reference(key: str, number: int) -> str:
 
 
 def read_offer(offer_id: str) -> tuple[str, str, int]:
-    """Return the flight, cabin and number of passengers of an offer."""
+    """Parse an offer ID into the flight ID, cabin and number of passengers."""
     flight_id, cabin, passengers = offer_id.split(":")
     return flight_id, cabin, int(passengers)
 
 
 def describe(flight: JsonObject, cabin: str, passengers: int) -> JsonObject:
-    """Return a booking's flight details. Prices are for all passengers."""
     price = flight["prices"][cabin] * passengers
     shown = ("flight_id", "flight_number", "origin", "destination", "day", "departs", "arrives", "leaves_at")
     return {
@@ -234,13 +231,13 @@ def describe(flight: JsonObject, cabin: str, passengers: int) -> JsonObject:
 
 
 def view(booking: JsonObject) -> JsonObject:
-    """Return the fields of a booking that passengers can see."""
+    """Return the fields that users can see."""
     hidden = {"key", "owner", "session", "version", "last_change", "previous_flight_id", "leaves_at"}
     return {name: value for name, value in booking.items() if name not in hidden}
 
 
 def refund(booking: JsonObject, now: float) -> int:
-    """Return the refund: everything within a day of booking, then a share; nothing after departure."""
+    """Return the refund: all within a day of booking, later REFUND_SHARE, and nothing after departure."""
     if booking["status"] != "confirmed" or now >= booking["leaves_at"]:
         return 0
     is_free = now - booking["booked_at"] < FREE_CANCELLATION_S

@@ -1,4 +1,4 @@
-"""Reminders of flights. Users set, move and cancel them by talking."""
+"""Flight reminders."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _LEAD = re.compile(r"(?P<half>half )?(?:(?P<count>\w+) )?(?P<unit>minute|hour|da
 
 
 def lead_seconds(lead: str) -> int:
-    """Return how long before the departure “an hour” or “the day” is, in seconds."""
+    """Return how long before departure a phrase such as “two hours” or “the day” means, in seconds."""
     found = _LEAD.search(lead)
     if found is None:
         raise ToolFailure(FailureCategory.VALIDATION_ERROR, "How long before? For example: two hours.")
     count = (found["count"] or "").lower()
-    number = int(count) if count.isdecimal() else _NUMBERS.get(count, 1)  # “an hour”, “the day”
+    number = int(count) if count.isdecimal() else _NUMBERS.get(count, 1)  # “an hour” and “the day” mean one
     return number * _SECONDS[found["unit"].lower()] // (2 if found["half"] else 1)
 
 
 class Reminders(Bookings):
-    """Sets and cancels the one reminder of each booking."""
+    """Flight reminders, at most one per booking."""
 
     async def set(self, *, booking_ref: str, call: ToolCall, lead: str = DEFAULT_LEAD) -> JsonObject:
-        """Schedule the reminder of a booking, or move it."""
+        """Schedule a booking's reminder, or move it."""
         booking = await self._changeable(booking_ref, call)
         at = booking["leaves_at"] - lead_seconds(lead)
         if at <= call.now:
@@ -53,7 +53,7 @@ class Reminders(Bookings):
         }
 
     async def drop(self, *, call: ToolCall, booking_ref: str | None = None) -> JsonObject:
-        """Cancel the reminder of a booking, or all reminders of this conversation."""
+        """Cancel a booking's reminder, or all reminders of this session."""
         assert self.events is not None
         keys = [one["key"] for one in await self.events.scheduled(call) if one["name"] == EVENT]
         if booking_ref is not None:

@@ -1,6 +1,6 @@
-"""The outside systems of the travel domain: an airline's flights and bookings.
+"""The travel services and entity providers: a simulated airline.
 
-Both keep what they own in the records they are given; nothing is held in memory between calls.
+All state is in the domain's records; nothing is held in memory between calls.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from parley import (
 __all__ = ["Bookings", "Documents", "Flights", "Memory", "Reminders", "airports"]
 
 FARES_KEPT = 5
-"""Flights that a search returns for a later comparison."""
+"""Number of fares that a search returns for later comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An outbound and a return flight with their fares, and the total for all passengers."""
+    """An outbound and a return flight. Fares are per passenger; the total is for all."""
 
     there: str
     back: str
@@ -41,7 +41,7 @@ class Pair:
 
 
 def _booked(fares: dict[str, float], flight_id: str | None) -> dict[str, float]:
-    """Return the booked flight with its fare if it is on the route and day of these fares."""
+    """Return the fare of the booked flight, or nothing if it's on another route or day than these fares."""
     route = (flight_id or "").rpartition("-")[0]
     of_that_day = any(one.rpartition("-")[0] == route for one in fares)
     return {flight_id: fares.get(flight_id, 0.0)} if flight_id and of_that_day else {}
@@ -65,8 +65,6 @@ def _cheapest(
 
 
 class Flights(Service):
-    """Searches and offers flights, and reports their status."""
-
     def __init__(self, context: ServiceContext) -> None:
         super().__init__(context)
         self.timetable = Timetable(context.records, context.config["airlines"])
@@ -84,7 +82,7 @@ class Flights(Service):
         time_of_day: str = "any",
         max_price: float | None = None,
     ) -> JsonObject:
-        """Return matching flights, cheapest first; `flight_id` is the cheapest."""
+        """Return matching flights, cheapest first. `flight_id` is the cheapest."""
         flights = await self.timetable.search(
             origin,
             destination,
@@ -122,8 +120,8 @@ class Flights(Service):
     ) -> JsonObject:
         """Return the cheapest pair of flights with the total for all passengers.
 
-        On other days, if there are such, only where the wanted ones cost more than the budget;
-        `wanted_total` is then what those would have cost. What is booked already, out or back, is not chosen again.
+        Considers the alternative days only if the wanted days exceed the budget. `wanted_total` is the total on the
+        wanted days. Flights that are already booked stay.
         """
         if not outbound_fares or not return_fares:
             raise ToolFailure(FailureCategory.NOT_FOUND, "There are no flights to choose from.")
@@ -149,7 +147,6 @@ class Flights(Service):
         }
 
     def _describe(self, flight: JsonObject, price: float) -> JsonObject:
-        """Return a flight's details for users."""
         shown = {name: flight[name] for name in ("flight_number", "departs", "arrives", "day")}
         return {**shown, "airline": self._airline_of(flight), "price": price}
 
@@ -170,7 +167,7 @@ class Flights(Service):
         flight_number: str | None = None,
         flight_id: str | None = None,
     ) -> JsonObject:
-        """Return the flight to book: the requested one, else the cheapest match."""
+        """Return the flight to book: the requested one, or the cheapest match."""
         number = flight_number.replace(" ", "") if flight_number is not None else None
         flights = await self.timetable.search(
             origin, destination, day, now=call.now, cabin=cabin, passengers=passengers
@@ -198,7 +195,7 @@ class Flights(Service):
         booking_ref: str | None = None,
         day: str | None = None,
     ) -> JsonObject:
-        """Return a flight's status, by number and day (default: today), or by booking."""
+        """Return the status of a flight by booking, or by number and day. Default for the day: today."""
         if booking_ref is not None:
             booking = await self.records.get("bookings", booking_ref)
             if booking is None:

@@ -1,6 +1,6 @@
-"""The flights of each day, and the seats that bookings hold.
+"""A simulated timetable, with the seats that bookings hold.
 
-The flights are made up, and always the same. A document per route and day stores them with their holds.
+Flights are derived from the route and day by hashing. One document per route and day stores them with the holds.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from parley import FailureCategory, JsonObject, Records, ToolFailure
 
 COLLECTION = "timetable"
 CABINS: Mapping[str, tuple[float, int]] = {"economy": (1.0, 60), "premium": (1.7, 12), "business": (2.9, 8)}
-"""Price factor and number of seats, by cabin."""
+"""Price factor and maximum number of seats, by cabin."""
 CURRENCY = "EUR"
 HOURS = {"morning": ("00:00", "11:59"), "afternoon": ("12:00", "17:59"), "evening": ("18:00", "23:59")}
 SALE_DAYS = 360
-"""Days ahead that flights are on sale."""
+"""Sales period before departure, in days."""
 MOST_ATTEMPTS = 50
-"""Attempts to write a document that others are also writing."""
+"""Maximum number of attempts to write a document under contention."""
 _SHORTEST_KM = 80
 _SPEED_KM_PER_HOUR = 780
 _GROUND_MINUTES = 35
 
 
 class Timetable:
-    """The flights of each route and day. `airlines`: codes by country; ``*`` for those that fly anywhere."""
+    """The flights of each route and day. `airlines`: codes by country; ``*`` if neither country has any."""
 
     def __init__(self, records: Records, airlines: Mapping[str, Sequence[str]]) -> None:
         self._records = records
@@ -47,10 +47,9 @@ class Timetable:
         time_of_day: str = "any",
         without: str = "",
     ) -> list[JsonObject]:
-        """Return flights with enough seats that have not left, with `price` and `free`, cheapest first.
+        """Return flights that have not left and have enough seats, cheapest first. Adds `price` and `free` seats.
 
-        The seats that the booking `without` holds count as free. Flights of a route and day are made and
-        stored when first asked for.
+        Seats held by the booking `without` count as free. The first search for a route and day creates its flights.
         """
         departure, arrival = find_airport(origin), find_airport(destination)
         if departure.code == arrival.code:
@@ -82,7 +81,7 @@ class Timetable:
         return sorted(fitting, key=itemgetter("price", "departs"))
 
     async def flight(self, flight_id: str) -> JsonObject:
-        """Return a flight that someone has searched for before.
+        """Return a flight that an earlier search created.
 
         Raises:
             ToolFailure: not_found.
@@ -90,7 +89,7 @@ class Timetable:
         return _find(await self._load(flight_id), flight_id)
 
     async def flights(self, flight_ids: Sequence[str]) -> dict[str, JsonObject]:
-        """Return flights that someone has searched for before, by their IDs.
+        """Return flights that earlier searches created, by ID.
 
         Raises:
             ToolFailure: not_found.
@@ -100,7 +99,7 @@ class Timetable:
         return {one: _find(documents[route_of(one)], one) for one in flight_ids}
 
     async def find_number(self, flight_number: str, day: str) -> JsonObject:
-        """Return the flight with this number on a day, among those that someone has searched for.
+        """Return the day's flight with this number, if an earlier search created it.
 
         Raises:
             ToolFailure: not_found.
@@ -114,10 +113,7 @@ class Timetable:
         raise ToolFailure(FailureCategory.NOT_FOUND, message)
 
     async def hold(self, flight_id: str, booking_ref: str, cabin: str, passengers: int) -> JsonObject:
-        """Reserve seats for a booking, replacing those it had on this route and day. Returns the flight.
-
-        Doing it again changes nothing.
-        """
+        """Reserve seats on a flight for a booking, replacing its earlier hold on this route and day. Idempotent."""
         wanted = {"flight_id": flight_id, "cabin": cabin, "passengers": passengers}
         for _ in range(MOST_ATTEMPTS):
             document = await self._load(flight_id)
@@ -151,19 +147,19 @@ class Timetable:
         return document
 
     async def _write(self, document: JsonObject, holds: JsonObject) -> bool:
-        """Write the reservations unless they have changed since they were read."""
+        """Write the holds. Returns False if the document has changed since it was read."""
         changes = {"holds": holds, "version": document["version"] + 1}
         where = {"version": document["version"]}
         return await self._records.update(COLLECTION, document["route"], changes, where=where) is not None
 
 
 def route_of(flight_id: str) -> str:
-    """Return the ID of the document with a flight: ``OSL-MAD-2026-11-21`` for ``OSL-MAD-2026-11-21-SK1465``."""
+    """Return the document ID of a flight: ``OSL-MAD-2026-11-21`` for ``OSL-MAD-2026-11-21-SK1465``."""
     return flight_id.rpartition("-")[0]
 
 
 def number_from(*parts: object) -> int:
-    """Return a large number that only depends on the parts."""
+    """Return a 64-bit hash of the parts."""
     text = "|".join(str(part) for part in parts)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
@@ -176,7 +172,7 @@ def _find(document: JsonObject, flight_id: str) -> JsonObject:
 
 
 def _count_held(document: JsonObject, cabin: str, without: str) -> Counter[str]:
-    """Return the reserved seats of a cabin by flight, without those of the booking `without`."""
+    """Return the number of held seats by flight, without those of the booking `without`."""
     held: Counter[str] = Counter()
     for booking_ref, hold in document["holds"].items():
         if hold["cabin"] == cabin and booking_ref != without:
@@ -185,7 +181,7 @@ def _count_held(document: JsonObject, cabin: str, without: str) -> Counter[str]:
 
 
 def _check_day(day: str, airport: Airport, now: float) -> date:
-    """Return the day of travel if flights are on sale for it. `now` is read in the airport's time zone."""
+    """Parse a day of travel. Raises ToolFailure if it is past or not yet on sale in the airport's time zone."""
     try:
         wanted = date.fromisoformat(day)
     except ValueError:
@@ -217,7 +213,7 @@ def _crowded() -> ToolFailure:
 def _make_flights(
     origin: Airport, destination: Airport, day: date, airlines: Mapping[str, Sequence[str]]
 ) -> list[JsonObject]:
-    """Create the flights of one day, first departure first; none for very short routes."""
+    """Create a day's flights, earliest departure first. Very short routes have none."""
     length = distance_km(origin, destination)
     if length < _SHORTEST_KM:
         return []
@@ -227,7 +223,7 @@ def _make_flights(
     first, last = 6 * 60 + 10, 21 * 60 + 30
     slot = (last - first) // count // 5 * 5
     flights: list[JsonObject] = []
-    for index in range(count):  # spread over the day
+    for index in range(count):
         line = number_from("line", origin.code, destination.code, index)
         minute = first + slot * index + line // 11 % slot // 5 * 5
         leaves = datetime.combine(day, time(minute // 60, minute % 60), origin.zone)
@@ -264,7 +260,7 @@ def _make_flight(
 
 
 def _make_prices(length: float, day: date, line: int) -> dict[str, int]:
-    """Return the price per passenger in whole units of CURRENCY; weekends cost more."""
+    """Return the price per passenger, in whole units of CURRENCY. Fridays and Sundays cost more."""
     base = 38 + 0.062 * length
     mood = 0.8 + number_from("price", line, day) % 60 / 100
     weekend = 1.15 if day.weekday() in {4, 6} else 1.0

@@ -1,7 +1,4 @@
-"""The days of “a weekend”: Friday to Sunday, or a day later.
-
-Knows the calendar and the words of the request; nothing of flows.
-"""
+"""Resolution of “a weekend” to calendar days."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ _SOME_TIME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Weekend:
-    """The days of a weekend. `assumed`: the user named none of them."""
+    """The days of a weekend. `assumed`: True if the user named no day."""
 
     leave: date
     back: date
@@ -32,13 +29,13 @@ class Weekend:
 
 
 def choose_weekend(request: str, today: date, leave: date | None, words: str) -> Weekend | None:
-    """Return the weekend of a request, or None if it has none or is ambiguous.
+    """Return the requested weekend, or None if the request has none or only names a vague time.
 
     Args:
         request: the user's words, such as “a weekend in Lisbon for two”.
-        today: the day on which they were said.
-        leave: the day of leaving, if one is known.
-        words: what the user said for that day, such as “next weekend”; without a letter if that was not kept.
+        today: the day of the request.
+        leave: the day of departure, or None if unknown.
+        words: the user's words for that day, such as “next weekend”. Without letters, `request` is used.
     """
     if _WEEKEND.search(request) is None:
         return None
@@ -60,7 +57,6 @@ def _next(weekday: int, start: date) -> date:
 
 
 def show_span(weekend: Weekend) -> str:
-    """Return a text such as ``Friday 27 to Sunday 29 November``."""
     same = weekend.leave.month == weekend.back.month
     first = f"{weekend.leave:%A} {weekend.leave.day}" + ("" if same else f" {weekend.leave:%B}")
     return f"{first} to {weekend.back:%A} {weekend.back.day} {weekend.back:%B}"

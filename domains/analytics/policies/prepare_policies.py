@@ -1,4 +1,4 @@
-"""Policies of Prepare flows: tables that are saved and dropped."""
+"""Policies of Prepare flows: saving and dropping tables."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from parley import Ending, Execution, FailureCategory
 
 
 class Saving(TablePolicy):
-    """Flows that run as declared."""
+    """Prepare flows without special rules."""
 
 
 class Dropping(TablePolicy):
-    """Drops saved tables only."""
+    """A policy that rejects dropping a base table."""
 
     dact: ClassVar[str | None] = "drop_table"
 

@@ -1,4 +1,4 @@
-"""Policies of Read flows: charts, and questions that a model answers with SQL."""
+"""Policies of Read flows: charts, and questions that the model answers with SQL."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ WITHOUT_MODEL = (
 
 
 class Reading(TablePolicy):
-    """Flows that run as declared."""
+    """Read flows without special rules."""
 
 
 class Chart(TablePolicy):
-    """Draws, or shows a table if nothing could be seen on the picture (AG-6)."""
+    """A chart, with its rows as a table if the chart would be unreadable (AG-6)."""
 
     dact: ClassVar[str | None] = "chart"
 
@@ -47,7 +47,7 @@ class Chart(TablePolicy):
         return ending
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        """Ask for another column if the table lacks the one that was named."""
+        """Ask for another column if the table lacks the named one."""
         if failure.category is not FailureCategory.NOT_FOUND or not has_table(run):
             return await super().recover(run, failure)
         category = FailureCategory.NOT_FOUND.value
@@ -65,7 +65,7 @@ class Chart(TablePolicy):
 
 
 def _leave_unfitting_table(run: Execution) -> None:
-    """Clear the table of an earlier answer if only other tables have the columns that were named."""
+    """Clear an inherited table if only other tables have the named columns."""
     held = run.flow.slots.get("table")
     named = {str(run.value(slot)) for slot in _COLUMNS if run.value(slot) is not None}
     if held is None or held.source is not SlotSource.INHERITED or not named:
@@ -77,7 +77,7 @@ def _leave_unfitting_table(run: Execution) -> None:
 
 
 def _find_what_hides(kind: str, chart: JsonObject) -> str | None:
-    """Return why the picture would be unreadable, or None."""
+    """Return why the chart would be unreadable, or None if it is readable."""
     rows = chart["data"]["values"]
     if kind == "line" and len(rows) < _FEWEST_POINTS:
         return "one point makes no line."
@@ -87,17 +87,16 @@ def _find_what_hides(kind: str, chart: JsonObject) -> str | None:
 
 
 class AskData(TablePolicy):
-    """Lets a model write SQL, and rejects answers that the rows do not support."""
+    """Questions that the model answers with SQL. Numbers that the rows don't contain are rejected."""
 
     dact: ClassVar[str | None] = "ask_data"
 
     def entities(self, run: Execution) -> Mapping[str, list[str]]:
-        """Return every table with its columns."""
+        """Return the columns of every table."""
         base = {name: [column.name for column in table.columns] for name, table in TABLES.items()}
         return {**base, **{name: list(columns) for name, columns in saved_tables(run).items()}}
 
     def knowledge(self, run: Execution) -> JsonObject:
-        """Describe the tables to the model."""
         saved: JsonObject = {
             name: {"columns": list(columns), "about": "saved by the user"}
             for name, columns in saved_tables(run).items()
@@ -110,7 +109,7 @@ class AskData(TablePolicy):
         return self.find_fault_in_text(run, data["answer"])
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        """Find numbers that no row supports."""
+        """Return an error message if the text has numbers that neither rows nor question contain."""
         unfounded = list(_unfounded_numbers(text, run)) if run.returned else []
         if unfounded:
             return (
@@ -120,19 +119,19 @@ class AskData(TablePolicy):
         return None
 
     async def results(self, run: Execution) -> Ending | None:
-        """Show the rows of the last statement beside the answer."""
+        """Display the last statement's rows with the answer."""
         run.data = {**(run.returned[-1] if run.returned else {}), **run.data}
         return await super().results(run)
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        """Explain what works without a model if none is configured."""
+        """If the model is unavailable, explain what works without it."""
         if failure.check == "model_available":
             failure = replace(failure, message=WITHOUT_MODEL)
         return await super().recover(run, failure)
 
 
 def _describe(table: str) -> JsonObject:
-    """Describe a base table: title, columns with types, the values of some columns."""
+    """Return a base table's title, size, columns and known values."""
     known = TABLES[table]
     prefix = f"{table}."
     return {
@@ -146,7 +145,7 @@ def _describe(table: str) -> JsonObject:
 
 
 def _unfounded_numbers(answer: str, run: Execution) -> Iterator[str]:
-    """Find the numbers of an answer that are in no row (rounded as written), statement or question."""
+    """Yield the answer's numbers that neither rows, statement nor question contain. Allows rounding."""
     last = run.returned[-1]
     cells = [value for row in last["rows"] for value in row.values()]
     held = [float(last["row_count"]), *(float(value) for value in cells if isinstance(value, int | float))]

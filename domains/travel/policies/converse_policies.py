@@ -1,1 +1,1 @@
-"""Policies of Converse flows; none in this domain, because the ontology declares its answers."""
+"""Policies of Converse flows. Empty: the ontology declares their answers."""

@@ -1,1 +1,1 @@
-"""Policies of Internal flows; none in this domain."""
+"""Policies of Internal flows. Empty: this domain has none."""

@@ -1,4 +1,4 @@
-"""Policies of Plan flows: a trip follows its steps in the ontology, once its days are known."""
+"""The policy of Plan flows, which resolves weekends before the steps in the ontology run."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from parley import (
 )
 
 OTHER_DAYS = ("other_date", "other_return_date")
-"""Slots of alternative days."""
+"""Slots for alternative days."""
 ASKED_AGAIN = "asked_again"
-"""Key in a flow's notes for the value that was last asked for again."""
+"""Scratch key of the slot that was last asked again."""
 
 
 class PlanTripPolicy(PlanPolicy):
     dact = "plan_trip"
 
     async def review(self, run: Execution) -> Ending | None:
-        """Set the days of a weekend, and ask again about contradictions before planning."""
+        """Resolve a weekend, and ask again about contradictions before planning."""
         _resolve_weekend(run)
         ending = await super().review(run)
         if ending is not None:
@@ -38,7 +38,7 @@ class PlanTripPolicy(PlanPolicy):
 
 
 def _resolve_weekend(run: Execution) -> None:
-    """Fill days that the user did not name from the weekend, and announce them."""
+    """Fill missing days from the requested weekend, and announce them."""
     plan = run.flow
     if not isinstance(plan, PlanFlow) or plan.rounds or _is_users(plan, "return_date"):
         return
@@ -59,7 +59,7 @@ def _resolve_weekend(run: Execution) -> None:
     plan.fill_slots_by_label(fresh, turn_id=run.context.ids.turn_id, source=SlotSource.DEFAULT)
     if named is not None:
         held = plan.slots["date"]
-        held.source, held.text = named.source, named.text  # still what the user said, read as a weekend
+        held.source, held.text = named.source, named.text  # still the user's words, now resolved to a weekend
     if news:
         run.context.changes.remark(
             RemarkKind.ASSUMED, why=_describe(weekend, other_days=len(wanted) > len(OTHER_DAYS))
@@ -79,7 +79,7 @@ def _describe(weekend: Weekend, *, other_days: bool) -> str:
 
 
 def _ask_again(run: Execution, slots: tuple[str, str], why: str) -> NeedsInput:
-    """Ask for one of two contradictory values, and in the next round for the other one (AM-4)."""
+    """Ask again for one of two contradictory values, alternating between them (AM-4)."""
     slot = slots[1] if run.flow.notes.get(ASKED_AGAIN) == slots[0] else slots[0]
     run.flow.notes[ASKED_AGAIN] = slot
     run.context.changes.remark(RemarkKind.INVALID_VALUE, why=why, slot=slot.replace("_", " "))

@@ -1,4 +1,4 @@
-"""Policies of Prepare flows; none in this domain, because offers and quotes are tools."""
+"""Policies of Prepare flows: travel advice, and fare comparisons in trip plans."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 from parley import BasePolicy, Ending, Execution, JsonObject, SlotSource
 
 _FIGURE = re.compile(r"\d{2,}")
-"""Labels of flights, times and prices."""
+"""Flight numbers, times and prices in a text."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
 class TripAdvice(BasePolicy):
-    """Accepts only advice about a flight and numbers that a search returned, and offers that flight for booking."""
+    """Advice whose flight and numbers must come from search results. The flight can then be booked."""
 
     dact = "trip_advice"
 
@@ -35,7 +35,7 @@ class TripAdvice(BasePolicy):
 
 
 class CompareFares(BasePolicy):
-    """Updates the plan's days if other days were chosen, so that those are booked."""
+    """A fare comparison that copies the chosen days to the plan, so that the plan books those days."""
 
     dact = "compare_fares"
 
@@ -53,13 +53,13 @@ def _figures(text: str) -> list[str]:
 
 
 def _durations(run: Execution) -> set[str]:
-    """Return the minutes beyond whole hours: 220 minutes are 3 h 40."""
+    """Return the hours and minutes of flight durations: 220 minutes are 3 h 40."""
     flights = (flight for found in run.returned for flight in found.get("flights", ()))
     return {f"{part:02d}" for flight in flights for part in divmod(flight["minutes"], 60)}
 
 
 def _find_flight(run: Execution, data: JsonObject) -> JsonObject | None:
-    """Find the flight that the advice names, among all that the searches returned."""
+    """Return the flight that the advice recommends, or None if no search returned it."""
     wanted = (_plain(data.get("flight_number")), data.get("day"))
     flights = (flight for found in run.returned for flight in found.get("flights", ()))
     return next((one for one in flights if (_plain(one["flight_number"]), one["day"]) == wanted), None)

@@ -1,1 +1,1 @@
-"""Policies of Schedule flows; none in this domain."""
+"""Policies of Schedule flows. Empty: this domain has none."""
