@@ -1,6 +1,6 @@
-"""The baseline: a hand-written Celery task per turn, the state in PostgreSQL through plain psycopg.
+"""The baseline: a hand-written Celery task per turn, with its state in PostgreSQL through psycopg.
 
-No lease, no journal, no takeover: what a careful engineer writes in an afternoon.
+It has no lease, journal or failover.
 """
 
 import logging
@@ -27,14 +27,14 @@ WAIT_S = read_model_s()
 
 
 def make_app(take_turn: Callable[[str, str], str]) -> Celery:
-    """Return a Celery application whose task answers a session's next turn with `take_turn`."""
+    """Return a Celery application whose task runs a session's next turn with `take_turn`."""
     app = Celery("by_hand", broker=for_celery(REDIS_URL))
     app.conf.update(
         task_ignore_result=True,
         task_acks_late=True,
         worker_prefetch_multiplier=1,
         task_default_queue=QUEUE,
-        # Kombu keeps ten connections: with more concurrent turns, acknowledgments fail.
+        # Kombu keeps ten connections by default. With more concurrent turns, acknowledgments fail.
         broker_transport_options={"socket_timeout": 60, "max_connections": 1000},
     )
 
@@ -50,7 +50,7 @@ def make_app(take_turn: Callable[[str, str], str]) -> Celery:
 
 @signals.after_setup_logger.connect
 def _log_no_task(**_: Any) -> None:
-    """Disable task logging: two lines per turn are not part of the work."""
+    """Silence the two log lines that Celery writes for each task."""
     for name in ("celery.app.trace", "celery.worker.strategy"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
@@ -77,7 +77,7 @@ def _connection() -> AbstractContextManager[psycopg.Connection[Any]]:
 
 
 def _take_turn(session: str, text: str) -> str:
-    from benchmarks.work import advance  # noqa: PLC0415 - imported once, in the child
+    from benchmarks.work import advance  # noqa: PLC0415 - imported in the child process
 
     with _connection() as connection:
         row: Any = connection.execute(LOAD, (session,)).fetchone()

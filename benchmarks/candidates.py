@@ -1,4 +1,4 @@
-"""The candidates: how each is started, how a turn is submitted, and how its end is detected."""
+"""The compared implementations: starting workers, submitting turns and waiting for answers."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ WAITING = parse("SELECT 1 FROM lanes WHERE pending > 0 LIMIT 1")
 
 
 PATIENCE_S = 120.0
-"""Timeout on a busy machine: a late answer is not a failure."""
+"""Generous timeout, in seconds: a late answer on a busy machine is not a failure."""
 
 
 class Candidate(Protocol):
-    """A way to process turns. `submit` does not wait, `converse` waits for each answer."""
+    """An implementation that processes turns."""
 
     name: str
     workers: list[psutil.Process]
@@ -49,16 +49,16 @@ class Candidate(Protocol):
     async def submit(self, session: str, text: str) -> object: ...
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
-        """Submit turns one after the other, each after the last answer; return the seconds for each."""
+        """Submit each turn after the previous answer. Returns the latencies in seconds."""
         ...
 
     async def drained(self) -> None:
-        """Wait until every submitted turn is answered."""
+        """Wait until all submitted turns are answered."""
         ...
 
 
 async def enqueue(candidate: Candidate, sessions: Iterable[str], texts: list[str]) -> None:
-    """Submit to all sessions concurrently, without waiting for answers."""
+    """Submit the texts to all sessions concurrently, without waiting for answers."""
 
     async def one(session: str) -> None:
         for text in texts:
@@ -68,7 +68,7 @@ async def enqueue(candidate: Candidate, sessions: Iterable[str], texts: list[str
 
 
 async def drain(candidate: Candidate, sessions: list[str], texts: list[str]) -> Measurement:
-    """Submit to new sessions while the workers are suspended, then measure how long answering takes."""
+    """Queue turns for new sessions while the workers are stopped, then measure how long the answers take."""
     await candidate.prepare(sessions)
     _send(candidate, signal.SIGSTOP)
     try:
@@ -95,7 +95,7 @@ class ByHand:
     name: str = "by hand"
     expected: int = 0
     first: bytes = FIRST
-    """The initial state of sessions."""
+    """State of a new session."""
 
     async def prepare(self, sessions: Iterable[str]) -> None:
         with psycopg.connect(self.database_url) as connection, connection.cursor() as cursor:
@@ -123,7 +123,7 @@ class ByHand:
 
 @dataclass
 class Ours:
-    """The real path: inbox, wake-up, lane, live events."""
+    """Parley's production path: inbox, wake-up, session lane and live events."""
 
     ports: Ports
     workers: list[psutil.Process]
@@ -161,7 +161,7 @@ class Ours:
 
 @asynccontextmanager
 async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
-    """Run two processes of the prefork pool, the fastest for it; or threads of one process for many turns."""
+    """Run the hand-written task: two prefork processes by default, or threads of one process for more turns."""
     slots = read_concurrency(mailbox.PROCESSES)
     with psycopg.connect(stores.database_url) as connection:
         for table in mailbox.TABLES:
@@ -191,7 +191,7 @@ async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
 async def run_ours(
     stores: Stores, folder: Path, *, name: str, application: str, domain: str, processes: int = 2
 ) -> AsyncIterator[Ours]:
-    """Run our worker processes, started like `parley up` does."""
+    """Run Parley worker processes, started as `parley up` starts them."""
     with run_workers(stores, folder, name=name, application=application, count=processes) as workers:
         async with open_ports(settings_of(stores)) as ports:
             yield Ours(ports, workers, name, domain)

@@ -1,7 +1,7 @@
-"""A Parley worker with agents that only do the benchmark's work, to measure the runtime's own cost.
+"""A Parley worker whose agent does only the benchmark's work, to measure the runtime's overhead.
 
-Start it with ``celery -A benchmarks.echo worker``. Each turn waits `BENCH_MODEL_S` seconds, as for a model.
-States of a domain named ``echo-98`` have 98 KB.
+Start it with ``celery -A benchmarks.echo worker``. Each turn sleeps `BENCH_MODEL_S` seconds to simulate a model.
+A domain named ``echo-98`` has 98 KB of state.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class EchoAgent:
         self._first = first
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
-        if self._wait_s:  # workers are then limited by their lanes, not by CPU
+        if self._wait_s:  # simulates a model: session lanes limit throughput, not the CPU
             await asyncio.sleep(self._wait_s)
         state = orjson.loads(lease.present_state or self._first)
         text = work.input.text or ""

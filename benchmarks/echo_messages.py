@@ -1,7 +1,4 @@
-"""Variant of `benchmarks.echo` with one Celery message for each turn.
-
-The difference to `benchmarks.echo` is the cost of turns as separate Celery tasks.
-"""
+"""A variant of `benchmarks.echo` that sends one Celery message per turn, to measure the cost of messages."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The ground of every benchmark: throw-away stores, worker processes and servers, and how a command ends."""
+"""Shared infrastructure: temporary stores, worker processes, command-line options and reports."""
 
 import argparse
 import sys
@@ -23,12 +23,12 @@ from parley.processes import Child, Program, log_says
 from parley.roles import ONE_THREAD_EACH
 
 ROOT = Path(__file__).resolve().parents[1]
-READY_WITHIN_S = 300.0  # a worker may have to train a domain, on a machine that is busy
+READY_WITHIN_S = 300.0  # a worker may have to train a domain first
 
 
 @contextmanager
 def open_stores() -> Iterator[tuple[Stores, Path]]:
-    """Migrated stores, and the folder of the benchmark."""
+    """Run temporary, migrated stores. Yields them with the benchmark's folder."""
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder, stores(Path(folder)) as running:
         migrate(running.database_url)
         yield running, Path(folder)
@@ -37,7 +37,7 @@ def open_stores() -> Iterator[tuple[Stores, Path]]:
 def own_stores(running: Stores, number: int, redis: int | None = None) -> Stores:
     """Create a separate database and Redis number, so that candidates don't share sessions.
 
-    `redis`: the Redis number, if different; leftovers of earlier candidates are cleared.
+    `redis`: number of a Redis database to use instead of `number`. It is emptied first.
     """
     name = f"bench_{number}"
     with psycopg.connect(running.database_url, autocommit=True) as connection:
@@ -57,7 +57,7 @@ def settings_of(running: Stores) -> Settings:
 
 @asynccontextmanager
 async def open_lanes(running: Stores) -> AsyncGenerator[tuple[Ports, LaneRunner]]:
-    """Open the production path in this process: the ports, and the runner of session lanes."""
+    """Open the ports and a runner of session lanes in this process."""
     async with open_ports(settings_of(running)) as ports, open_lane(ports) as lane:
         agents = AgentCatalogue(build_agent, ports)
         yield ports, LaneRunner(lane, ports.shared.live, ports.shared.wakeup, agents.get)
@@ -73,7 +73,7 @@ def run_process(
     environment: Mapping[str, str] | None = None,
     python: str = sys.executable,
 ) -> Iterator[psutil.Process]:
-    """Run a Python program on the stores until the block ends; gives its process once it is ready."""
+    """Run a Python program on the stores until the block ends. Yields its process once `ready` accepts its log."""
     addresses = {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
     program = Program(
         name=name,
@@ -106,7 +106,7 @@ def run_workers(
     environment: Mapping[str, str] | None = None,
     python: str = sys.executable,
 ) -> Iterator[list[psutil.Process]]:
-    """Run worker processes until the block ends; gives them once all are ready."""
+    """Run worker processes until the block ends. Yields them once all are ready."""
     name = name.replace(" ", "")
     worker = ("-m", "celery", "-A", application, "worker", "-P", pool, "-c", str(threads), "-Q", queues)
     quiet = ("--without-gossip", "--without-mingle", "-l", "INFO")
@@ -128,20 +128,20 @@ def run_workers(
 
 
 class Report:
-    """A report of results, printed as tables or at the end as one JSON object."""
+    """A report that prints tables as they are added, or one JSON object at the end."""
 
     def __init__(self, name: str, *, as_json: bool) -> None:
         self._as_json = as_json
         self._told: dict[str, Any] = {"benchmark": name}
 
     def rows(self, what: str, rows: list[dict[str, Any]]) -> None:
-        """Print a table; all rows have the same columns."""
+        """Add a table. All rows have the same columns."""
         self._told[what] = rows
         if not self._as_json and rows:
             print_table(list(rows[0]), [[_show(value) for value in row.values()] for row in rows])
 
     def verdict(self, name: str, ratio: float, bar: float) -> bool:
-        """Print a ratio and its limit. Returns True if it is within the limit."""
+        """Add a ratio and its limit. Returns whether the ratio is within the limit."""
         judged = {"name": name, "ratio": round(ratio, 4), "bar": bar, "kept": ratio <= bar}
         self._told.setdefault("verdicts", []).append(judged)
         return ratio <= bar if self._as_json else verdict(name, ratio, bar)
@@ -158,7 +158,7 @@ def _show(value: Any) -> str:
 
 
 def parse(module: str, description: str | None, **options: tuple[Any, str]) -> argparse.Namespace:
-    """Read options of the command line: default and help by name; a tuple's members are the choices."""
+    """Parse command-line options, given as name = (default, help). A tuple as default lists the choices."""
     parser = argparse.ArgumentParser(description=description, prog=f"python -m {module}")
     parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
     for name, (default, text) in options.items():
@@ -170,6 +170,6 @@ def parse(module: str, description: str | None, **options: tuple[Any, str]) -> a
 
 
 def verdict(name: str, ratio: float, bar: float) -> bool:
-    """Print a ratio and its limit; return whether it is met."""
+    """Print a ratio and its limit. Returns whether the ratio is within the limit."""
     print(f"{name}: {ratio:.2f} ({'within' if ratio <= bar else 'outside'} the bar of {bar})")
     return ratio <= bar

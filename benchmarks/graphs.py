@@ -1,7 +1,6 @@
-"""`make bench-graphs`: time of background graphs on workers, compared with their critical path (IF-9).
+"""Run time of background flow graphs compared with their critical path (IF-9): `make bench-graphs`.
 
-Prints, for each random graph, the time divided by the critical path, and the overhead of a node. Then it
-prints the overhead of an empty node in a chain, and the time of a fan-out.
+Prints the ratio and the overhead per node for each random graph, a chain of empty nodes and a fan-out.
 """
 
 import asyncio
@@ -33,7 +32,7 @@ WORKERS, THREADS = 2, 16
 
 
 def longest_path(nodes: tuple[NewRun, ...], takes_s: dict[str, float]) -> tuple[float, int]:
-    """Seconds and nodes of the critical path; predecessors stand before what depends on them."""
+    """Return the duration and length of the critical path. `nodes`: in topological order."""
     ends: dict[str, tuple[float, int]] = {}
     for node in nodes:
         began, depth = max((ends[needed] for needed in node.depends_on), default=(0.0, 0))
@@ -44,7 +43,7 @@ def longest_path(nodes: tuple[NewRun, ...], takes_s: dict[str, float]) -> tuple[
 def measure(
     nodes: tuple[NewRun, ...], ended: dict[str, RunRecord], asked_s: dict[str, float]
 ) -> dict[str, float]:
-    """Return the result of one graph. `asked_s`: planned duration of its nodes."""
+    """Return the metrics of one graph run. `asked_s`: the nodes' planned durations."""
     critical_s, depth = longest_path(nodes, asked_s)
     created = min(run.created_at for run in ended.values() if run.created_at)
     finished = max(run.finished_at for run in ended.values() if run.finished_at)
@@ -76,7 +75,7 @@ async def run_graphs(
 async def run_shape(
     on_workers: OnWorkers, shape: dict[int, tuple[int, ...]], takes_s: float
 ) -> dict[str, float]:
-    """Return the medians of one shape with equally long nodes, over several runs after a warm-up."""
+    """Return a graph's median metrics over several runs after a warm-up. All nodes take `takes_s`."""
     asked_s = {f"n{number}": takes_s for number in shape}
     nodes = make_nodes(on_workers.catalogue, shape, **{name: {"takes_s": takes_s} for name in asked_s})
     results = [measure(nodes, await on_workers.run_graph(nodes), asked_s) for _ in range(REPETITIONS + 1)]

@@ -1,7 +1,7 @@
-"""Cost of a turn with a growing state, queue and number of inactive sessions: `make bench-growth` (RT-19).
+"""Cost of a turn as the state, the queue and the number of idle sessions grow: `make bench-growth` (RT-19).
 
-The runtime with an agent that does the benchmark's work and nothing else, and the hand-written task beside it where a
-state grows. What is compared takes turns, round by round, and shares the machine.
+Parley runs an agent that does only the benchmark's work. For growing states, the hand-written task is the baseline.
+Rounds are interleaved.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from parley.output import progress
 
 KILOBYTES = (8, 98, 968)
 SHORT, LONG = 100, 100_000
-"""Turns that wait, and sessions at rest."""
+"""Numbers of queued turns and of idle sessions."""
 TURNS_EACH = 10
-"""Turns of each waiting session."""
+"""Turns per queued session."""
 WINDOW = 0.05
-"""The share of a long queue over which its rate is taken, once all are awake and at its end."""
+"""Share of a long queue over which the rate at either end is measured."""
 BAR = 1.2
 ENDED = "SELECT extract(epoch FROM finished_at)::float8 FROM turns WHERE finished_at IS NOT NULL ORDER BY 1"
 OF_SESSIONS = """
@@ -90,7 +90,7 @@ async def _grow_states(running: Stores, folder: Path, rounds: int, turns: int) -
 
 
 async def _grow_queue(running: Stores, folder: Path, queued: int) -> dict[str, float]:
-    """Measure turns per second of a short queue, and at both ends of a long one."""
+    """Return turns per second of a short queue, and at both ends of a long queue."""
     rates: dict[str, float] = {}
     own = own_stores(running, 3)
     async with run_ours(own, folder, name="queue", application="benchmarks.echo", domain="echo") as echo:
@@ -105,14 +105,14 @@ async def _grow_queue(running: Stores, folder: Path, queued: int) -> dict[str, f
                 rates["short"] = _rate(ended)
                 continue
             window = int(WINDOW * length)
-            # What wakes up first is no part of it.
+            # Skip the first window, while the workers wake up.
             rates |= {"long": _rate(ended), "long, its first": _rate(ended[window : 2 * window])}
             rates["long, its last"] = _rate(ended[-window:])
     return rates
 
 
 async def _grow_rest(running: Stores, folder: Path, rest: int, rounds: int, turns: int) -> Results:
-    """Measure a closed loop with few inactive sessions, and with many."""
+    """Measure a closed loop with few idle sessions, and with many."""
     results: Results = defaultdict(list)
     few, many = own_stores(running, 4), own_stores(running, 5)
     options = {"application": "benchmarks.echo", "domain": "echo"}
@@ -133,9 +133,9 @@ async def _grow_rest(running: Stores, folder: Path, rest: int, rounds: int, turn
 
 
 def copy_session(database_url: str, session: str, count: int) -> None:
-    """Copy all rows of a session that is at rest, for so many other sessions."""
+    """Create `count` copies of an idle session's rows."""
     with psycopg.connect(database_url, autocommit=True) as connection:
-        # The rows of a session fit together, and so do those of its copy: no foreign key is looked up for each.
+        # Skip foreign-key checks: the copied rows are consistent, like the originals.
         connection.execute("SET session_replication_role = replica")
         for (table,) in connection.execute(OF_SESSIONS).fetchall():
             columns = [name for (name,) in connection.execute(COLUMNS, (table,)).fetchall()]
@@ -161,7 +161,7 @@ def copy_session(database_url: str, session: str, count: int) -> None:
 
 
 async def _settle(database_url: str) -> None:
-    """Wait until the sweep has processed all copied rows, then vacuum and analyze as a server would."""
+    """Wait until the sweep has processed all copied rows, then vacuum and analyze as autovacuum would."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         while connection.execute("SELECT FROM lanes WHERE check_at IS NOT NULL LIMIT 1").fetchone():
             await asyncio.sleep(0.5)
@@ -174,7 +174,7 @@ def _names(prefix: str, count: int) -> list[str]:
 
 
 def _rate(ended: list[float]) -> float:
-    """Return turns per second, from the times at which they ended."""
+    """Return turns per second from sorted finish times."""
     return (len(ended) - 1) / (ended[-1] - ended[0])
 
 
@@ -187,7 +187,7 @@ def _ratio(few: list[Measurement], many: list[Measurement]) -> float:
 
 
 def _rows(results: Results, against: str) -> list[dict[str, Any]]:
-    """Return the medians of the rounds, and the CPU relative to one candidate in the same round."""
+    """Return the medians of the rounds, and the CPU time relative to `against` in the same round."""
     return [
         {
             "closed loop": name,

@@ -1,8 +1,8 @@
-"""Growth of a turn's cost and of the state with the conversation: `make bench-length` (ST-3, RT-19).
+"""Growth of a turn's cost and of the state with the length of a conversation: `make bench-length` (ST-3, RT-19).
 
-Sessions of the travel domain talk on a real PostgreSQL, in this process, without a model. The same round
-of turns is measured at several places of the conversation, as CPU time of this process, each time turn by
-turn beside a young session, so that a machine that has other work as well slows down both.
+Sessions of the travel domain run in this process on PostgreSQL, without a model. The same round of turns is measured
+as CPU time at several points of the conversation. Each turn is paired with a turn of a young session, so that
+other work on the machine slows down both.
 """
 
 import asyncio
@@ -35,24 +35,24 @@ ROUND = (
     "cancel my booking",
     "yes",
 )
-"""A search, side questions, a booking with a correction and a confirmation; canceled again, to free the seats."""
+"""A search, side questions, and a booking with a correction. The cancellation frees the seats for the next round."""
 PLACES = (10, 30, 60, 100, 250, 500, 1000)
-"""Turns at which a round begins that is measured: multiples of the round's length."""
+"""Turns at which a measured round begins: multiples of the round's length."""
 FULL_AT = 100
-"""The turn by which everything that is bounded has met its bound."""
+"""The turn by which all limits on the state's size apply."""
 BAR = 1.2
 
 
 @dataclass
 class Measured:
-    """CPU seconds per turn by its position in the round, and bytes of state after rounds."""
+    """CPU seconds per turn by position in the round, and state sizes in bytes after each round."""
 
     cpu: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     size: list[int] = field(default_factory=list)
 
     @property
     def turn_us(self) -> float:
-        """The mean over the round of each turn's median, in microseconds."""
+        """Mean of the turns' medians, in microseconds."""
         return 1e6 * statistics.mean(statistics.median(times) for times in self.cpu.values())
 
     @property
@@ -62,7 +62,7 @@ class Measured:
 
 @dataclass
 class Place:
-    """Old sessions at a turn of theirs, and young ones at turn 10 at the same time."""
+    """Old sessions at one point of the conversation, and young sessions measured at the same time."""
 
     old: Measured = field(default_factory=Measured)
     young: Measured = field(default_factory=Measured)
@@ -73,19 +73,17 @@ class Place:
 
 
 class Bench:
-    """A runner of turns in this process, one at a time."""
-
     def __init__(self, ports: Ports, runner: LaneRunner) -> None:
         self._ports = ports
         self._runner = runner
 
     async def talk(self, session: SessionId) -> None:
-        """Run one round without measuring it."""
+        """Run one round without measuring."""
         for text in ROUND:
             await self._turn(session, text)
 
     async def compare(self, old: SessionId, young: SessionId, place: Place) -> None:
-        """Run one round of both, side by side."""
+        """Run one round of both sessions, turn by turn."""
         for position, text in enumerate(ROUND):
             place.old.cpu[position].append(await self._turn(old, text))
             place.young.cpu[position].append(await self._turn(young, text))
@@ -93,7 +91,7 @@ class Bench:
         place.young.size.append(await self._size(young))
 
     async def _turn(self, session: SessionId, text: str) -> float:
-        """CPU seconds from the claim to the commit."""
+        """Return CPU seconds from the claim to the commit."""
         turn = Submission(session, TurnInput(text=text), DEFAULT_TENANT, create_session=True, domain="travel")
         await self._ports.stores.inbox.submit(turn)
         began = time.process_time()
@@ -160,7 +158,7 @@ def _report(results: dict[int, Place], report: Report) -> int:
         f"CPU per turn, turn {turn} / turn 10": last.ratio,
         f"bytes of state, turn {turn} / turn {full_at}": last.old.bytes / full.old.bytes,
     }
-    # Until then the state fills up: 50 messages, 100 trace entries, 10 completed flows.
+    # Until FULL_AT the state fills up: 50 messages, 100 trace entries, 10 completed flows.
     kept = [report.verdict(name, ratio, BAR) for name, ratio in ratios.items()]
     report.end()
     return 0 if all(kept) else 1

@@ -1,14 +1,14 @@
-"""Code shared by the hand-written task and the other frameworks: requests, replies and tables.
+"""Queues, replies and tables shared by the hand-written task and the other frameworks. Needs no package.
 
-A session's turns wait in a Redis list; a flag says that a task is on its way, which keeps the order. Answers go
-back through a list of the session, and a counter says how many there were. Needs no package.
+A session's turns wait in a Redis list; a flag marks that a task is scheduled, which keeps the order. Replies return
+through a list per session, and a counter holds their total.
 """
 
 QUEUE = "by_hand"
 TASK = "by_hand.run"
 DONE = "hand:done"
 PROCESSES = 2
-"""Processes of the prefork pool, one turn each; further concurrency is threads in one process."""
+"""Prefork processes with one turn each. More concurrency runs as threads of one process."""
 TABLES = (
     """CREATE TABLE IF NOT EXISTS by_hand_sessions
        (session_id text PRIMARY KEY, version bigint NOT NULL, state text NOT NULL)""",
@@ -37,5 +37,5 @@ FINISH = """
 
 
 def keys(session: str) -> list[str]:
-    """Mailbox, flag, replies, counter."""
+    """Return the session's Redis keys: queue, flag, replies and the shared counter."""
     return [f"hand:box:{session}", f"hand:flag:{session}", f"hand:reply:{session}", DONE]

@@ -1,4 +1,4 @@
-"""The cost of a set of processes: CPU seconds of workers, PostgreSQL and Redis, and wall time."""
+"""CPU time of workers, PostgreSQL and Redis, and wall time."""
 
 import statistics
 import time
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 import psutil
 
 PROGRAMS = {"postgres": ("postgres",), "redis": ("redis-server", "valkey-server")}
-"""Process names of each store."""
+"""Process names by store."""
 GROUPS = ("worker", *PROGRAMS)
 
 
 @dataclass
 class Measurement:
-    """One phase of one candidate."""
+    """The cost of one phase of one candidate."""
 
     turns: int
     wall_s: float
@@ -29,12 +29,12 @@ class Measurement:
         return 1000 * statistics.median(self.latencies_s) if self.latencies_s else float("nan")
 
     def cpu_us(self, group: str) -> float:
-        """CPU microseconds per turn."""
+        """Return CPU microseconds per turn."""
         return 1e6 * self.cpu_s[group] / self.turns
 
 
 class Phase:
-    """Measures workers and the stores that this process runs, from its start until `end`."""
+    """A running measurement of workers and this process's stores, until `end`."""
 
     def __init__(self, workers: list[psutil.Process]) -> None:
         children = psutil.Process().children()
@@ -57,6 +57,6 @@ class Phase:
 
 
 def cpu_s(process: psutil.Process) -> float:
-    """CPU seconds of a process and its descendants so far."""
+    """Return the CPU seconds of a process and its descendants."""
     times = [one.cpu_times() for one in (process, *process.children(recursive=True))]
     return sum(one.user + one.system for one in times)

@@ -1,8 +1,8 @@
-"""The cost of one Celery message per turn: ``python -m benchmarks.messages``.
+"""Cost of one Celery message per turn: ``python -m benchmarks.messages``.
 
 Compares *echo*, whose workers claim ready sessions, with a variant in which each submission sends a task that
-ends when its session has run. Closed loop and drain are as in `benchmarks.turns`; rounds alternate, and
-ratios are within a round.
+runs the session. The closed loop and the drain are those of `benchmarks.turns`. Rounds are interleaved, and
+ratios compare within a round.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ from parley.output import progress
 
 ECHO, EACH = "echo", "a message a turn"
 BAR = 1.1
-"""Maximum ratio of a turn's time: a tenth more."""
+"""Maximum ratio of the time per turn."""
 
 
 @dataclass
 class Messages(Ours):
-    """The real path, except that each turn has a separate message."""
+    """The production path with a separate Celery message per turn."""
 
     sender: Celery
 
@@ -46,7 +46,6 @@ class Messages(Ours):
 
 @asynccontextmanager
 async def run_each(running: Stores, folder: Path) -> AsyncIterator[list[Candidate]]:
-    """Run both candidates, each on separate stores."""
     async with AsyncExitStack() as stack:
         own = [own_stores(running, number) for number in range(2)]
         echo = await stack.enter_async_context(

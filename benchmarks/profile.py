@@ -1,9 +1,8 @@
-"""CPU profile of a turn by layer, on the real path over real stores, in one process.
+"""CPU profile of a turn by layer, on the production path with real stores, in one process.
 
-First, every turn is sampled by its CPU time, so that other work on the machine does not change the shares.
-Then calls are counted, which gives the same result on every machine, also for sessions that alternate between
-two processes. Last, one session talks alone, and PostgreSQL's processes report the CPU time of each statement
-(on Linux).
+First, samples by CPU time show the share of each layer. Then, function calls are counted, for sessions in one
+process and sessions that alternate between two; the counts do not depend on the machine. Last, one session runs
+alone, and PostgreSQL reports the CPU time of each statement (Linux only).
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ LAYERS = {
     "workers": "other",
 }
 BENEATH = "event loop"
-"""The layer of samples in which nothing of ours was called."""
+"""Layer of samples without Parley code on the stack."""
 
 SERVED = {
     "submit": ("submit",),
@@ -64,9 +63,9 @@ SERVED = {
     "the domain's records": ("get_record", "find_records", "create_record", "update_record"),
     "journal and ledger of effects": ("record_step", "record_effect", "find_effect"),
 }
-"""A turn's statements, by purpose."""
+"""Statements of a turn, by purpose."""
 BEGINNING = 60
-"""So many characters tell these statements apart; what follows depends on their arguments."""
+"""Number of leading characters that identify a statement. Later text depends on the arguments."""
 
 WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
 WAL_BYTES = "bytes of WAL"
@@ -124,7 +123,7 @@ async def main() -> None:
 
 @dataclass
 class Talk:
-    """Sessions that say the same, one turn of each at a time; submitting is not measured."""
+    """Sessions with identical turns, run concurrently."""
 
     ports: Ports
     lanes: LaneRunner
@@ -134,7 +133,7 @@ class Talk:
     names: list[SessionId] = field(default_factory=list[SessionId])
 
     async def take(self, turns: int, watch: Samples | Calls | Served | None = None) -> None:
-        """Run turns of each session, measured from the claim to the commit; with `Served` from the submission."""
+        """Run turns of each session. Measures from the claim to the commit; for `Served`, from the submission."""
         if not self.names:
             self.names = [SessionId(f"{self.prefix}-{n}") for n in range(self.sessions)]
             for name in self.names:
@@ -153,9 +152,10 @@ class Talk:
                 watch.end()
 
     async def log_bytes(self, turns: int) -> float:
-        """Bytes that PostgreSQL logs for a turn, its submission included, over so many turns of each session.
+        """Return the bytes of WAL per turn, including the submission, over `turns` turns of each session.
 
-        First a checkpoint and some turns: what a page costs when it is first touched after one is not a turn's.
+        A checkpoint and some unmeasured turns come first, because the first write to a page after a checkpoint logs the
+        whole page.
         """
         database = self.ports.stores.database
         async with database.connection() as connection:
@@ -170,7 +170,7 @@ class Talk:
 
 
 class Samples:
-    """Samples of this process's position at each tick of its CPU time."""
+    """A sampling profiler driven by this process's CPU time."""
 
     def __init__(self) -> None:
         self.cpu_s = 0.0
@@ -201,7 +201,7 @@ class Samples:
 
 
 class Calls:
-    """Counts function calls, and the calls in `COUNTED`."""
+    """A counter of function calls, and of the calls in `COUNTED`."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -229,7 +229,7 @@ class Calls:
 
 
 class Served:
-    """CPU time and count of PostgreSQL statements, by purpose."""
+    """CPU time and number of PostgreSQL statements, by purpose."""
 
     def __init__(self) -> None:
         self.cpu_ns: Counter[str] = Counter()
@@ -259,7 +259,7 @@ class Served:
         HotConnection.fetch_all = self._run
 
     def of_one(self, turns: int) -> list[dict[str, Any]]:
-        """Rows of a table, for one of so many turns."""
+        """Return table rows with averages per turn."""
         return [
             {
                 "statements": purpose,
@@ -271,12 +271,12 @@ class Served:
 
 
 def _spent_ns(pid: int) -> int:
-    """CPU time of a process on this machine so far."""
+    """Return the CPU time of a process so far, in nanoseconds."""
     return int(Path(f"/proc/{pid}/schedstat").read_text("ascii").split()[0])
 
 
 def _layer_of(module: str) -> str | None:
-    """Return the layer of one of our modules, or None for libraries and this file."""
+    """Return the layer of a Parley module, or None for other modules."""
     while module:
         if module in LAYERS:
             return LAYERS[module]

@@ -1,6 +1,6 @@
-"""Turns per second of `parley replay`: the shipped conversations are held on the real path, and then decided again.
+"""Throughput of `parley replay` on the demo domains' conversations.
 
-They are held again and again, each in a session of its own, until there are as many as are wanted.
+The conversations run repeatedly on the production path, each in a new session, until there are enough to replay.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ async def hold_all(running: Stores, count: int, counted: Callable[[int, int], No
 
 
 def conversations(domain: str) -> Iterator[tuple[str, ConversationEntry]]:
-    """Return the shipped domain's conversations that need no other configuration."""
+    """Return a demo domain's conversations that need no special configuration."""
     for path in sorted((ROOT / "domains" / domain / "evaluations").glob("*.yaml")):
         yield from ((domain, one) for one in read_file(path).conversations if not one.config)
 
@@ -70,7 +70,7 @@ def conversations(domain: str) -> Iterator[tuple[str, ConversationEntry]]:
 async def hold(
     ports: Ports, lanes: LaneRunner, domain: str, conversation: ConversationEntry, name: str
 ) -> None:
-    """Start a conversation in a session with this name, with a separate user."""
+    """Run a conversation in a new session, as a separate user."""
     remembered: dict[str, str] = {}
     offered: list[JsonObject] = []
     for entry in conversation.turns:

@@ -1,7 +1,7 @@
-"""Turns per second and CPU per turn of the real path, against a hand-written Celery task, in one run.
+"""Turns per second and CPU per turn of the production path, compared with a hand-written Celery task.
 
-Closed loop: 16 sessions, each submits its next turn when the last is answered. Drain: 2,000 turns are
-queued while the workers are frozen, then they run. Rounds are interleaved; ratios are medians.
+Closed loop: 16 sessions each submit the next turn once the last is answered. Drain: 2,000 turns are queued while the
+workers are stopped, then they run. Rounds are interleaved, and ratios are medians.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ async def main() -> int:
 
 @asynccontextmanager
 async def run_candidates(running: Stores, folder: Path, only: list[str]) -> AsyncIterator[list[Candidate]]:
-    """Return the candidates: the hand-written task, and our workers with the echo agent and with the travel domain."""
+    """Run the hand-written task, and Parley workers with the echo agent and with the travel domain."""
     applications = {"echo": "benchmarks.echo", "travel": "workers.app"}
     async with AsyncExitStack() as stack:
         candidates: list[Candidate] = []
@@ -73,7 +73,7 @@ async def run_candidates(running: Stores, folder: Path, only: list[str]) -> Asyn
 
 
 Results = dict[tuple[str, str], list[Measurement]]
-"""The rounds of each phase and candidate."""
+"""Measurements by phase and candidate, one per round."""
 
 
 async def measure(
@@ -84,9 +84,9 @@ async def measure(
     keep: Callable[[Results], None] = lambda _: None,
     counted: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Results:
-    """Interleaved rounds after one that warms up; what there is so far is handed to `keep` after each phase.
+    """Measure interleaved rounds after a warm-up.
 
-    `counted`: is told how many phases are done, of how many.
+    `keep`: called with all results so far after each phase. `counted`: called with the finished and total phases.
     """
     results: Results = defaultdict(list)
     for number in range(rounds + 1):
@@ -105,7 +105,7 @@ async def measure(
 
 
 async def talk(candidate: Candidate, prefix: str, turns: int) -> Measurement:
-    """Measure a closed loop: new sessions, each of which says so many things, one after the other."""
+    """Measure a closed loop: new sessions, each of which runs its turns one after another."""
     sessions = _sessions(candidate, prefix, SESSIONS)
     await candidate.prepare(sessions)
     phase = Phase(candidate.workers)
@@ -124,7 +124,7 @@ def _texts(candidate: Candidate, turns: int) -> list[str]:
 
 
 def _report(results: Results, bar: float, report: Report) -> bool:
-    """Print each candidate's medians next to the hand-written task's. Returns True if within the limit."""
+    """Report each candidate's medians and ratios to the hand-written task. Returns whether all are within the limit."""
     kept = True
     rows: list[dict[str, Any]] = []
     for (phase, name), rounds in sorted(results.items()):

@@ -1,8 +1,7 @@
 """Many sessions whose turns wait for a model, in one worker process: ``python -m benchmarks.waiting``.
 
-500 sessions talk in closed loops, each begins at its own moment of the first second, and each turn waits a second
-as for a model. Ideally a turn takes just that second; the share of the ideal is that second over what a turn took
-on average.
+500 sessions run in closed loops, with staggered starts in the first second. Each turn sleeps one second to simulate
+a model, so an ideal turn takes one second. The share of the ideal is that second divided by the mean latency.
 """
 
 import asyncio
@@ -29,13 +28,13 @@ from parley.output import progress
 SESSIONS = 500
 WAIT_S = 1.0
 BAR_TIME = 1.136
-"""Maximum ratio to the ideal time: a share of 88 %."""
+"""Maximum ratio of the mean latency to the ideal: a share of 88 %."""
 BAR_MB = 150.0
 
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """One round of one candidate. `grown_mb`: resident memory of its worker, at the end against when it was ready."""
+    """A round of one candidate. `grown_mb`: growth of its resident memory since it was ready."""
 
     measured: Measurement
     grown_mb: float
@@ -50,7 +49,7 @@ class Waited:
 
 
 Opener: TypeAlias = Callable[[Stores, Path], AbstractAsyncContextManager[Candidate]]
-"""Starts one worker process of a candidate, on separate stores."""
+"""Start one worker process of a candidate, on separate stores."""
 Results: TypeAlias = dict[str, list[Waited]]
 
 
@@ -67,9 +66,12 @@ async def measure_waiting(
     turns: int,
     counted: Callable[[int, int], None],
 ) -> Results:
-    """Measure each candidate alone, round by round in turn: a worker that is not measured does not run."""
+    """Measure the candidates in turn; only the measured candidate's worker runs."""
     results: Results = defaultdict(list)
-    os.environ |= {MODEL_S: str(WAIT_S), CONCURRENCY: str(SESSIONS)}  # for all that is started from here on
+    os.environ |= {
+        MODEL_S: str(WAIT_S),
+        CONCURRENCY: str(SESSIONS),
+    }  # inherited by all processes started from here on
     for number in range(rounds):
         for place, (name, opener) in enumerate(openers.items()):
             own = own_stores(running, 100 + number * len(openers) + place, redis=15)
@@ -101,7 +103,6 @@ def _resident_mb(workers: list[psutil.Process]) -> float:
 
 
 def rows_of(results: Results) -> list[dict[str, Any]]:
-    """Return the medians of each candidate's rounds."""
     return [
         {
             "candidate": name,

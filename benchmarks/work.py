@@ -1,4 +1,4 @@
-"""The work of one turn that every candidate does: the same 8 KB state, the same change to it."""
+"""The work of one turn, the same for every candidate: an 8 KB state and a change to it."""
 
 import os
 from collections.abc import Callable
@@ -10,16 +10,16 @@ import orjson
 
 KEPT_MESSAGES = 20
 PLAIN = ["say something", "say something else"]
-"""Messages for candidates that understand nothing."""
+"""Messages for candidates without NLU."""
 MODEL_S, CONCURRENCY = "BENCH_MODEL_S", "BENCH_CONCURRENCY"
-"""Variables: how many seconds a turn waits, as for a model, and how many turns a worker process has in hand."""
+"""Environment variables: simulated model latency in seconds, and concurrent turns per worker process."""
 
 
 _Made = TypeVar("_Made")
 
 
 def made_once(make: Callable[[], _Made]) -> Callable[[], _Made]:
-    """Create one object per process, even if several threads ask at the same time."""
+    """Create one object per process, even if several threads call first."""
     made, making = cache(make), Lock()
 
     @wraps(make)
@@ -39,7 +39,7 @@ def read_concurrency(default: int) -> int:
 
 
 def first_state() -> dict[str, Any]:
-    """About 8 KB as JSON: 4 flows with 44 slots and 20 messages."""
+    """Return about 8 KB of JSON: 4 flows with 44 slots, and 20 messages."""
     flows = [
         {
             "flow_id": f"flow_{place:032x}",
@@ -56,7 +56,7 @@ def first_state() -> dict[str, Any]:
 
 
 def advance(state: dict[str, Any], text: str) -> str:
-    """Run one turn: add two messages, set a slot, change the stack; return the reply."""
+    """Run one turn: add two messages, set a slot and rotate the stack. Returns the reply."""
     state["turn"] += 1
     turn = state["turn"]
     reply = f"answer {turn} to {text}"
@@ -76,7 +76,7 @@ def _message(number: int) -> dict[str, str]:
 
 @cache
 def state_of(kilobytes: int) -> bytes:
-    """Return a first state of this many kilobytes. Turns change eight of them; the rest are old messages."""
+    """Return an initial state of this size. Turns change about 8 KB; the rest are old messages."""
     state = first_state()
     older = _message(0)
     state["older"] = [older] * max(0, (1024 * kilobytes - len(FIRST)) // (len(orjson.dumps(older)) + 1))

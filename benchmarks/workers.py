@@ -1,7 +1,7 @@
 """Throughput by number of worker processes: ``python -m benchmarks.workers``.
 
-Turns are queued while the workers are frozen, then they run. Twice: turns that wait for a model, with few
-lanes per process, so that only more processes help; and turns that compute, which the machine's cores bound.
+Turns are queued while the workers are stopped, then they run. One kind of turn waits for a model and has few lanes
+per process, so only more processes help. The other kind computes and is limited by the machine's cores.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ COUNTS = (1, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of turns. `sessions` fill the lanes of each number of workers without a rest."""
+    """A kind of turn. `sessions`: enough to use all session lanes evenly."""
 
     wait_s: float
     lanes: int
@@ -57,7 +57,7 @@ async def main() -> None:
 
 
 async def _measure(turns: str, count: int, rounds: int, stores: Stores, folder: Path) -> float:
-    """Measure repeatedly how fast this number of workers runs the queue; the first round is a warm-up."""
+    """Return the median rate at which `count` workers run the queue, after a warm-up."""
     kind = KINDS[turns]
     os.environ |= {"PARLEY_LANES_PER_PROCESS": str(kind.lanes), MODEL_S: str(kind.wait_s)}
     name, application = f"{turns}-{count}", "benchmarks.echo"

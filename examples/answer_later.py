@@ -1,10 +1,10 @@
-"""A tool that answers later: a bank accepts a payment and confirms it while the user talks about something else.
+"""A tool that answers later: a bank accepts a payment and confirms it later, after other turns.
 
 Start `parley up --domain examples/donations` in one terminal, then in another:
 
     .venv/bin/python examples/answer_later.py
 
-This script plays the user and the bank.
+This script acts as the user and the bank.
 """
 
 import json
@@ -23,7 +23,7 @@ charges: "Queue[dict[str, str]]" = Queue()
 
 
 class Bank(BaseHTTPRequestHandler):
-    """Accepts every charge; whether it was paid is told later, at its callback URL."""
+    """A bank that accepts every charge and later posts its result to the callback URL."""
 
     def do_POST(self) -> None:
         charges.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
@@ -31,18 +31,17 @@ class Bank(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Log nothing."""
+        pass
 
 
 def say(client: Client, session: str, text: str) -> str:
-    """Submit a message and print the reply."""
     reply = client.submit(session, text, wait_s=30)["reply"]
     print(f"you:    {text}\nparley: {reply}\n")
     return reply
 
 
 def confirm(client: Client, session: str, charge: dict[str, str], result: dict[str, object]) -> None:
-    """Post the result to the callback URL, twice as banks do, and print the assistant's reply."""
+    """Post the result to the callback URL, twice as banks do, and print the assistant's message."""
     print(f"(the bank posts {json.dumps(result)})\n")
     for _ in range(2):
         answer = httpx.post(charge["callback_url"], json=result)

@@ -1,10 +1,10 @@
-"""Approvals: two at once, decided in reverse order, with talk between, and one that a correction made void.
+"""Approvals: two pending approvals, decided out of order, and one that a correction invalidates.
 
 Start `parley up --domain examples/treasury` in one terminal, then in another:
 
     .venv/bin/python examples/approvals.py
 
-This script plays the user and the operator.
+This script acts as the user and the operator.
 """
 
 import sys
@@ -17,19 +17,18 @@ URL = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8600"
 
 
 def say(client: Client, session: str, text: str) -> None:
-    """Submit a message and print the reply."""
     reply = client.submit(session, text, wait_s=30)["reply"]
     print(f"you:      {text}\nparley:   {reply}\n")
 
 
 def asked(client: Client, session: str, tool_id: str) -> Any:
-    """Find the approval that a tool waits for."""
+    """Return the pending approval for a tool."""
     pending = client.approvals("pending", session_id=session)
     return next(approval for approval in pending if approval["tool_id"] == tool_id)
 
 
 def decide(client: Client, approval: Any, decision: str, reason: str) -> None:
-    """Decide as an operator, and print what the assistant tells the user."""
+    """Decide an approval as the operator, and print the assistant's message."""
     try:
         decided = client.decide_approval(approval["approval_id"], decision, reason=reason)
     except Refused as error:
@@ -47,13 +46,13 @@ def main() -> None:
         say(client, session, "close the account of Madrid")
         madrid = asked(client, session, "account_close")
         say(client, session, "who approves this?")
-        decide(client, acme, "grant", "checked")  # the first one, although the second was asked last
+        decide(client, acme, "grant", "checked")  # the first, even though Madrid was requested last
         decide(client, madrid, "deny", "Madrid stays open")
 
         say(client, session, "pay the invoice of Globex")
         globex = asked(client, session, "invoice_pay")
         say(client, session, "sorry, Initech")
-        decide(client, globex, "grant", "checked")  # void: nobody has asked for this call any more
+        decide(client, globex, "grant", "checked")  # invalid: the user has corrected the request
         decide(client, asked(client, session, "invoice_pay"), "grant", "checked")
         print("ledger:", [(line["arguments"], line["status"]) for line in client.effects(session)])
 

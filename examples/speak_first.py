@@ -1,10 +1,10 @@
-"""The assistant speaks first: a reminder set, moved and called off by talk, and an event from outside.
+"""The assistant speaks first: a reminder that the user sets, moves and cancels, and an event from a backend.
 
 Start `parley up` in one terminal, then in another:
 
     .venv/bin/python examples/speak_first.py
 
-The reminder of a flight in three days is moved to now, so that you don't have to wait for it.
+The flight leaves in three days; the script moves its reminder to now.
 """
 
 import sys
@@ -16,14 +16,13 @@ URL = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8600"
 
 
 def say(client: Client, session: str, text: str) -> str:
-    """Submit a message and print the reply."""
     reply = client.submit(session, text, wait_s=30)["reply"]
     print(f"you:    {text}\nparley: {reply}\n")
     return reply
 
 
 def listen(client: Client, session: str, turn_id: str) -> None:
-    """Print what the assistant says of its own accord; a browser or a webhook gets the same event."""
+    """Wait for a turn that the assistant starts, and print its answer. Browsers and webhooks receive the same event."""
     for event in client.stream(session):
         if event.turn_id == turn_id and event.type == "answer":
             print(f"parley: {event.payload['reply']}\n")

@@ -1,7 +1,7 @@
-"""`make bench-peers`: the same work with other frameworks, each in a separate environment, and written by hand.
+"""The same work with other frameworks, each in a separate environment, and in a hand-written task: `make bench-peers`.
 
-Rounds are interleaved. Results are stored after each phase, so a stopped run keeps its rounds. ``--draw yes`` draws the
-tables of the documentation from stored results, without measuring.
+Rounds are interleaved. Results are stored after each phase, so an interrupted run keeps its rounds. ``--draw yes``
+updates the tables of the documentation from stored results, without measuring.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from parley.output import progress
 from parley.processes import log_says
 
 WAITING_TURNS = 5
-"""Waiting turns of each session; the slowest candidates would take minutes for more."""
+"""Queued turns per session, kept low because the slowest candidates would take minutes."""
 
 HERE = Path(__file__).parent
 PEERS = {
@@ -45,11 +45,11 @@ PEERS = {
     "procrastinate": ("procrastinate", {}),
     "DBOS": ("dbos", {}),
 }
-"""Module and environment by name."""
+"""Module and environment variables by candidate."""
 
 
 def install(module: str) -> str:
-    """Return the Python of a framework's environment; create it if its pinned requirements changed."""
+    """Return the Python of a framework's environment. Creates the environment if the pinned requirements changed."""
     folder, pinned = ROOT / f".venv-{module}", HERE / f"{module}.txt"
     python, done = folder / "bin/python", folder / ".installed"
     if not done.exists() or done.read_text() != pinned.read_text():
@@ -89,7 +89,7 @@ class Peer:
         return await self.waiting[number]
 
     async def listen(self) -> None:
-        """Hand answers to those who wait for them."""
+        """Resolve pending orders as their results arrive."""
         assert self.client.stdout is not None
         while line := await self.client.stdout.readline():
             number, result = json.loads(line)
@@ -101,7 +101,7 @@ class Peer:
 
 @asynccontextmanager
 async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Peer]:
-    """Two worker processes, or one for many turns at once, and a client; the client makes the tables first."""
+    """Run two worker processes, or one for many turns, and a client. The client creates the tables first."""
     module, environment = PEERS[name]
     slots = read_concurrency(PROCESSES)
     processes = PROCESSES if slots == PROCESSES else 1
@@ -151,7 +151,7 @@ async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Pe
 
 
 OPENERS: dict[str, Opener] = {**OURS, **{name: partial(_run_peer, name) for name in PEERS}}
-"""Candidates whose single worker process holds many turns; `travel` asks no model here."""
+"""Candidates whose single worker process runs many turns concurrently."""
 
 
 def _keep(results: Results, waiting: Waiting) -> None:
@@ -203,7 +203,7 @@ async def main() -> None:
                     if name in arguments.only:
                         opened = _run_peer(name, own_stores(running, number), folder)
                         candidates.append(await stack.enter_async_context(opened))
-                # A page of some candidates alone would lose the others.
+                # Results of some candidates would replace those of all.
                 keep = _keep if {*arguments.only} == {*SAID, *PEERS} else lambda *_: None
                 with progress("turns, phases") as counted:
                     rounds = (arguments.rounds, arguments.turns, arguments.queued)

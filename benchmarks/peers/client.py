@@ -1,7 +1,7 @@
-"""A peer's client, in the peer's own environment: orders come as lines of JSON, each is answered by one.
+"""A framework's client, in the framework's environment. It reads orders and writes results as JSON lines.
 
-``python -m benchmarks.peers.client langgraph``, from the checkout's folder. Answers to users come back through Redis,
-alike for all peers.
+Run ``python -m benchmarks.peers.client langgraph`` in the project folder. Replies to users return through Redis for
+all frameworks.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import redis.asyncio
 from benchmarks.mailbox import DONE, keys
 
 LONGEST_S = 900
-"""For an answer, and for a drain: a turn that has failed is never answered."""
+"""Maximum wait for an answer or a drain, in seconds. Failed turns are never answered."""
 
 
 class Client:
-    """A client that runs orders; `peer` submits a turn and knows when all `expected` turns are done."""
+    """A client that runs orders. `peer`: submits turns to the framework."""
 
     def __init__(self, peer: Any) -> None:
         self._peer = peer

@@ -1,5 +1,5 @@
-# What it imports is in an environment of its own.
-"""DBOS: one workflow of one step a turn, a queue partitioned by session; run as a module it is a worker."""
+# The dependencies are installed in a separate environment.
+"""DBOS: a workflow with one step per turn, in a queue partitioned by session. Running this module starts a worker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SLOTS, WAIT_S = read_concurrency(16), read_model_s()
 
 
 def _by_socket(url: str) -> str:
-    """Return the URL with the socket in SQLAlchemy's form."""
+    """Return the URL with the socket as a query parameter, as SQLAlchemy expects."""
     start, _, rest = url.rpartition("@")
     place, _, name = rest.partition("/")
     host, _, port = place.rpartition(":")

@@ -1,7 +1,7 @@
-# What it imports is in an environment of its own.
-"""LangGraph with its PostgreSQL checkpointer, in the hand-written Celery task: `LANGGRAPH` is default or leanest.
+# The dependencies are installed in a separate environment.
+"""LangGraph with its PostgreSQL checkpointer in the hand-written Celery task. `LANGGRAPH` selects the variant.
 
-Default: messages with their reducer, checkpoints beside the work. Leanest: plain dictionaries, one checkpoint.
+default: messages with a reducer, checkpoints written asynchronously. leanest: a plain dictionary, one checkpoint.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ app = make_app(_take_turn)
 
 class Client:
     async def prepare(self, sessions: list[str]) -> None:
-        """Do nothing: a thread is created by its first turn."""
+        """Do nothing: a thread's first turn creates it."""
 
     async def submit(self, redis: Any, session: str, text: str) -> None:
         if await redis.eval(SUBMIT, 2, *keys(session)[:2], text):

@@ -1,5 +1,5 @@
-# What it imports is in an environment of its own.
-"""procrastinate: one job a turn, a lock for each session; ``python -m benchmarks.peers.procrastinate`` is a worker."""
+# The dependencies are installed in a separate environment.
+"""procrastinate: a job per turn and a lock per session. Running this module starts a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers in `docs/performance.md` and `README.md`, drawn from the stored results of `make bench-peers`."""
+"""Benchmark tables in `docs/performance.md` and `README.md`, generated from results stored by `make bench-peers`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SAME_WORK: Final = {
     "LangGraph, leanest": "LangGraph",
     "DBOS": "DBOS",
 }
-"""Candidates in the README, with the names shown there."""
+"""README labels by candidate."""
 
 
 def draw(kept: dict[str, Any]) -> None:
-    """Write the drawn section of each page."""
+    """Update the generated section of each page."""
     for page, make in PAGES.items():
         page.write_text(replace_section(page.read_text(encoding="utf-8"), make(kept)), encoding="utf-8")
 
@@ -42,7 +42,7 @@ def read_results() -> dict[str, Any]:
 
 
 def make_summary(kept: dict[str, Any]) -> str:
-    """Return the README's table: the same work by each candidate."""
+    """Return the README's table."""
     about = kept["environment"]
     rounds = {row["name"]: row for row in kept["rounds"] if row["phase"] == "closed loop"}
     waiting = {row["candidate"]: row for row in kept["waiting"]}
@@ -64,7 +64,7 @@ def make_summary(kept: dict[str, Any]) -> str:
 
 
 def make_tables(kept: dict[str, Any]) -> str:
-    """Return all tables; ratios compare with the hand-written task in the same round."""
+    """Return all tables. Ratios compare with the hand-written task in the same round."""
     about = kept["environment"]
     machine = f"{about['cores']} cores, {about['system']}, Python {about['python']}, load {about['load']}"
     spread = max(max(row["turns_per_s"]) / min(row["turns_per_s"]) for row in kept["rounds"])

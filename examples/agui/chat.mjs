@@ -1,4 +1,4 @@
-// Talks to Parley with the AG-UI client: text and tools as they stream, and an approval as an interrupt.
+// An AG-UI client of Parley, with streamed text, tool calls, and an approval as an interrupt.
 //
 // Start `parley up` in one terminal, then in another:
 //
