@@ -1,1 +1,1 @@
-"""PEX, the policy executor: runs the active flow through its policy, in the order of `steps.STEPS`."""
+"""The policy executor (PEX), which runs the active flow through its policy in the order of `steps.STEPS`."""

@@ -1,7 +1,7 @@
-"""Defaults of the choices that domains most often override (PX-1).
+"""The choices that domains most often override, with their defaults (PX-1).
 
-Among them is the source of a tool's inputs (PX-7): slots, then earlier tools' results. A single row is
-taken, several become a choice.
+By default, a tool's inputs come from slots, then from earlier tools' results (PX-7). If several rows provide
+an input for a slot, the user chooses one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Several rows could provide the input `name` for the slot `slot`."""
+    """A choice among rows that could provide the input `name`, for the slot `slot`."""
 
     name: str
     slot: str
@@ -37,14 +37,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class NothingFound:
-    """Earlier tools returned no row that could provide the input."""
+    """An input for which earlier tools returned only empty lists."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unfed:
-    """Nothing in the flow can provide the input: its type is incomplete."""
+    """An input that nothing in the flow can provide, because the flow's type is incomplete."""
 
     name: str
 
@@ -53,7 +53,7 @@ Gathered: TypeAlias = Arguments | Choice | NothingFound | Unfed
 
 
 def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
-    """Return the inputs of one call; missing required ones are looked up in rows."""
+    """Return the inputs of one call. Missing required inputs are looked up in result rows."""
     known, arguments = run.flow.values(), Arguments({})
     slots, data, mapping = run.flow.spec.slots, run.data, use.slot_mapping
     for name in tool.inputs:
@@ -76,7 +76,7 @@ def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
 
 
 def _find_rows(data: JsonObject, name: str) -> list[JsonObject] | None:
-    """Return the first list of rows with `name`; empty if there are only empty lists; otherwise None."""
+    """Return the first list of rows with `name`, an empty list if all lists are empty, or None."""
     empty = False
     for value in data.values():
         if not is_list(value):
@@ -88,29 +88,24 @@ def _find_rows(data: JsonObject, name: str) -> list[JsonObject] | None:
     return [] if empty else None
 
 
-SHORT_TEXT = 200  # longer texts of an earlier tool are not stored with a pending call
+SHORT_TEXT = 200  # characters; longer results of earlier tools are not stored with a pending call
 
 
 class Skills(Protocol):
-    """A runner of skills, created in `skills` for the whole domain."""
+    """A runner of a domain's skills."""
 
     def can_run(self, dact: Dact) -> bool:
-        """Return whether the domain has a skill for this flow, and a model is available."""
+        """Return whether the domain has a skill for this flow and a model is available."""
         ...
 
-    async def run(self, run: Execution, policy: Choices) -> SkillOutcome:
-        """Run the flow's skill."""
-        ...
+    async def run(self, run: Execution, policy: Choices) -> SkillOutcome: ...
 
 
 class Choices:
-    """A policy's choices.
-
-    `skills` runs the flow's skill, and `writer` chooses other forms for frames, if models are available.
-    """
+    """The choices of a policy, which a domain can override."""
 
     most_choices = 5
-    """Maximum rows offered to choose from."""
+    """Maximum number of rows offered in a choice."""
 
     skills: Skills | None = None
     writer: FrameWriter | None = None
@@ -119,7 +114,7 @@ class Choices:
         self.spec = spec
 
     def entities(self, run: Execution) -> Entities | None:
-        """Return the tables and columns that code can use; None skips the check."""
+        """Return the tables and columns that code can use, or None to skip the check."""
         return run.context.world.registry.tables or None
 
     def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:
@@ -127,29 +122,29 @@ class Choices:
         return gather_arguments(run, use, tool)
 
     def knowledge(self, run: Execution) -> JsonObject:
-        """Return what a skill should know in advance, such as readable tables."""
+        """Return facts for the skill's prompt, such as the readable tables."""
         del run
         return {}
 
     def find_fault(self, run: Execution, data: JsonObject) -> str | None:
         """Return why a skill's result is unusable, in a sentence for the model, or None.
 
-        `run.returned` has the tools' results, to compare with.
+        `run.returned` contains the tools' results, for comparison.
         """
         del run, data
         return None
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        """Return why a partial text of a skill, up to a word's end, may not be streamed."""
+        """Return why a skill's partial text must not be streamed, or None. `text` ends with a whole word."""
         del run, text
         return None
 
     def summary(self, run: Execution, arguments: JsonObject) -> JsonObject:
-        """Return the values of the template ``<dact>_confirm``, shown before a confirmation."""
+        """Return the variables of the template ``<dact>_confirm``, which asks for the confirmation."""
         return {**self.keep(run), **arguments}
 
     def keep(self, run: Execution) -> JsonObject:
-        """Return earlier tools' short values that are needed after the confirmation."""
+        """Return the earlier tools' short results, which are needed after the confirmation."""
         return {
             name: value
             for name, value in run.data.items()
@@ -157,7 +152,7 @@ class Choices:
         }
 
     def label(self, run: Execution, row: JsonObject) -> str:
-        """Return a row's label for a choice."""
+        """Return a row's label in a choice."""
         del run
         return ", ".join(str(value) for value in row.values() if is_short(value))
 
@@ -165,19 +160,19 @@ class Choices:
         return make_frame(run)
 
     def outputs(self, run: Execution) -> JsonObject:
-        """Return the declared outputs, from tools' results, or else from slots of the same name."""
+        """Return the flow's declared outputs, from tools' results or from slots of the same name."""
         found = {name: run.data[name] if name in run.data else run.value(name) for name in self.spec.outputs}
         return {name: value for name, value in found.items() if value is not None}
 
     def fallback(self, run: Execution, failure: Failed) -> Dact | None:
-        """Return the flow that always handles this failure; it bypasses the ladder (PX-16)."""
+        """Return the flow that handles this failure instead of the recovery ladder, or None (PX-16)."""
         del run
         return self.spec.fallback if failure.category is FailureCategory.NOT_FOUND else None
 
     def effect_summary(self, run: Execution, data: JsonObject) -> Told:
-        """Return the effect as a continuation of "I have already": ``booked your flight (PX7K2M)``.
+        """Return the phrase that completes "I have already": ``booked your flight (PX7K2M)``.
 
-        The YAML's option `done` is the verb, by default the task's name.
+        A flow can set the phrase with its option `done`.
         """
         done = self.spec.options.get("done")
         references = [str(data[name]) for name in self.spec.outputs if isinstance(data.get(name), str)]

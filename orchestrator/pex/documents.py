@@ -1,7 +1,7 @@
 """Answer questions from documents, citing the sources (CO-4).
 
-Without a model, the best passage is quoted. With one, the flow's skill answers from the same passages; if it
-fails, the quotation stays.
+The policy quotes the best passage. If a model is available, the flow's skill answers from the same passages
+instead. If the skill fails, the quotation stays.
 """
 
 from orchestrator.memory.quoting import find_unfounded_numbers, quote, share_of
@@ -12,18 +12,18 @@ from orchestrator.types import JsonObject, is_list
 
 QUESTION = "question"
 LEAST_ABOUT = 0.34
-"""Minimum relevance for explicit questions about documents, below that for implicit ones."""
+"""Minimum share of the question's words that the quoted passage contains."""
 
 
 class AnswerFromDocuments(BasePolicy):
-    """Public API for domains, for a flow with a slot `question` and a tool of `Documents.search`.
+    """A policy for flows with a slot `question` and a tool that calls `Documents.search`. Public API for domains.
 
-    Its template gets `answer`, empty if no document is relevant, and `sources`: title, section and text. A
-    skill's result is `answer` and `sources`, from the passages that it used.
+    The template receives `answer`, empty if no document is relevant, and `sources` with title, section and text.
+    A skill returns `answer` and the `sources` that it used.
     """
 
     async def invoke(self, run: Execution) -> Ending | None:
-        """Search, then quote, or let the skill answer."""
+        """Search for passages, then quote one or run the skill."""
         ending = await call_in_order(run, self)
         if ending is not None:
             return ending
@@ -43,11 +43,10 @@ class AnswerFromDocuments(BasePolicy):
         return None
 
     def knowledge(self, run: Execution) -> JsonObject:
-        """Return the passages for the model."""
         return {"passages": _find_passages(run)}
 
     def find_fault(self, run: Execution, data: JsonObject) -> str | None:
-        """Return why an answer is not supported by its cited passages."""
+        """Return why the cited passages do not support the answer, or None."""
         named = data.get("sources")
         used = [one for one in _find_passages(run) if is_list(named) and one["source"] in named]
         if not used:
@@ -59,13 +58,13 @@ class AnswerFromDocuments(BasePolicy):
         return None
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        """Return numbers that occur in no passage."""
+        """Return which numbers occur in no passage, or None."""
         grounds = [value for one in _find_passages(run) for value in one.values()]
         unfounded = find_unfounded_numbers(text, str(run.value(QUESTION)), *grounds)
         return f"{', '.join(unfounded)} stands in no passage" if unfounded else None
 
 
 def _find_passages(run: Execution) -> list[dict[str, str]]:
-    """Return the passages of this execution's searches, each once."""
+    """Return the distinct passages that this execution's searches found."""
     found = (one for returned in run.returned for one in returned.get("passages", ()))
     return list({one["source"]: one for one in found}.values())

@@ -1,4 +1,4 @@
-"""Data shared by a policy's steps, and the ways in which they end."""
+"""The record that a policy's steps share, and the possible endings of an execution."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,12 +17,17 @@ from orchestrator.types import Dact, Json, JsonObject
 
 @dataclass(slots=True)
 class Execution:
-    """An execution of a flow. `own_tools`: the flow's available tools.
+    """One execution of a flow.
 
-    `data`: tools' results, merged by name; later tools win. `answers`: each call's result, in order.
-    `filled`: the slots with values when the tools were called, for `verify`. `warning`: why the data are
-    incomplete. `code`: code written by a skill, for the frame. `noted`: whether the findings are in the
-    scratchpad. `faulty`: whether verification failed.
+    Attributes:
+        own_tools: the flow's tools that the manifest contains.
+        data: the tools' results, merged by name; later tools win.
+        answers: each call's result, in order.
+        filled: the slots that had values when the tools were called, for `verify`.
+        warning: why `data` is incomplete, or None.
+        code: code written by a skill, for the frame.
+        noted: whether the findings are in the scratchpad.
+        faulty: whether verification of the results failed.
     """
 
     flow: BaseFlow
@@ -49,12 +54,11 @@ class Execution:
 
     @property
     def has_effect(self) -> bool:
-        """Return whether the flow had a committed side effect, in this turn or before."""
+        """Return whether a side effect of the flow is still in place, from this turn or an earlier one."""
         effects = self.context.changes.state.effects
         return any(note.flow_id == self.flow.flow_id and note.stands for note in effects)
 
     def keep(self, tool: Tool, data: JsonObject) -> None:
-        """Store a call's result."""
         self.answers.append((tool, data))
         self.data.update(data)
 
@@ -64,19 +68,19 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The flow is Completed, and its frame, if its family has one, is among the turn's changes."""
+    """A successful ending. The turn's changes contain the flow's frame, if its family has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class NeedsInput:
-    """An ambiguity is declared; only the user can resolve it."""
+    """An ending with an open question, which only the user can answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """The flow waits for an approval (PX-17) or a result (RT-32); the user can talk about other things meanwhile.
+    """A wait for an approval (PX-17) or a late result (RT-32). The user can change the subject meanwhile.
 
-    `waits_for`: the ID of the approval, or the reference of the call.
+    `waits_for`: the approval's ID, or the call's reference.
     """
 
     waits_for: str
@@ -84,14 +88,16 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No usable result; `message` is fit for the user.
+    """A failure without a usable result. `message` is written for the user.
 
-    `check`: the name of the check that stopped the flow before any tool ran (PX-2).
-    `retryable`: nothing was changed and the same call may succeed now.
-    `final`: no later call can succeed until someone changes something, so the user is not offered one.
-    `uncertain`: a skill that could not go on; something is to be settled first (PX-6).
-    `unusable`: there are results, which cannot be shown or are not what the flow is to give (AG-6, PX-15).
-    `evidence`: what it knows, for a re-route. `alternative`: inputs with which the call would succeed.
+    Attributes:
+        check: the check that stopped the flow before any tool ran, or None (PX-2).
+        retryable: nothing was changed, and the same call may succeed now.
+        final: later calls fail too, until something changes; the user is not offered a retry.
+        uncertain: a skill cannot continue until something is settled (PX-6).
+        unusable: there are results, but they are invalid or cannot be shown (AG-6, PX-15).
+        evidence: facts for a re-route.
+        alternative: inputs with which the call would succeed.
     """
 
     category: FailureCategory
@@ -107,34 +113,34 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """There are partial results: they are shown with `warning`, and the flow stays Active (PX-13)."""
+    """Partial results, shown with `warning`. The flow stays Active (PX-13)."""
 
     warning: Told
 
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """A Plan flow has pushed sub-flows, which run first (PL-1)."""
+    """A Plan flow with new sub-flows on the stack, which run first (PL-1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """A Plan flow has ended without its goal and reported what is missing (PL-3)."""
+    """A flow that missed its goal and has already reported why (PL-3)."""
 
 
 class Recovery(StrEnum):
-    """Recovery steps in signals: PEX proposes, the Agent acts (AG-6, PX-16)."""
+    """A recovery step, as recorded in signals (AG-6, PX-16)."""
 
     REPAIR = "repair"
     """PEX fixed a frame before it was displayed."""
     RETRY = "retry"
     """The same flow runs again."""
     GATHER = "gather"
-    """Background flows look for missing values; the flow waits for them."""
+    """The flow waits while background flows look for missing values."""
     GATHERED = "gathered"
     """Background flows reported their findings."""
     FALLBACK = "fallback"
-    """The policy or the flow's type names another flow, the `target`."""
+    """Another flow runs instead, chosen by the policy or the flow's type."""
     REROUTE = "reroute"
     """NLU finds another flow or a plan."""
     SKIP = "skip"
@@ -153,7 +159,7 @@ Proposal: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Recover:
-    """The policy chose a recovery step; the Agent acts (PX-16)."""
+    """A recovery step that the policy proposes to the Agent (PX-16). `target`: the fallback flow, if any."""
 
     recovery: Proposal
     failure: Failed

@@ -1,7 +1,7 @@
-"""PEX policies: find the active flow's policy, and the skeleton of every flow, one method per step (PX-1).
+"""The base policy, with one method per step of a flow, and the lookup of the active flow's policy (PX-1).
 
-Public API for domains: subclass it and override a step or choice. A policy has no state of a turn; the
-execution does.
+Public API for domains: subclass `BasePolicy` and override a step or choice. Policies hold no turn state;
+an `Execution` does.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ from orchestrator.types import Dact
 
 
 class BasePolicy(Choices):
-    """A policy, one per flow type and process. Steps return None to continue, or an ending."""
+    """A flow type's policy, one instance per process. Steps return an ending, or None to continue."""
 
     dact: ClassVar[str | None] = None
-    """The flow of a domain's policy; a flow can also name its policy in YAML."""
+    """The flow that a domain's policy is for. A flow can also name its policy in YAML."""
 
     check = steps.check
     review = steps.review
@@ -35,7 +35,7 @@ class BasePolicy(Choices):
     recover = steps.recover
 
     async def execute(self, run: Execution) -> Ending:
-        """Run the steps in order; after a failure, `recover` chooses what to do."""
+        """Run the steps in order. After a failure, `recover` chooses the ending."""
         _close_answered_questions(run)
         ending: Ending | None = await undo_first(run) if run.flow.progress.undo_first else None
         for name in _STEPS if ending is None else ():
@@ -78,7 +78,7 @@ class PEX:
         self._tools = tools
 
     def find_work(self, context: TurnContext, flow: BaseFlow | None) -> tuple[BasePolicy, Execution] | Failed:
-        """Return the active flow's policy, without which it cannot run."""
+        """Return the active flow's policy and a new execution, or Failed if the flow or the policy is missing."""
         if flow is None:
             return refuse(context, "active_flow", "There is no active flow.")
         policy = self._policies.get(flow.spec.dact)

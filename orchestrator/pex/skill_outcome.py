@@ -1,4 +1,4 @@
-"""The end of a skill: success, failure or uncertain, in a form enforced by a schema (PX-6)."""
+"""Outcomes of a skill, and the `finish` tool whose schema enforces them (PX-6)."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -15,7 +15,7 @@ from orchestrator.types import JsonObject, is_object
 FINISH = "finish"
 MOST_ENTRIES = 5
 LONGEST = 500
-"""Maximum characters of a message or a note."""
+"""Maximum length of a message or a note, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,12 @@ class Success:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure. `partial`: partial findings. `retryable`: a second run may succeed.
+    """A failed skill.
 
-    `final`: no later run can succeed until something changes.
+    Attributes:
+        partial: findings so far, or None.
+        retryable: whether a second run may succeed.
+        final: whether later runs fail too, until something changes.
     """
 
     category: FailureCategory
@@ -40,7 +43,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """The skill cannot continue. `reason` is shown to the user; `context` is evidence for a re-route."""
+    """A skill that cannot continue. `reason` is shown to the user; `context` is evidence for a re-route."""
 
     reason: str
     context: JsonObject
@@ -48,7 +51,7 @@ class Uncertain:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """A tool call requires a confirmation or an approval: the flow waits, the skill ends."""
+    """A skill that ended because a tool call needs the user, an approval or a late result."""
 
     ending: Ending
 
@@ -57,10 +60,10 @@ SkillOutcome: TypeAlias = Success | Failure | Uncertain | Interrupted
 
 
 def define_finish(skill: SkillSpec) -> ToolDefinition:
-    """Return the tool with which a skill ends.
+    """Return the tool that ends a skill.
 
-    Its parameters are four flat members, because providers reject conditions at the top of a schema.
-    `find_fault` checks the requirements of each outcome.
+    Its parameters are flat, because providers reject conditions at the top level of a schema.
+    `FinishShape` checks the requirements of each outcome.
     """
     result = simplify(skill.result) if skill.result is not None else {"type": "object"}
     return ToolDefinition(
@@ -79,7 +82,7 @@ def _parameters(data: JsonObject) -> JsonObject:
 
 
 def _judged() -> JsonObject:
-    """Return the schema that validates an end: null stands for an omitted member."""
+    """Return the schema that validates the arguments of `finish`; null stands for an omitted one."""
     notes: JsonObject = {
         "type": ["array", "null"],
         "maxItems": MOST_ENTRIES,
@@ -104,13 +107,13 @@ def _finish(data: JsonObject, message: JsonObject, notes: JsonObject) -> JsonObj
 
 @dataclass(frozen=True, slots=True)
 class FinishShape:
-    """The requirements of `finish`. `ending`: its members. `result`: the data of a success."""
+    """The requirements of `finish`: `ending` for its arguments, `result` for the data of a success."""
 
     ending: Shape
     result: Shape
 
     def mismatch(self, body: JsonObject) -> str | None:
-        """Return where and why an end does not match, or None."""
+        """Return where and why the arguments do not match, or None."""
         fault = self.ending.mismatch(body)
         if fault is not None:
             return fault
@@ -127,7 +130,7 @@ def shape_of(skill: SkillSpec, finish: ToolDefinition) -> FinishShape:
 
 
 def find_fault(answer: ToolsAnswer, shape: FinishShape, *, last: bool = False) -> str | None:
-    """Return why an answer is neither a step nor an end, or None. `last`: no further step is left."""
+    """Return why an answer is neither a tool call nor a valid `finish`, or None. `last`: only `finish` is allowed."""
     ends = [call for call in answer.calls if call.name == FINISH]
     if len(ends) > 1:
         return f"{FINISH} can be called only once"
@@ -144,14 +147,14 @@ def find_fault(answer: ToolsAnswer, shape: FinishShape, *, last: bool = False) -
 
 
 def read_end(answer: ToolsAnswer) -> JsonObject | None:
-    """Return the arguments of `finish`, or the same written as text; None for a step."""
+    """Return the arguments of `finish`, from a call or from JSON text, or None if the answer is another call."""
     if not answer.calls:
         return read_json(answer.text)
     return answer.calls[0].arguments if answer.calls[0].name == FINISH else None
 
 
 def read_outcome(body: JsonObject, failed: FailureCategory | None) -> Success | Failure | Uncertain:
-    """Convert valid arguments of `finish` to an outcome. `failed`: the reason of the last failed call, or None."""
+    """Convert valid arguments of `finish` to an outcome. `failed`: why the last call failed, or None."""
     data: JsonObject = body.get("data") or {}
     match body["outcome"]:
         case "success":

@@ -17,9 +17,9 @@ from orchestrator.types import JsonObject
 
 
 async def undo_first(run: Execution) -> Parked | GaveUp | None:
-    """Undo what was requested to be undone. Returns None to continue.
+    """Undo the side effects of the flows in `progress.undo_first`. Returns None to continue.
 
-    A failed undo is reported, and the flow does not run again.
+    A failed undo is reported to the user and ends the flow.
     """
     done = run.flow.progress.undo_first
     for note in [note for note in run.context.changes.state.effects if note.flow_id in done and note.stands]:
@@ -36,7 +36,7 @@ async def undo_first(run: Execution) -> Parked | GaveUp | None:
 
 
 async def _undo(run: Execution, note: EffectNote) -> Parked | Told | None:
-    """Undo one side effect, with inputs from the call's result and arguments. Return why it failed."""
+    """Undo one side effect. Returns None on success, or why the undo waits or failed."""
     tool = run.tools.find(note.compensation) if note.compensation is not None else None
     if tool is None:
         return say("undo_impossible")
@@ -60,7 +60,7 @@ async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject
             return None
         case ToolError(_, message):
             return message
-        case ToolAccepted():  # `domain check` allows no compensation that answers later
+        case ToolAccepted():  # `domain check` rejects compensations that answer later
             return say("undo_under_way", tool=tool.spec.name)
         case NotBegun():
             return say("undo_stopped", tool=tool.spec.name)

@@ -1,4 +1,4 @@
-"""Consent of the user, or an operator, before a call (AM-3, PX-17). `dialogue.consent` stores it."""
+"""Confirmations and approvals before a call (AM-3, PX-17). `dialogue.consent` stores them."""
 
 from collections.abc import Callable, Iterator
 
@@ -21,14 +21,14 @@ from orchestrator.types import Json, JsonObject, ToolId, hash_json, is_list, is_
 def make_candidate(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, **more: bool
 ) -> Candidate:
-    """Return the pending call as shown to the user, with what is needed after the confirmation."""
+    """Return the pending call, with the data that is needed after its confirmation."""
     call, again = (tool.spec.tool_id, arguments), more.get("again", False)
     named = fingerprint(run.context.changes.state, run.flow, *call, again=again)
     return Candidate(*call, policy.keep(run), named, **more)
 
 
 def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
-    """Show the pending call and wait for a confirmation."""
+    """Ask the user to confirm a call."""
     run.context.changes.findings[run.flow.flow_id] = run.data
     return ask(run, policy, make_candidate(run, policy, tool, arguments), PendingCall)
 
@@ -39,7 +39,7 @@ def ask(
     candidate: Candidate,
     question: Callable[..., PendingCall | StoppedCall | UnknownOutcome],
 ) -> NeedsInput:
-    """Present a pending call to the user. `question`: the kind, with its further data."""
+    """Present a pending call to the user. `question` creates the question."""
     propose(run.flow, candidate)
     tool = run.tools.find(candidate.tool_id)
     arguments = candidate.arguments if tool is None else visible(tool.spec, candidate.arguments)
@@ -55,7 +55,7 @@ def ask(
 
 
 def visible(spec: ToolSpec, arguments: JsonObject) -> JsonObject:
-    """Return the arguments without plain keys marked ``x-hidden`` in the tool's input schema."""
+    """Return the arguments without scalars that the tool's input schema marks as ``x-hidden``."""
     fields: dict[str, JsonObject] = spec.input_schema.get("properties") or {}
     return {
         name: value
@@ -65,11 +65,11 @@ def visible(spec: ToolSpec, arguments: JsonObject) -> JsonObject:
 
 
 SHORTEST_TAKEN = 4
-"""Minimum characters of a text that can be attributed to a result; shorter ones occur everywhere."""
+"""Minimum length of a text that can be attributed to a result, in characters. Shorter texts occur everywhere."""
 
 
 def find_taken(run: Execution, arguments: JsonObject) -> tuple[str, ...]:
-    """Return the arguments with a text from a tool's result or a document that the user has not said."""
+    """Return the arguments whose text comes from a tool's result or a document, not from the user."""
     answers = list(_texts(run.data)) + [one for data in run.returned for one in _texts(data)]
     said = [run.context.text, *(line["text"] for line in _lines_of_user(run.context))]
     return tuple(
@@ -89,7 +89,7 @@ def _lines_of_user(context: TurnContext) -> list[JsonObject]:
 
 
 def _texts(value: Json) -> Iterator[str]:
-    """Yield the texts in a value."""
+    """Yield all strings in a nested value."""
     if isinstance(value, str):
         yield value
     elif is_object(value):
@@ -101,7 +101,7 @@ def _texts(value: Json) -> Iterator[str]:
 
 
 def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: Cause) -> Parked | None:
-    """Pass a granted call, which uses up the grant; otherwise let the flow wait."""
+    """Park the flow until the call is approved. For an approved call, use up the grant and return None."""
     context, state = run.context, run.context.changes.state
     plan = state.stack.plan_of(run.flow)
     approval = PendingApproval(
@@ -178,7 +178,7 @@ def bind(approval: PendingApproval) -> str:
 
 
 def version_policy(run: Execution, tool: Tool) -> str:
-    """Return the digest of the rules of the call: another release needs another approval."""
+    """Return the digest of the call's rules. If a release changes the rules, the call needs a new approval."""
     spec = run.flow.spec
     rules = [
         spec.dax,
@@ -193,7 +193,7 @@ def version_policy(run: Execution, tool: Tool) -> str:
 
 
 def _use_grant(run: Execution, wanted: PendingApproval) -> bool:
-    """Use the grant of exactly this call; a grant for anything else is void."""
+    """Use up the flow's grant. Returns whether it was for exactly this call; any other grant becomes void."""
     granted = take_grant(run.flow)
     if granted is None:
         return False

@@ -26,7 +26,7 @@ def note_effect(
 ) -> None:
     """Record a call's side effect, replacing an entry with an unknown outcome.
 
-    `data`: its result, or None if it is unknown whether it was done. `awaited`: its result comes later.
+    `data`: the call's result, or None if the outcome is unknown. `awaited`: the result comes later.
     """
     known = data is not None
     open_as = EffectStatus.AWAITED if awaited else EffectStatus.UNKNOWN
@@ -43,17 +43,17 @@ def note_effect(
         fingerprint=make_effect(run.context, run.flow.flow_id, tool, arguments).fingerprint,
     )
     for earlier in _undone_by(run, tool, arguments) if known else ():
-        earlier.mark_undone()  # by a separate task: "cancel my booking"
+        earlier.mark_undone()  # a separate task undid it: "cancel my booking"
     run.context.changes.state.note_effect(note)
 
 
 def find_undone(run: Execution, tool: Tool, arguments: JsonObject) -> str | None:
-    """Return the ledger entry that a call undoes, if any."""
+    """Return the fingerprint of the side effect that a call undoes, or None."""
     return next((note.fingerprint for note in _undone_by(run, tool, arguments) if note.fingerprint), None)
 
 
 def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[EffectNote]:
-    """Return active side effects whose compensation is this tool with these arguments."""
+    """Return the side effects still in place whose compensation is this tool with these arguments."""
     return [
         note
         for note in run.context.changes.state.effects
@@ -65,13 +65,13 @@ def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[Effect
 
 
 def inputs_to_undo(tool: Tool, note: EffectNote) -> JsonObject:
-    """Return the inputs of a compensation: from the call's result, arguments and slots."""
+    """Return a compensation's inputs, from the original call's result, arguments and slots."""
     known = {**note.slots, **note.arguments, **note.result}
     return {name: known[name] for name in tool.inputs if name in known}
 
 
 def _summarise(run: Execution, policy: Choices, tool: Tool, data: JsonObject) -> Told:
-    """Summarize one call; of several calls with side effects each is named by its tool."""
+    """Summarize one call, by its tool's name if the flow has several tools with side effects."""
     changing = [other for other in run.own_tools if other.has_effect]
     if len(changing) > 1:
         return say("done_this", what=tool.spec.name, reference="")
@@ -85,7 +85,7 @@ def _needed_to_undo(run: Execution, tool: Tool, data: JsonObject) -> JsonObject:
     return {name: value for name, value in data.items() if name in wanted and is_short(value)}
 
 
-ROUNDS = 3  # how often a call that was not done is repeated before the user is asked
+ROUNDS = 3  # repetitions of a call that was not done, before the user is asked
 
 
 async def find_out(
@@ -96,7 +96,7 @@ async def find_out(
     unknown: UnknownOutcome,
     compensates: str | None = None,
 ) -> ToolAnswer | NeedsInput:
-    """Resolve an unknown outcome, and repeat the call if it was not done; otherwise ask."""
+    """Resolve an unknown outcome by querying the tool's status, or else by asking the user."""
     answer = await resolve_by_query(run, run.flow.flow_id, tool, arguments, unknown, compensates=compensates)
     return answer or ask_what_to_do(run, policy, tool, arguments)
 
@@ -110,10 +110,10 @@ async def resolve_by_query(
     *,
     compensates: str | None = None,
 ) -> ToolAnswer | None:
-    """Query the tool's status; a call that was certainly not done is repeated with the same idempotency key.
+    """Query a call's status. Repeat a call that was not done, with the same idempotency key.
 
     A status query returns ``{"status": "done" | "not_done" | "unknown", "data": …}``, where `data` is the
-    result of the original call. Returns None if the status is unknown.
+    result of the original call. Returns None if the outcome stays unknown.
     """
     context = run.context
     for _ in range(ROUNDS):
@@ -138,7 +138,7 @@ async def resolve_by_query(
 async def query_status(
     run: Execution, flow_id: FlowId, tool: Tool, arguments: JsonObject, key: str
 ) -> JsonObject:
-    """Call the status query; return an empty object if there is none or it fails."""
+    """Call the tool's status query. Returns an empty object if the tool has none or the query fails."""
     query_id = tool.spec.status_query
     query = run.tools.find(query_id) if query_id is not None else None
     if query is None:
@@ -150,7 +150,7 @@ async def query_status(
 
 
 def ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
-    """Report the unknown outcome, and only repeat the call after a confirmation."""
+    """Report the unknown outcome, and ask whether to repeat the call."""
     flow_id = run.flow.flow_id
     note_effect(run, policy, tool, arguments, None)
     run.context.changes.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow_id)

@@ -1,6 +1,6 @@
-"""Calls of a flow's tools, in order and each at most once (PX-7).
+"""Call a flow's tools in order, each at most once (PX-7).
 
-They are subject to guardrails, confirmation and approval (PX-10, PX-17).
+Calls are subject to guardrails, confirmation and approval (PX-10, PX-17).
 """
 
 from typing import TypeAlias
@@ -45,14 +45,14 @@ async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
     for use, tool in zip(run.flow.spec.tools, run.own_tools, strict=True):
         if awaited is not None:
             if use.tool_id != awaited.tool_id:
-                continue  # it ran before the call that was accepted
+                continue  # the tool ran before the accepted call
             answer = continue_awaited(run, policy, tool, awaited)
             if (ending := _end(tool, answer, is_agreed=False)) is not None:
                 return ending
             awaited = None
             continue
         if confirmed is not None and use.tool_id != confirmed.tool_id:
-            continue  # it ran before the pending call was presented
+            continue  # the tool ran before the pending call was presented
         agreed = confirmed if confirmed is not None and confirmed.tool_id == use.tool_id else None
         gathered = Arguments(agreed.arguments) if agreed is not None else policy.arguments(run, use, tool)
         if not isinstance(gathered, Arguments):
@@ -69,7 +69,7 @@ async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
 def _end(tool: Tool, answer: GuardedAnswer, *, is_agreed: bool) -> Ending | None:
     """Return the ending caused by a call's result, or None to continue.
 
-    An alternative only counts if the call was confirmed, because it will be confirmed too.
+    The tool's alternative is used only after a confirmed call, because the alternative is then confirmed too.
     """
     match answer:
         case ToolData():
@@ -115,14 +115,9 @@ def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInpu
 async def call_guarded(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, confirmed: Candidate | None
 ) -> GuardedAnswer:
-    """Call a tool, unless it must be confirmed first.
+    """Call a tool, unless a guardrail, a confirmation or an approval stops the call.
 
-    Args:
-        run: the flow's.
-        policy: the flow's.
-        tool: one of the flow's.
-        arguments: possibly invalid, as gathered or written.
-        confirmed: the confirmed pending call, if it is this one.
+    `arguments` may be invalid. `confirmed`: the pending call, if the user confirmed this call.
     """
     if confirmed is None:
         guarded = _guard_arguments(run, policy, tool, arguments) if tool.guarded else arguments
@@ -164,7 +159,7 @@ def _conclude(
     if isinstance(result, ToolData):
         run.keep(tool, result.data)
         if confirmed is not None or tool.has_effect:
-            drop_candidate(run.flow)  # a confirmation is for one call, and for none after a side effect
+            drop_candidate(run.flow)  # a confirmation covers one call, and none after a side effect
         if tool.has_effect:
             note_effect(run, policy, tool, arguments, result.data)
     return result
@@ -173,7 +168,7 @@ def _conclude(
 def _asks_first(run: Execution, tool: Tool) -> bool:
     """Return whether this call needs a confirmation.
 
-    A flow with `confirm` asks before the first side effect, or before the last tool if none has one. A flow
+    A flow with `confirm` asks before each side effect, or before the last tool if no tool has one. A flow
     recognized only by a model always asks before a side effect.
     """
     if tool.has_effect and (run.flow.progress.doubted or _is_step_of_doubted(run)):
@@ -192,9 +187,9 @@ def _is_step_of_doubted(run: Execution) -> bool:
 def _guard_arguments(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject
 ) -> JsonObject | RejectedCode:
-    """Replace code by its approved form, or return the first rejection.
+    """Replace code with its approved form, or return the first rejection.
 
-    Code with a query can use the columns of its result.
+    Code that follows a query can use the columns of the query's result.
     """
     guarded, entities = dict(arguments), policy.entities(run)
     for one in tool.guarded:

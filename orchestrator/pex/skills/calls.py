@@ -1,6 +1,6 @@
-"""Tool calls of a skill: a component's directly, a flow's tool through all its guards.
+"""Tool calls of a skill: built-in tools directly, the flow's tools through all guards.
 
-Failures are reported to the skill; they are never errors of the turn.
+A failed call is reported to the skill and never fails the turn.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,15 +26,17 @@ from orchestrator.tools.guardrails.verdict import RejectedCode
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
 from orchestrator.types import Json, JsonObject, ToolId, is_list, is_object
 
-LONGEST_RESULT = 20_000  # characters of a tool's result to show to the model
+LONGEST_RESULT = 20_000  # characters of a tool's result that the model sees
 
 
 @dataclass(slots=True)
 class Calls:
     """The calls of one run.
 
-    `components`: those named in SKILL.md. `failed`: why the last call failed, or None. `effects`: results of
-    non-idempotent tools, by call, none of which is repeated.
+    Attributes:
+        components: names of the built-in tools that SKILL.md lists.
+        failed: why the last call failed, or None.
+        effects: results of calls with side effects, by call; such calls are not repeated.
     """
 
     run: Execution
@@ -48,7 +50,7 @@ class Calls:
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        """Return the tools offered to the model, besides `finish`."""
+        """Return the tools offered to the model, except `finish`."""
         of_flow = [
             ToolDefinition(
                 str(name),
@@ -66,7 +68,7 @@ class Calls:
         return any(answer["ok"] for answer in self.effects.values())
 
     async def make_agreed(self) -> JsonObject | Interrupted | None:
-        """Run the pending call that the user has confirmed; return its result."""
+        """Run the confirmed pending call, or continue an accepted one. Returns None if there is neither."""
         candidate = read_candidate(self.run.context.changes.state, self.run.flow)
         confirmed = candidate if candidate is not None and candidate.agreed else None
         if (answered := self._take_awaited(confirmed)) is not None:
@@ -82,7 +84,7 @@ class Calls:
         return {"tool": confirmed.tool_id, "arguments": confirmed.arguments, "result": result}
 
     def _take_awaited(self, confirmed: Candidate | None) -> JsonObject | Interrupted | None:
-        """Return the call that was accepted since the skill requested it, with its result."""
+        """Return the accepted call with its result, or None if there is none."""
         awaited = find_awaited(self.run, confirmed)
         if awaited is None:
             return None
@@ -114,7 +116,7 @@ class Calls:
             async with self.clock.limit():
                 answer = await call_guarded(self.run, self.policy, tool, arguments, confirmed)
         else:
-            self.clock.check()  # such a call is never interrupted: its own timeout ends it
+            self.clock.check()  # a call with a side effect is never interrupted; its own timeout ends it
             answer = await call_guarded(self.run, self.policy, tool, arguments, confirmed)
         return self._take(tool, arguments, answer)
 
@@ -126,7 +128,7 @@ class Calls:
             case ToolError(category, message):
                 self.failed = category
                 result = _fail(category.value, str(message))
-            case RejectedCode(category, message, suggestion):  # helps the model to fix the code
+            case RejectedCode(category, message, suggestion):  # the suggestion helps the model fix the code
                 self.failed = FailureCategory.VALIDATION_ERROR
                 return _fail(
                     category.value, message, **({} if suggestion is None else {"suggestion": suggestion})
@@ -141,13 +143,13 @@ class Calls:
         return result
 
     def _inputs(self) -> set[str]:
-        """Return the skill's tool inputs: a hidden value is shown to the model if it can be passed on."""
+        """Return the inputs of the skill's tools. The model sees a hidden value if a tool takes it as input."""
         return {name for tool in self.tools.values() for name in tool.spec.input_schema.get("properties", {})}
 
     def _remember(self, tool: Tool, arguments: JsonObject) -> None:
-        """Remember the call: exactly the approved one is made when the flow resumes."""
+        """Store the call, so that the flow makes exactly the approved call when it resumes."""
         if self.run.flow.progress.awaits is not None:
-            return  # it was made
+            return  # the tool has already accepted the call
         if read_candidate(self.run.context.changes.state, self.run.flow) is None:
             candidate = make_candidate(self.run, self.policy, tool, arguments, agreed=True)
             propose(self.run.flow, candidate)
@@ -162,7 +164,7 @@ def _fail(category: str, message: str, **more: str) -> JsonObject:
 
 
 def _drop_hidden(data: Json, schema: Json, wanted: Collection[str]) -> Json:
-    """Return the data without members marked `x-hidden`, except the required ones."""
+    """Return the data without the keys marked `x-hidden`, except those in `wanted`."""
     if not is_object(schema):
         return data
     if is_list(data):

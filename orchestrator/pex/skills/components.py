@@ -1,7 +1,6 @@
-"""The three tools of a skill besides its flow's: history, notes and preferences, slots (PX-5).
+"""Built-in tools of a skill, in addition to its flow's tools: history, memory and slots (PX-5).
 
-Each returns JSON copies. They change neither state, stack, frames nor questions; a skill can only write
-notes.
+They return JSON copies and change nothing but the scratchpad.
 """
 
 from collections.abc import Sequence
@@ -136,7 +135,7 @@ async def _read_documents(context: TurnContext, question: str) -> JsonObject:
 async def write_note(
     run: Execution, *texts: str, kind: NoteKind = NoteKind.FINDING, by_skill: bool = False
 ) -> None:
-    """Write notes with the labels of their sources."""
+    """Write scratchpad entries with the labels of their sources."""
     state, flow = run.context.changes.state, run.flow
     labels = label_work(state, flow, run.own_tools, text=run.context.text, by_skill=by_skill or run.by_skill)
     for text in texts:

@@ -1,6 +1,6 @@
-"""Run skills: the prompt, the tool loop, its limits and its only exit (PX-5, PX-6, PX-9).
+"""Run skills: the prompt, the tool loop and its limits (PX-5, PX-6, PX-9).
 
-The policy decides what its end means for the flow.
+The step `invoke` decides what a skill's outcome means for the flow.
 """
 
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ TOO_SLOW = say("too_slow")
 
 
 class SkillRunner:
-    """A runner of one domain's skills, in one process; `_Loop` has the data of a run."""
+    """A runner of one domain's skills. A `_Loop` has the state of a run."""
 
     def __init__(self, domain: Domain, engineer: PromptEngineer, open_words: OpenWords) -> None:
         self._domain = domain
@@ -80,7 +80,7 @@ class SkillRunner:
         return dact in self._domain.skills and self._engineer.can_answer(PROMPT)
 
     async def run(self, run: Execution, policy: Choices) -> SkillOutcome:
-        """See `Skills`. Raises whatever ends a turn from outside."""
+        """Run the flow's skill. Model errors and timeouts become failures."""
         dact = run.flow.dact
         skill = self._domain.skills[dact]
         found = {tool_id: run.tools.find(tool_id) for tool_id in skill.tools}
@@ -111,14 +111,14 @@ class SkillRunner:
         return outcome
 
     def _start_clock(self, run: Execution, tools: dict[str, Tool]) -> Clock:
-        """Return a clock for the sum of the tools' timeouts plus the model's time."""
+        """Start a clock for the sum of the tools' timeouts and the configured overhead."""
         tools_ms = sum(tool.spec.timeout_ms for tool in tools.values())
         allowed_s = (tools_ms + self._domain.config.resilience.skill_overhead_ms) / 1000
         return Clock(allowed_s, run.context.call.deadline)
 
 
 def _failure_of(error: ModelUnavailable | ModelOutputInvalid | BudgetExceeded) -> Failure:
-    """Return how a model failed, in one sentence, and whether a retry could help."""
+    """Convert a model's error to a failure with a message for the user."""
     match error:
         case ModelFiltered() | ModelRefused():
             message = WITHHELD
@@ -132,7 +132,7 @@ def _failure_of(error: ModelUnavailable | ModelOutputInvalid | BudgetExceeded) -
 
 @dataclass(slots=True)
 class _Loop:
-    """A run of a skill: ask, make the calls, report their results, until the skill ends."""
+    """One run of a skill: ask the model, make its calls and report the results, until the skill ends."""
 
     run: Execution
     policy: Choices
@@ -143,11 +143,11 @@ class _Loop:
     shape: FinishShape
     open_words: OpenWords
     streamed: StreamedText | None = None
-    """The text streamed while it is written."""
+    """The text that is streamed while the model writes it, if any."""
     transcript: list[ChatMessage] = field(default_factory=list[ChatMessage])
     rounds: int = 0
     draft: Success | None = None
-    """A good result under revision: it is used if the revision fails."""
+    """A valid result under revision, used if the revision fails."""
 
     async def go(self) -> SkillOutcome:
         agreed = await self.calls.make_agreed()
@@ -172,8 +172,8 @@ class _Loop:
         return self.draft or Failure(FailureCategory.SERVER_ERROR, NOT_NOW)
 
     async def _ask(self, variables: dict[str, Json], *, last: bool) -> ToolsAnswer | None:
-        """Request the next step. Returns None if a revision failed and the draft is used."""
-        # The tools stay the same in the last step: they belong to the provider's cached prefix.
+        """Request the next step from the model. Returns None if the model fails but a draft exists."""
+        # The last step offers the same tools, because they are part of the provider's cached prefix.
         offered = (*self.calls.definitions, self.finish)
         context, clock = self.run.context, self.calls.clock
         publish = await self._begin_stream()
@@ -196,7 +196,7 @@ class _Loop:
             return None
 
     async def _begin_stream(self) -> PublishCall | None:
-        """Stream the text of the next answer, replacing what was streamed before."""
+        """Withdraw the streamed text. Returns the callback that streams the next answer, or None."""
         context, name = self.run.context, self.skill.stream
         if self.streamed is not None:
             await self.streamed.take_back()
@@ -216,7 +216,7 @@ class _Loop:
         return None
 
     async def _end(self, answer: ToolsAnswer, body: JsonObject) -> SkillOutcome | None:
-        """Accept the end, or reject it: once for its criteria, and while it is invalid."""
+        """Return the outcome, or None if the model must correct it."""
         outcome = read_outcome(body, self.calls.failed)
         if not isinstance(outcome, Success):
             return outcome
@@ -234,7 +234,7 @@ class _Loop:
         return None
 
     def _find_fault(self, data: JsonObject) -> str | None:
-        """Return why a result is unusable: its code, its claims, or the policy's objection."""
+        """Return why a result is unusable, or None."""
         rejected = self._check_code(data)
         if rejected is not None:
             return f"{rejected.category.value}: {rejected.message}"
@@ -243,14 +243,14 @@ class _Loop:
         return self.policy.find_fault(self.run, data)
 
     def _claims_too_much(self) -> bool:
-        """Return whether a side effect is claimed although no call had one."""
+        """Return whether the flow should change something but no call of the skill had a side effect."""
         if self.run.flow.spec.family not in CHANGING:
             return False
         changes = any(tool.has_effect for tool in self.calls.tools.values())
         return changes and not self.calls.changed
 
     def _check_code(self, data: JsonObject) -> RejectedCode | None:
-        """Check and regenerate code in the result, although it is displayed and never run."""
+        """Apply guardrails to the result's code, although it is only displayed. Returns the rejection, or None."""
         code = data.get("code")
         if self.skill.language is None or not isinstance(code, str):
             return None
@@ -278,7 +278,6 @@ class _Loop:
             self.transcript.append(ChatMessage(ChatRole.USER, encode_data(feedback)))
 
     def _subject(self) -> str:
-        """Return the user's message and the flow's title."""
         return f"{self.run.context.text} {self.run.flow.title}"
 
     def _variables(self, agreed: JsonObject | None, remembered: list[str]) -> dict[str, Json]:
@@ -312,7 +311,7 @@ def _is_worth_reflecting(skill: SkillSpec) -> bool:
 async def _find_faults(
     run: Execution, skill: SkillSpec, engineer: PromptEngineer, clock: Clock, data: JsonObject
 ) -> list[str]:
-    """Return what to correct; empty if the result is good or could not be graded."""
+    """Ask a model for faults in a result. Returns an empty list if the model fails."""
     variables = {
         "task": skill.description,
         "criteria": list(skill.criteria),

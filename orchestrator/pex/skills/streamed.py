@@ -1,4 +1,4 @@
-"""Stream a skill's result while the model writes it: a string in the arguments of `finish` (RS-4)."""
+"""Stream a skill's result, a string in the arguments of `finish`, while the model writes it (RS-4)."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from orchestrator.pex.skill_outcome import FINISH
 
 
 class Words(Protocol):
-    """Publishes a text in pieces, and withdraws it."""
+    """A text that is published in pieces and can be withdrawn."""
 
     async def take(self, piece: str) -> None: ...
 
@@ -19,18 +19,13 @@ class Words(Protocol):
 
 FindFault: TypeAlias = Callable[[str], str | None]
 OpenWords: TypeAlias = Callable[[TurnContext, str, FindFault], Words]
-"""Opens the stream of an answer, from the turn, the preceding text, and a check of partial text."""
+"""A function of the turn, the preceding text and a check of partial text, which opens an answer's stream."""
 
 _BROKEN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
 
 
 class StreamedText:
-    """The text of one result so far.
-
-    Args:
-        words: where it is published.
-        name: the result's member with the text.
-    """
+    """The streamed text of one result. `name`: the result's key with the text."""
 
     def __init__(self, words: Words, name: str) -> None:
         self._words = words
@@ -38,7 +33,7 @@ class StreamedText:
         self._told = ""
 
     async def take(self, call: str, arguments: str) -> None:
-        """Publish the new part of a call's partial arguments."""
+        """Publish the text that is new in a call's partial arguments."""
         text = self._read(arguments) if call == FINISH else ""
         if len(text) > len(self._told):
             piece, self._told = text[len(self._told) :], text
@@ -54,10 +49,10 @@ class StreamedText:
         try:
             return str(json.loads(f'"{written}"', strict=False))
         except ValueError:
-            return ""  # invalid JSON, which is handled when it is complete
+            return ""  # `find_fault` reports invalid JSON when the call is complete
 
     async def take_back(self) -> None:
-        """Withdraw the text: the result was rejected."""
+        """Withdraw the text of a rejected result."""
         await self._words.take_back()
 
 

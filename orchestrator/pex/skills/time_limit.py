@@ -1,4 +1,4 @@
-"""Limit a skill's time: its tools' timeouts plus overhead, and never beyond the turn (PX-9)."""
+"""The time limit of a skill: its tools' timeouts plus overhead, but never beyond the turn (PX-9)."""
 
 import asyncio
 import time
@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 
 
 class SkillTimedOut(Exception):
-    """The skill's time is used up."""
+    """The skill exceeded its time limit."""
 
 
 class Clock:
     def __init__(self, allowed_s: float, turn_ends: float | None) -> None:
-        """`turn_ends`: on the monotonic clock."""
+        """Start the clock. `turn_ends`: the turn's deadline on the monotonic clock, or None."""
         mine = time.monotonic() + allowed_s
         self.ends = mine if turn_ends is None else min(mine, turn_ends)
 
@@ -21,13 +21,13 @@ class Clock:
         return self.ends - time.monotonic()
 
     def check(self) -> None:
-        """Raise SkillTimedOut if nothing more may be started."""
+        """Raise SkillTimedOut if no time is left."""
         if self.left_s <= 0:
             raise SkillTimedOut
 
     @asynccontextmanager
     async def limit(self) -> AsyncGenerator[None]:
-        """Interrupt the block at the time limit, with SkillTimedOut."""
+        """Interrupt the block at the time limit and raise SkillTimedOut."""
         self.check()
         deadline = asyncio.timeout(self.left_s)
         try:

@@ -8,9 +8,9 @@ from orchestrator.pex.steps.results import LONGEST_SNIPPET, say_found
 
 
 async def complete(policy: Choices, run: Execution) -> Ending | None:
-    """Mark the flow Completed; its outputs stay with it for dependent flows (FS-7).
+    """Mark the flow Completed, and store its outputs for dependent flows (FS-7).
 
-    With partial results it stays Active, and the state says so.
+    A flow with partial results stays Active, and sets `has_issues`.
     """
     state = run.context.changes.state
     await _reflect(run)
@@ -27,7 +27,7 @@ async def complete(policy: Choices, run: Execution) -> Ending | None:
 
 
 async def _reflect(run: Execution) -> None:
-    """Record action, findings and conclusion in three sentences, without raw data (PX-14)."""
+    """Write the inputs, the findings and the conclusion to the scratchpad, without raw data (PX-14)."""
     flow = run.flow
     what = flow.spec.description or flow.title
     given = ", ".join([f"{name} {value}" for name, value in flow.values().items() if value is not None])

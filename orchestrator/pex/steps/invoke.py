@@ -1,4 +1,4 @@
-"""Run a flow: with its tools in order (PX-7), or with a skill (PX-5)."""
+"""Run a flow deterministically, with its tools in order (PX-7), or with a skill (PX-5)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def maps_completely(run: Execution) -> bool:
 
 
 def _output_names(schema: Json) -> set[str]:
-    """Return a tool's outputs, including those in rows of its lists."""
+    """Return the names of a tool's outputs, including the fields of rows in lists."""
     if not is_object(schema):
         return set()
     names: set[str] = set()

@@ -1,7 +1,7 @@
-"""Choose what to do when a flow failed (PX-16); the Agent acts.
+"""Choose a failed flow's recovery step, which the Agent executes (PX-16).
 
-The ladder: retry once, gather context, re-route, ask the user. A hard-coded fallback bypasses it. A value
-that a tool rejected is requested again immediately, because only the user can provide another.
+The recovery ladder is: retry once, gather context, re-route, ask the user. A fallback flow bypasses the
+ladder. So does a value that a tool rejected, because only the user can provide another.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ ABOUT_VALUES = frozenset({FailureCategory.NOT_FOUND, FailureCategory.VALIDATION_
 
 
 async def recover(policy: Choices, run: Execution, failure: Failed) -> Ending:
-    """Return the recovery step for a failure."""
+    """Return the ending that follows a failure."""
     if failure.check == NO_MODEL and run.flow.spec.fallback is not None:
         return Recover(Recovery.FALLBACK, failure, run.flow.spec.fallback)
     if failure.check is not None:
         return failure
     ending = _choose(run, policy, failure)
-    if isinstance(ending, NeedsInput):  # steps taken elsewhere are signaled there
+    if isinstance(ending, NeedsInput):  # the Agent signals the other steps
         category = failure.category.value
         run.context.log.signal(
             "pex", SignalType.RECOVERY, run.flow.flow_id, rung=Recovery.ASK_AGAIN, category=category
@@ -54,10 +54,7 @@ def _choose(run: Execution, policy: Choices, failure: Failed) -> NeedsInput | Re
 
 
 def _take_alternative(run: Execution, failure: Failed) -> bool:
-    """Fill in an alternative that would succeed, and present it as the next pending call.
-
-    Returns False if it changes nothing.
-    """
+    """Fill slots with the tool's alternative inputs. Returns False if that changes nothing."""
     before = run.flow.values()
     slots = {
         use.slot_mapping.get(name, name): value
@@ -71,9 +68,9 @@ def _take_alternative(run: Execution, failure: Failed) -> bool:
 
 
 def _next_rung(run: Execution) -> Proposal:
-    """Return the recovery step after the retry. Each runs once per turn.
+    """Return the next recovery step after the retry. Each step runs once per turn.
 
-    Context is gathered only where possible, and once for the same values.
+    Context is gathered only if background flows can, and only once for the same values.
     """
     known = run.flow.progress.gathered_for
     if run.context.recall.can_gather and known != run.flow.values() and _climb(run, Recovery.GATHER):
@@ -82,7 +79,7 @@ def _next_rung(run: Execution) -> Proposal:
 
 
 def _climb(run: Execution, rung: Recovery) -> bool:
-    """Run a recovery step, unless this flow has run it in this turn."""
+    """Mark a recovery step as used. Returns False if this flow has already used it in this turn."""
     step = (run.flow.flow_id, rung.value)
     if step in run.context.changes.climbed:
         return False
@@ -91,7 +88,7 @@ def _climb(run: Execution, rung: Recovery) -> bool:
 
 
 def _values_of_user(run: Execution) -> list[str]:
-    """Return filled slots that the user could have meant differently."""
+    """Return the slots whose values come from the user, an earlier flow or memory."""
     given = (SlotSource.USER, SlotSource.INHERITED, SlotSource.MEMORY)
     return [name for name, slot in run.flow.slots.items() if slot.source in given]
 
@@ -103,7 +100,7 @@ def _tell(run: Execution, failure: Failed) -> None:
 
 
 def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
-    """Explain the problem; ask for the only wrong value again, or which of several to change."""
+    """Report the failure, then ask for the only value again, or which of several values to change."""
     flow = run.flow
     _tell(run, failure)
     drop_candidate(flow)

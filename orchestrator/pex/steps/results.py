@@ -1,4 +1,4 @@
-"""Turn tools' results into something to show: a frame for the domain's own families (PX-12)."""
+"""Store a flow's findings in a frame, for the domain's families, or in the scratchpad (PX-12)."""
 
 from orchestrator.dialogue.specification import Family
 from orchestrator.memory.notes import NoteKind
@@ -15,14 +15,14 @@ FRAMED = frozenset({Family.READ, Family.PREPARE, Family.TRANSFORM, Family.SCHEDU
 
 
 async def results(policy: Choices, run: Execution) -> Ending | None:
-    """Store the findings for the answer and, if the family has one, create the flow's frame.
+    """Store the findings for the answer, and create a frame if the flow's family has one.
 
     Other families write their findings to the scratchpad.
     """
     run.context.changes.findings[run.flow.flow_id] = run.data
     if run.flow.spec.family in FRAMED:
         failed = await _frame(run, policy) if run.has_result else None
-        return None if run.has_effect else failed  # side effects stay, even if they cannot be shown
+        return None if run.has_effect else failed  # a side effect stands even if its result cannot be shown
     if run.data:
         await write_note(run, say_found(run), kind=NoteKind.RESULT)
         run.noted = True
@@ -30,13 +30,13 @@ async def results(policy: Choices, run: Execution) -> Ending | None:
 
 
 def say_found(run: Execution) -> str:
-    """Return the findings in one sentence; not the raw data (PX-14)."""
+    """Summarize the findings in one sentence, without raw data (PX-14)."""
     found = ", ".join([f"{name} {_sum_up(value)}" for name, value in run.data.items()])
     return f"{run.flow.spec.description or run.flow.title} found: {found or 'nothing'}"[:LONGEST_SNIPPET]
 
 
 def _sum_up(value: Json) -> str:
-    """Count lists and objects; return short values unchanged."""
+    """Return the size of a list or an object, or the shortened text of another value."""
     if not isinstance(value, (str, int, float)):
         if is_list(value):
             return f"({len(value)} rows)"

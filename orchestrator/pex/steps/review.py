@@ -1,4 +1,4 @@
-"""Review the slots (PX-4): fill what can be filled without asking, then ask for the first missing one."""
+"""Review the slots (PX-4): fill slots without asking if possible, then ask for the first missing one."""
 
 from orchestrator.dialogue.changes.correction import find_too_early
 from orchestrator.dialogue.questions import AskSlot
@@ -15,7 +15,7 @@ from orchestrator.types import JsonObject
 
 
 async def review(_policy: Choices, run: Execution) -> Ending | None:
-    """Fill slots from the flow's own sources; a missing one becomes the open question."""
+    """Fill slots from memory, recent turns and documents, then ask for the first missing slot."""
     flow = run.flow
     await _recall(run)
     if run.context.recall.recent_turns is not None and flow.needs_to_think():
@@ -41,10 +41,9 @@ def ask_for(run: Execution, slot: str) -> NeedsInput:
 
 
 def _drop_too_early(run: Execution) -> str | None:
-    """Empty one of two days that are out of order, explain it, and return its name.
+    """Clear one of two days that are out of order, report it, and return its slot.
 
-    This is the later day, unless the user gave only that one. A user who repeats a day is asked for the other
-    one (IR-4, AM-4).
+    The end day is cleared, unless the user gave only that day or repeated both days (IR-4, AM-4).
     """
     flow = run.flow
     if not [slot for slot in flow.spec.slots.values() if slot.not_before]:
@@ -63,9 +62,9 @@ def _drop_too_early(run: Execution) -> str | None:
 
 
 async def _recall(run: Execution) -> None:
-    """Fill slots from memories when a flow starts or follows another one, and report assumptions.
+    """Fill slots from preferences when a flow starts or follows a completed one, and report them.
 
-    Optional slots are only filled with the user's own statements.
+    Optional slots are filled only with preferences that the user stated.
     """
     flow, preferences = run.flow, run.context.recall.preferences
     if preferences is None or (len(flow.turn_ids) > 1 and not run.context.changes.completed):
@@ -85,7 +84,7 @@ async def _recall(run: Execution) -> None:
 
 
 async def _look_up(run: Execution) -> None:
-    """Fill slots from documents if the user has not given values, and report it."""
+    """Fill missing slots from documents, and report the sources."""
     flow, finder = run.flow, run.context.recall.document_finder
     if finder is None or not flow.needs_to_think():
         return

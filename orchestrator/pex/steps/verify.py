@@ -1,7 +1,6 @@
 """Verify a flow (PX-15): its results before it is Completed, then the resulting state.
 
-Invalid results start recovery (PX-16), unless there was a committed side effect: then the fault is recorded
-and flagged.
+Invalid results start recovery (PX-16). After a committed side effect, faults are only recorded and flagged.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,7 +16,7 @@ Verification = Callable[[Execution], str | None]
 
 
 async def verify_results(_policy: Choices, run: Execution) -> Ending | None:
-    """Record and flag faults of the state, which no rerun would fix."""
+    """Fail if the results are invalid, unless a side effect is committed."""
     faults = _record_faults(run, OF_RESULTS)
     run.faulty = bool(faults)
     if not faults or run.has_effect:
@@ -32,7 +31,7 @@ async def verify_results(_policy: Choices, run: Execution) -> Ending | None:
 
 
 async def verify(_policy: Choices, run: Execution) -> Ending | None:
-    """Record and flag faults of the state, which no repetition would fix."""
+    """Record and flag faults of the state, which a retry would not fix."""
     _record_faults(run, OF_STATE)
     return None
 
