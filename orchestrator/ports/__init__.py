@@ -1,1 +1,1 @@
-"""Ports: one Protocol per file, each with at least two implementations that pass one contract suite."""
+"""Ports: the protocols that adapters implement. All adapters of a port pass the same contract tests."""

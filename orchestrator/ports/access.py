@@ -10,13 +10,14 @@ from orchestrator.turns.access import ApiKey, Caller, Scope
 from orchestrator.types import SessionId, TenantId, UserId
 
 acting_tenant: ContextVar[str] = ContextVar("acting_tenant", default="")
-"""The tenant for which the current task queries the stores; empty for none, which finds nothing in rows
-guarded by tenant. APIs set it after authentication.
+"""The tenant that the current task acts for. APIs set it after authentication.
+
+While it is empty, row-level security hides all rows that belong to a tenant.
 """
 
 
 class ApiKeys(Protocol):
-    """Caller keys; only hashes are stored. Every method raises Unavailable."""
+    """Stores hashes of caller keys. Every method can raise Unavailable."""
 
     async def create(
         self,
@@ -27,11 +28,11 @@ class ApiKeys(Protocol):
         user_id: UserId | None = None,
         expires_at: datetime | None = None,
     ) -> tuple[ApiKey, str]:
-        """Create a key; return it with its text, which is never shown again."""
+        """Create a key and return it with its text, which can't be retrieved later."""
         ...
 
     async def list(self, tenant_id: TenantId | None = None) -> list[ApiKey]:
-        """Return keys, newest first, including revoked and expired ones; None: of all tenants."""
+        """Return a tenant's keys, or all tenants', newest first, including revoked and expired keys."""
         ...
 
     async def revoke(self, key_id: str) -> ApiKey:
@@ -39,39 +40,39 @@ class ApiKeys(Protocol):
         ...
 
     async def find(self, text: str) -> ApiKey | None:
-        """Return the key with this text if it is valid now."""
+        """Return the key with this text, or None if no such key is valid now."""
         ...
 
     async def is_valid(self, key_id: str) -> bool:
-        """Return whether a key is valid now: neither revoked nor expired."""
+        """Return whether a key is neither revoked nor expired."""
         ...
 
 
 class Tickets(Protocol):
-    """Short-lived credentials for clients that cannot send headers.
-
-    A ticket is valid for a minute, and longer for streams it opened.
-    """
+    """Short-lived credentials for clients that cannot send headers."""
 
     async def issue(self, caller: Caller, *, lives_s: int) -> str:
         """Create a ticket that is valid for `lives_s` seconds."""
         ...
 
     async def redeem(self, ticket: str, *, stream: SessionId | None = None) -> Caller | None:
-        """Return the ticket's caller, or None if it is unknown or expired.
+        """Return the ticket's caller, or None if the ticket is unknown or expired.
 
-        `stream`: the requested session's events; a ticket kept for them can be older.
+        `stream`: the session whose events are requested; tickets extended with `keep` are valid for it.
         """
         ...
 
     async def keep(self, ticket: str, stream: SessionId, caller: Caller, *, lives_s: int) -> None:
-        """Extend a ticket for the events of one session, as this caller."""
+        """Keep a ticket valid for one session's event stream for `lives_s` more seconds."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A rate limit: `per_minute` requests on average, `burst` at the same time. `key`: whom to count."""
+    """A rate limit: `per_minute` requests on average, in bursts of up to `burst`.
+
+    `key` identifies the caller or group that is limited.
+    """
 
     key: str
     per_minute: int
@@ -79,11 +80,11 @@ class Limit:
 
 
 class RequestLimits(Protocol):
-    """Counts requests of all gateways together."""
+    """Request rate limits, shared by all gateways."""
 
     async def take(self, tenant_id: TenantId, limits: Sequence[Limit]) -> float:
-        """Count a request against all limits, or against none and return the seconds to wait.
+        """Count a request and return 0, or return the seconds to wait if any limit is reached.
 
-        Raises Unavailable.
+        A request over a limit counts against none of them. Raises Unavailable.
         """
         ...

@@ -1,4 +1,4 @@
-"""Records for maintenance flows."""
+"""Session records for maintenance flows."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A session and its working state at one moment."""
+    """A session's working state at one epoch."""
 
     tenant_id: TenantId
     session_id: SessionId
@@ -17,12 +17,12 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class SessionRows:
-    """Counts of a session's inconsistent rows.
+    """The number of inconsistent rows in a session.
 
     Args:
-        turns: running, but unclaimed.
-        frames: of flows neither on the stack nor archived.
-        plans: open, but not on the stack.
+        turns: turns marked as running without a worker.
+        frames: frames whose flow is neither on the stack nor archived.
+        plans: open plans that are not on the stack.
     """
 
     tenant_id: TenantId

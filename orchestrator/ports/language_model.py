@@ -1,7 +1,7 @@
-"""The port to language models: one request and its possible results.
+"""The port to language models: requests, replies and failures.
 
-An implementation sends one request once. Retries, fallback, breakers, budgets, repair and endpoint profiles
-belong to `orchestrator.models`. Failures are the closed set `MODEL_FAILURES`.
+An adapter sends each request once. `orchestrator.models` adds retries, fallback, circuit breakers, budgets,
+repair and endpoint profiles.
 """
 
 from collections.abc import AsyncGenerator
@@ -13,12 +13,10 @@ from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ModelUnavail
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 MODEL_FAILURES = (ModelUnavailable, ModelOutputInvalid, BudgetExceeded)
-"""All failures of a call without a usable answer. `ChatModel` only raises the first."""
+"""All errors of a call without a usable answer. A `ChatModel` only raises the first."""
 
 
 class ChatRole(StrEnum):
-    """Roles of a request's messages."""
-
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
@@ -26,20 +24,20 @@ class ChatRole(StrEnum):
 
 
 class FinishReason(StrEnum):
-    """The reason why a model stopped. Unknown reasons become OTHER."""
+    """Why the model stopped. Unknown reasons become OTHER."""
 
     STOP = "stop"
     LENGTH = "length"
     TOOL_CALLS = "tool_calls"
     CONTENT_FILTER = "content_filter"
-    """The provider's filter withheld the answer."""
+    """The provider's content filter withheld the answer."""
     REFUSAL = "refusal"
     """The model declined to answer."""
     OTHER = "other"
 
 
 class Effort(StrEnum):
-    """Reasoning effort; ignored by models without reasoning."""
+    """Reasoning effort. Models without reasoning ignore it."""
 
     NONE = "none"
     MINIMAL = "minimal"
@@ -49,25 +47,25 @@ class Effort(StrEnum):
 
 
 class ToolChoice(StrEnum):
-    """The model's freedom to call a tool."""
+    """Whether the model can or must call a tool."""
 
     AUTO = "auto"
     REQUIRED = "required"
 
 
 class OutputMode(StrEnum):
-    """The way to request an object, in order of decreasing demands on the endpoint."""
+    """How a JSON object is requested. Each mode requires less of the endpoint than the one before."""
 
     SCHEMA = "schema"
-    """By JSON Schema, enforced by the endpoint."""
+    """The endpoint enforces the JSON Schema."""
     OBJECT = "object"
-    """As any JSON object; the schema is part of the prompt."""
+    """The endpoint enforces JSON; the prompt contains the schema."""
     PROMPTED = "prompted"
-    """In the prompt only."""
+    """Only the prompt asks for an object."""
 
 
 class RequestField(StrEnum):
-    """Optional parts of a request that an endpoint can reject."""
+    """An optional part of a request that an endpoint can reject."""
 
     METADATA = "metadata"
     STREAM_USAGE = "stream_usage"
@@ -79,16 +77,18 @@ class RequestField(StrEnum):
     TOOL_CHOICE = "tool_choice"
     STREAM = "stream"
     SYSTEM_ROLE = "system_role"
-    """A separate system message; without it, the system's text opens the first user message."""
+    """A separate system message. If it is rejected, the first user message starts with the system prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointProfile:
-    """An endpoint's features, learned from rejections; the adapter knows the rest.
+    """An endpoint's features, learned from rejected requests.
 
-    `output`: the best output mode not rejected. `renamed_token_limit`: the limit is called `max_tokens`
-    instead of `max_completion_tokens`, or the reverse. `no_thought_with_tools`: tools require reasoning to
-    be off.
+    Args:
+        output: the strictest output mode that was not rejected.
+        renamed_token_limit: the endpoint expects the other name of `max_completion_tokens` and `max_tokens`.
+        no_thought_with_tools: requests with tools must turn off reasoning.
+        refused: the parts that were rejected.
     """
 
     output: OutputMode = OutputMode.SCHEMA
@@ -102,9 +102,9 @@ class EndpointProfile:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """An answer in its provider's form, with signatures and encrypted reasoning.
+    """An answer in its provider's format, with signatures and encrypted reasoning.
 
-    Only sent to the endpoint that wrote it; others receive the message's own fields.
+    Only the endpoint that wrote it receives it. Other endpoints receive the message's other fields.
     """
 
     endpoint: str
@@ -113,7 +113,7 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call as the model wrote it; `arguments` is text that may be invalid JSON."""
+    """A tool call as the model wrote it. `arguments` can be invalid JSON."""
 
     id: str
     name: str
@@ -122,7 +122,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """A message; `tool_call_id`: the call that a tool message answers."""
+    """A message of a conversation with a model. `tool_call_id`: the call that a tool message answers."""
 
     role: ChatRole
     content: str
@@ -135,8 +135,9 @@ class ChatMessage:
 class ToolDefinition:
     """A tool offered to the model.
 
-    `parameters`: JSON Schema of type object, as sent to the model. `judged_by`: the schema that the
-    arguments must match. Default: `parameters`.
+    Args:
+        parameters: the JSON Schema sent to the model, of type object.
+        judged_by: the schema that validates the arguments. Default: `parameters`.
     """
 
     name: str
@@ -147,7 +148,10 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class OutputSchema:
-    """The output of a structured call; `name` is the prompt ID. The schema is closed, and all members are required."""
+    """The output format of a structured call. `name`: the prompt ID.
+
+    `schema` requires all of its properties and allows no others.
+    """
 
     name: str
     schema: JsonObject
@@ -155,7 +159,7 @@ class OutputSchema:
 
 @dataclass(frozen=True, slots=True)
 class CallMetadata:
-    """A call's IDs. Our own record always has them; endpoints receive them if they support metadata."""
+    """The origin of a call. Our call log always includes it; endpoints receive it if they accept metadata."""
 
     prompt_id: str
     prompt_version: str
@@ -165,10 +169,12 @@ class CallMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """A request. `timeout_s`: limit for the complete answer, streamed or not.
+    """A request to a model.
 
-    `tool_choice`: whether to call one of `tools`, or the name of the tool to call. `effort`: reasoning
-    effort, or None for the model's default.
+    Args:
+        timeout_s: time limit for the complete answer, streamed or not.
+        tool_choice: whether to call one of `tools`, or the name of the tool to call.
+        effort: reasoning effort, or None for the model's default.
     """
 
     model: str
@@ -186,9 +192,9 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts of the endpoint.
+    """Token counts as reported by the endpoint.
 
-    `cached_tokens` are part of the prompt's, `reasoning_tokens` of the completion's.
+    `prompt_tokens` includes `cached_tokens`, and `completion_tokens` includes `reasoning_tokens`.
     """
 
     prompt_tokens: int
@@ -198,13 +204,13 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
-        """Return the sum, which budgets count."""
+        """Return the number of tokens counted against budgets."""
         return self.prompt_tokens + self.completion_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """A complete answer. `usage`: None if the endpoint does not count."""
+    """A complete answer. `usage` is None if the endpoint doesn't report it."""
 
     text: str
     finish_reason: FinishReason
@@ -216,7 +222,7 @@ class ChatReply:
 
 @dataclass(frozen=True, slots=True)
 class CallPiece:
-    """Part of the call at this index; the first part has the name, each part continues the arguments."""
+    """Part of the tool call at index `place`. The first part has the name; each part continues the arguments."""
 
     place: int
     id: str = ""
@@ -226,7 +232,7 @@ class CallPiece:
 
 @dataclass(frozen=True, slots=True)
 class ChatDelta:
-    """Part of a streamed answer; the last ones have the reason, the usage and the opaque answer."""
+    """Part of a streamed answer. The last parts have the finish reason, the usage and the opaque answer."""
 
     text: str = ""
     finish_reason: FinishReason | None = None
@@ -236,30 +242,30 @@ class ChatDelta:
 
     @property
     def says_something(self) -> bool:
-        """Return whether the delta has text or part of a call; the first ones often have neither."""
+        """Return whether the part has text or part of a call. The first parts often have neither."""
         return bool(self.text or self.calls)
 
 
 class ChatModel(Protocol):
-    """An endpoint for any number of models."""
+    """An endpoint that serves one or more models."""
 
     @property
     def endpoint(self) -> str:
-        """Return the URL without secrets, which identifies the breaker and appears in messages."""
+        """Return the URL without secrets. It identifies the circuit breaker and appears in messages."""
         ...
 
     def list_price(self, model: str, usage: Usage) -> float:
-        """Return the provider's published price in US dollars, or 0 if none is known."""
+        """Return the price of a call in US dollars from the provider's price list, or 0 if it is unknown."""
         ...
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Answer a request.
+        """Send a request and return the answer.
 
         Raises:
-            ModelUnavailable: or a subclass; never a library's error.
+            ModelUnavailable: the call failed. A library's errors are never raised.
         """
         ...
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-        """Stream an answer; raises like `complete`, at any time."""
+        """Stream an answer. Raises ModelUnavailable, possibly after the first parts."""
         ...

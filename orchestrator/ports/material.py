@@ -1,4 +1,4 @@
-"""Session content for a run, read at its start, because its flow has no rights to read it (IF-17)."""
+"""Session content for a background run, collected at its start because the flow itself can't read it (IF-17)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ class Conversation:
     """The conversation since the last summary, as committed by the Agent.
 
     Args:
-        epoch: the state's epoch.
+        epoch: the epoch of the session's state.
         earlier: the last summary.
-        lines: ``{role, text, turn}``, in order.
+        lines: the messages as ``{role, text, turn}``, in order.
         through_turn: the last turn in `lines`.
-        labels: of the whole session (PX-3).
+        labels: capability labels of the whole session (PX-3).
     """
 
     user_id: UserId | None
@@ -38,7 +38,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class SlotUse:
-    """The number of times a user gave a value for a slot in completed tasks."""
+    """How many times a user gave a value for a slot in completed tasks."""
 
     dact: str
     slot: str
@@ -51,9 +51,9 @@ class History:
     """Session content beyond its working state, newest first.
 
     Args:
-        tasks: completed ones, ``{dact, slots, outputs}``.
+        tasks: completed tasks as ``{dact, slots, outputs}``.
         turns: the user's messages.
-        rows: displayed rows.
+        rows: the table rows that the user was shown.
     """
 
     tasks: list[JsonObject]
@@ -62,7 +62,7 @@ class History:
 
 
 class SessionMaterial(Protocol):
-    """Access to session content, with permissions that flows lack."""
+    """Access to session content on behalf of flows."""
 
     async def collect(
         self, tenant_id: TenantId, session_id: SessionId, names: tuple[str, ...]

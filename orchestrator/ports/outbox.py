@@ -1,4 +1,4 @@
-"""The outbox: messages of commits, until they are acknowledged (RT-4)."""
+"""The outbox: messages stored with a commit until they are acknowledged (RT-4)."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,7 +8,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 @dataclass(frozen=True, slots=True)
 class OutboxMessage:
-    """A message to send. `id`: stable, so that receivers can deduplicate."""
+    """A message to send. `id` stays the same when the message is sent again, so receivers can deduplicate."""
 
     id: int
     tenant_id: TenantId
@@ -19,17 +19,17 @@ class OutboxMessage:
 
 
 class Outbox(Protocol):
-    """The outbox. Every method raises Unavailable."""
+    """The outbox. Every method can raise Unavailable."""
 
     async def take_due(
         self, kinds: tuple[str, ...], *, again_after_s: float, limit: int = 100
     ) -> list[OutboxMessage]:
-        """Return messages of these kinds that were never sent, or whose acknowledgment is overdue, oldest first.
+        """Return messages that were never sent or are overdue for acknowledgment, oldest first.
 
-        Marks them as sent. Two callers never get the same message within `again_after_s` seconds.
+        Marks them as sent. No message is returned twice within `again_after_s` seconds.
         """
         ...
 
     async def acknowledge(self, ids: list[int]) -> None:
-        """Record arrival: these messages are not returned again. Unknown IDs are ignored."""
+        """Mark messages as received, so that they are not sent again. Unknown IDs are ignored."""
         ...

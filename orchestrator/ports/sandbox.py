@@ -1,7 +1,6 @@
-"""Ports to processes that run model-written Python and SQL: their input and possible results.
+"""Ports to processes that run model-written Python and SQL after the guardrails have checked it.
 
-The guardrails check code beforehand. There is no in-memory implementation: it would run the code in this
-process, which the ports exist to prevent.
+There is no in-memory adapter, because it would run untrusted code in the worker's process.
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from orchestrator.types import Json, JsonObject
 class SandboxLimits:
     """Limits of one run.
 
-    `memory_bytes`: the whole address space, of which the interpreter itself needs about 40 MB.
+    `memory_bytes` limits the whole address space. The interpreter itself needs about 40 MB.
     """
 
     wall_s: float = 5.0
@@ -27,30 +26,30 @@ class SandboxLimits:
 
 
 class StopCategory(StrEnum):
-    """The reason why a run has no result."""
+    """Why a run has no result."""
 
     TIMEOUT = "timeout"
-    """The wall-clock or CPU time limit was reached."""
+    """The code reached the limit of wall-clock or CPU time."""
     MEMORY = "memory"
     FORBIDDEN = "forbidden"
-    """The code accessed a file, the network, a process, a module or something else outside."""
+    """The code tried to access a file, the network, a process, a module or another outside resource."""
     ERROR = "error"
-    """The function raised, cannot be compiled or called, or returned a non-JSON value."""
+    """The function raised, could not be compiled or called, or returned a value that is not JSON."""
     OUTPUT_TOO_LARGE = "output_too_large"
     UNAVAILABLE = "unavailable"
-    """The process could not be started or isolated; no code has run."""
+    """The process could not be started or isolated, so the code did not run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The function's result: untrusted data, like everything from a model."""
+    """The function's return value. Untrusted, like all data from a model."""
 
     value: Json
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """No result. `message`: a sentence that helps a model to fix the function."""
+    """A run without a result. `message`: a sentence that helps a model fix the code."""
 
     category: StopCategory
     message: str
@@ -70,11 +69,11 @@ class Sandbox(Protocol):
         *,
         imports: frozenset[str] = ...,
     ) -> SandboxResult:
-        """Call the only function of a source with keyword arguments, in another process.
+        """Call a function with keyword arguments in another process.
 
         Args:
-            function_source: a module with exactly one function, approved by the guardrails.
-            arguments: by parameter name; JSON.
+            function_source: the source of exactly one function, approved by the guardrails.
+            arguments: JSON values by parameter name.
             limits: limits of this run.
             imports: standard-library modules that the source can import.
         """
@@ -83,10 +82,12 @@ class Sandbox(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """Limits of one query. `rows`: further rows are dropped, which the result reports.
+    """Limits of one query.
 
-    `process.memory_bytes`: the whole address space, of which interpreter and database need about 200 MB
-    without any rows.
+    Args:
+        rows: maximum number of rows; the result reports whether rows were dropped.
+        process: limits of the process. Without any rows, the interpreter and the database need about 200 MB
+            of address space.
     """
 
     rows: int = 10_000
@@ -98,16 +99,16 @@ class QueryLimits:
 
 
 class SqlSandbox(Protocol):
-    """An isolated environment for model-written queries on the given tables only (PX-10)."""
+    """An isolated environment for model-written queries (PX-10)."""
 
     async def run_sql(
         self, statement: str, tables: Mapping[str, Table], limits: QueryLimits = ...
     ) -> QueryRows | Stopped:
-        """Run one query on copies of the tables, in another process.
+        """Run a query on copies of the tables in another process.
 
         Args:
-            statement: one query, approved by the guardrails.
-            tables: all tables of the query, by name.
+            statement: a single query, approved by the guardrails.
+            tables: the tables that the query can read, by name.
             limits: limits of this query; the kernel enforces time and memory.
         """
         ...

@@ -1,4 +1,4 @@
-"""Events that are delivered to sessions when they are due (RT-31)."""
+"""Events that are delivered to sessions at a scheduled time (RT-31)."""
 
 from datetime import datetime
 from typing import Protocol
@@ -8,44 +8,47 @@ from orchestrator.types import JsonObject, SessionId, TenantId
 
 
 class ScheduledEvents(Protocol):
-    """Scheduled events of sessions. Every method raises Unavailable.
+    """Schedules events for sessions. Every method can raise Unavailable.
 
-    An event is delivered at most once per revision, even if a process dies.
+    Each revision of an event is delivered at most once, even if a process dies.
     """
 
     async def schedule(self, event: NewEvent) -> ScheduledEvent:
-        """Store an event, and deliver it if it is due.
-
-        Raises NotFound, SessionClosed, InboxFull.
-        """
+        """Store an event and deliver it if it is due. Raises NotFound, SessionClosed or InboxFull."""
         ...
 
     async def move(
         self, tenant_id: TenantId, session_id: SessionId, event_id: str, not_before: datetime
     ) -> ScheduledEvent:
-        """Change when an undelivered event is due. Raises NotFound, Refused."""
+        """Reschedule an event that has not been delivered. Raises NotFound or Refused."""
         ...
 
     async def cancel(self, tenant_id: TenantId, session_id: SessionId, event_id: str) -> ScheduledEvent:
-        """Cancel an event, with its turn if that hasn't started; `event_id` may be its key. Raises NotFound."""
+        """Cancel an event and its turn, unless the turn has started. Raises NotFound.
+
+        `event_id`: the event's ID or key.
+        """
         ...
 
     async def answer(
         self, tenant_id: TenantId, reference: str, signature: str, outcome: JsonObject
     ) -> ScheduledEvent:
-        """Submit the result of a call that is answered later, once, as a turn of its session (RT-32).
+        """Submit the result of an asynchronous tool call as a turn of its session, once (RT-32).
 
-        Raises NotFound for an unknown reference or a wrong signature, Refused for a second, different answer,
-        SessionClosed, InboxFull.
+        Raises:
+            NotFound: the reference is unknown or the signature is wrong.
+            Refused: the call already has a different result.
+            SessionClosed: the session is closed.
+            InboxFull: the session can't accept more turns.
         """
         ...
 
     async def of_session(
         self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 100
     ) -> list[ScheduledEvent]:
-        """Return the session's events, the next one first, without those that look after calls. Raises NotFound."""
+        """Return the session's events, the next one first, except internal timers of tool calls. Raises NotFound."""
         ...
 
     async def deliver_due(self, *, limit: int = 100) -> list[SessionId]:
-        """Deliver due events; return the sessions that have a new turn."""
+        """Deliver due events and return the sessions that have a new turn."""
         ...

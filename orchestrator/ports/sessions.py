@@ -1,4 +1,4 @@
-"""Sessions: create, list, close, read history and earlier states, roll back, fork (ST-2, ST-4)."""
+"""The port to sessions for clients and operators (ST-2, ST-4)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 
 class Sessions(Protocol):
-    """Sessions for clients and operators. Every method raises Unavailable."""
+    """Manages sessions for clients and operators. Every method can raise Unavailable."""
 
     async def create(
         self,
@@ -23,30 +23,30 @@ class Sessions(Protocol):
         timezone: str | None = None,
         locale: str | None = None,
     ) -> SessionRecord:
-        """Create a session, or return the existing one of the same tenant and domain.
+        """Create a session, or return the existing session with this ID.
 
-        By default, `timezone` and `locale` are those of the user's latest session that has them.
+        `timezone` and `locale` default to the values of the user's latest session that has them.
 
-        Raises Refused if another tenant or domain has the ID.
+        Raises Refused if the ID belongs to another tenant or domain.
         """
         ...
 
     async def get(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
-        """Return a session with its decoded working state. Raises NotFound."""
+        """Return a session with its working state. Raises NotFound."""
         ...
 
     async def owner(self, tenant_id: TenantId, session_id: SessionId) -> UserId | None:
-        """Return the session's user, if any. Raises NotFound."""
+        """Return the session's user, or None for an anonymous session. Raises NotFound."""
         ...
 
     async def list(
         self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
     ) -> list[SessionRecord]:
-        """Return sessions without states, most recently active first; with `user_id` only this user's."""
+        """Return a tenant's or user's sessions without their states, most recently active first."""
         ...
 
     async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
-        """Close a session and store a checkpoint: the full state with its epoch."""
+        """Close a session and store a checkpoint of its full state."""
         ...
 
     async def history(
@@ -58,36 +58,37 @@ class Sessions(Protocol):
         until: Epoch | None = None,
         limit: int = 200,
     ) -> list[JsonObject]:
-        """Return the last utterances, oldest first: ``{turn_id, seq, role, form, content, at}``.
+        """Return the latest utterances as ``{turn_id, seq, role, form, content, at}``, oldest first.
 
-        `before`: only turns with a lower `seq`, for paging. `until`: only this and earlier epochs.
+        `before`: only turns with a lower `seq`. `until`: only turns up to this epoch.
         """
         ...
 
     async def plan(self, tenant_id: TenantId, session_id: SessionId) -> JsonObject:
         """Return the session's latest plan with its revisions, oldest first (PL-6). Raises NotFound.
 
-        ``{plan_id, dact, goal, state, reason, revision, turn_id, at, steps, progress, …, revisions}``; a
-        revision is ``{number, outcome, why, turn_id, at, steps, progress, …}``.
+        The plan is ``{plan_id, dact, goal, state, reason, revision, turn_id, at, steps, progress, …,
+        revisions}``. Each revision is ``{number, outcome, why, turn_id, at, steps, progress, …}``.
         """
         ...
 
     async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
-        """Return the working state after `epoch`, rebuilt from snapshot and diffs. Raises NotFound."""
+        """Return the working state at `epoch`, rebuilt from a snapshot and diffs. Raises NotFound."""
         ...
 
     async def release_lane(
         self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch, signed: JsonObject
     ) -> SessionRecord:
-        """Free the lane from its holder, which is fenced off, and requeue the running turn.
+        """Take the session lane from its holder, who can no longer commit, and requeue the running turn.
 
-        `signed`: the operator and reason, stored in the event log. Raises NotFound; Refused if the lane is
-        free, or the session is not at this epoch.
+        `signed`: the operator and reason, stored in the event log.
+
+        Raises NotFound, or Refused if the lane is free or the session is not at this epoch.
         """
         ...
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
-        """Restore the state of `epoch` as a new epoch. Raises NotFound, SessionBusy."""
+        """Restore the state of `epoch` as a new epoch. Raises NotFound or SessionBusy."""
         ...
 
     async def branch(
@@ -98,9 +99,11 @@ class Sessions(Protocol):
         epoch: Epoch | None = None,
         branch_id: SessionId | None = None,
     ) -> SessionRecord:
-        """Fork the session at `epoch`, by default the current one, atomically (ST-4).
+        """Fork the session atomically at `epoch`, or at its current epoch (ST-4).
 
-        The fork has everything up to then; its first epoch follows. An existing `branch_id` forked
-        identically is returned. Raises NotFound, and Refused if the ID is taken.
+        The fork has the session's data up to this epoch and continues with the next epoch. Repeating the call
+        with the same `branch_id` returns the existing fork.
+
+        Raises NotFound, or Refused if another session has the ID.
         """
         ...

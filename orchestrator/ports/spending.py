@@ -1,4 +1,4 @@
-"""The port to persistent token and cost counters, per session and per day."""
+"""The port to persistent counters of tokens and cost."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,29 +6,24 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Tokens, and cost in millionths of a US dollar."""
+    """An amount of tokens, and its cost in millionths of a US dollar."""
 
     tokens: int = 0
     cost_micros: int = 0
 
     def plus(self, other: "Spent") -> "Spent":
-        """Return the sum."""
         return Spent(self.tokens + other.tokens, self.cost_micros + other.cost_micros)
 
     def minus(self, other: "Spent") -> "Spent":
-        """Return the difference, possibly negative."""
         return Spent(self.tokens - other.tokens, self.cost_micros - other.cost_micros)
 
 
 class SpendingStore(Protocol):
-    """Token and cost counters shared by all processes."""
+    """Counters of tokens and cost, shared by all processes."""
 
     async def add(self, key: str, amount: Spent, *, keep_s: int) -> Spent:
-        """Add to a counter atomically, and return its new value. Negative amounts refund.
+        """Add to a counter atomically and return its new value. Negative amounts are refunds.
 
-        Args:
-            key: the counter, initially zero.
-            amount: what to add.
-            keep_s: seconds after the last addition for which the counter is kept.
+        The counter is deleted `keep_s` seconds after the last addition.
         """
         ...

@@ -1,4 +1,4 @@
-"""Summaries and memories that a turn requires (IF-13)."""
+"""Refreshing a session's summary and memories for a turn (IF-13)."""
 
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -11,24 +11,25 @@ SUMMARY_DUE: Final = "summary_due"
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """The last turn that background flows have processed, and the `summary` up to it."""
+    """The result of a refresh: the last turn it includes and the summary, if there is one."""
 
     through_turn: int
     summary: str | None = None
 
 
 class SummaryRefresh(Protocol):
-    """Refreshes summaries and memories. Every method raises Unavailable."""
+    """Refreshes summaries and memories. Every method can raise Unavailable."""
 
     async def remembered_through(self, tenant_id: TenantId, session_id: SessionId) -> int:
-        """Return the last turn that memory has processed; 0 for none."""
+        """Return the number of the last turn that memory has processed, or 0."""
         ...
 
     async def renew(
         self, tenant_id: TenantId, session_id: SessionId, *, memory: bool, key: str, here: bool, wait_s: float
     ) -> Renewed | None:
-        """Summarize the session now, and with `memory` remember it; the same `key` starts one run.
+        """Summarize the session and return the result, or None if it is not ready within `wait_s` seconds.
 
-        `here`: run it in this process. Returns None if it is not ready within `wait_s` seconds.
+        Calls with the same `key` share one run. `memory`: update the user's memories too. `here`: run in this
+        process.
         """
         ...

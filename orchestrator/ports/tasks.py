@@ -1,4 +1,4 @@
-"""Names of Celery tasks and queues: the contract of senders and workers."""
+"""Names of Celery tasks and queues, shared by senders and workers."""
 
 from typing import Final
 
@@ -13,9 +13,9 @@ CANCEL_EVENT: Final = "orchestrator.cancel_event"
 RUN_SESSION: Final = "orchestrator.run_session"
 START_RUN: Final = "internal_flows.start_run"
 RUN_FLOW: Final = "internal_flows.run"
-"""A background run; it ends with the run."""
+"""Executes a background run and ends when the run ends."""
 RUN_ITEMS: Final = "internal_flows.items"
-"""A share of a run's items."""
+"""Executes some of a run's items."""
 
 SUBMISSIONS: Final = "submissions"
 TURNS: Final = "turns"
@@ -23,7 +23,7 @@ INTERNAL: Final = "internal"
 URGENT: Final = "urgent"
 
 QUEUE_OF: Final = {Urgency.URGENT: URGENT, Urgency.HOUSEKEEPING: INTERNAL}
-"""Queues of run messages."""
+"""The queues of run messages."""
 
 QUEUES: Final = (SUBMISSIONS, TURNS, INTERNAL, URGENT)
 
@@ -38,13 +38,11 @@ ROUTES: Final = {
     START_RUN: {"queue": INTERNAL},
     RUN_FLOW: {"queue": INTERNAL},
     RUN_ITEMS: {"queue": INTERNAL},
-    # Celery's own task, which runs chunks and replaced groups.
+    # Celery's own tasks, which run chunks and replaced groups.
     "celery.starmap": {"queue": SUBMISSIONS},
     "celery.map": {"queue": SUBMISSIONS},
     "celery.accumulate": {"queue": SUBMISSIONS},
 }
 
 SENDERS_QUEUE: Final = "celery"
-"""Celery's default queue: the destination of callbacks without a queue, consumed by senders' workers by
-default.
-"""
+"""Celery's default queue. It receives callbacks without a queue; senders' workers usually consume it."""

@@ -1,4 +1,4 @@
-"""External dependencies of tool calls: transports, shared rate limits, a shared cache."""
+"""Ports used by tool calls: transports, shared rate limits and a shared cache."""
 
 from typing import Protocol
 
@@ -8,33 +8,33 @@ from orchestrator.types import Json, JsonObject
 
 
 class ToolTransport(Protocol):
-    """A transport for calls of tools that are not service methods."""
+    """A transport for tools that are not service methods."""
 
     async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
-        """Call the tool once and return its size-limited response; the caller validates schemas.
+        """Call the tool once and return its response, which is limited in size but not validated.
 
-        Cancellation stops what can be stopped. Raises ToolFailure, and ConfigurationError for an unsupported
-        implementation.
+        Cancellation stops the call if the transport can. Raises ToolFailure, or ConfigurationError if the
+        tool's implementation is not supported.
         """
         ...
 
 
 class RateLimits(Protocol):
-    """Counts the calls of the last minute, for all workers together."""
+    """Tool call rate limits, shared by all workers."""
 
     async def take(self, key: str, *, per_minute: int) -> float:
-        """Count a call, unless `per_minute` calls were counted in the last 60 seconds.
+        """Count a call and return 0, or return the seconds to wait if the limit is reached.
 
-        Returns 0 if it was counted, or the seconds until it can be. Raises Unavailable.
+        The limit is `per_minute` calls in the last 60 seconds. Raises Unavailable.
         """
         ...
 
 
 class ToolCache(Protocol):
-    """A result cache shared by all workers."""
+    """A cache of tool results, shared by all workers."""
 
     async def get(self, key: str) -> bytes | None:
-        """Return the cached value of `key`. Raises Unavailable."""
+        """Return a cached value, or None. Raises Unavailable."""
         ...
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:

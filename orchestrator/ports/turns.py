@@ -1,4 +1,4 @@
-"""Turns from the outside: submit, operate, follow, read, decide, comment (RT-1, RT-5, RT-15)."""
+"""Ports for clients and operators: turns, events, approvals, archives, feedback (RT-1, RT-5, RT-15)."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -14,16 +14,16 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 
 class Inbox(Protocol):
-    """Turns for submitters. Every method raises Unavailable."""
+    """Accepts and manages turns. Every method can raise Unavailable."""
 
     async def submit(self, submission: Submission) -> Receipt:
-        """Accept a turn, or return the earlier one with the same idempotency key.
+        """Accept a turn, or return the receipt of the turn with the same idempotency key.
 
         Raises:
-            NotFound: the session doesn't exist (and `create_session` is not set).
+            NotFound: the session doesn't exist and `create_session` is not set.
             SessionClosed: the session is closed.
             SessionBusy: a turn is unfinished and the rule is `reject`.
-            InboxFull: the session's or the total limit is reached; nothing was stored.
+            InboxFull: the session or the system has too many queued turns; nothing was stored.
             Refused: another turn has this `sequence`.
         """
         ...
@@ -35,7 +35,7 @@ class Inbox(Protocol):
     async def submitted_as(
         self, tenant_id: TenantId, idempotency_key: str, session_id: SessionId | None = None
     ) -> list[TurnRecord]:
-        """Return up to two turns with this key: a session has at most one, but other sessions may have it too."""
+        """Return up to two turns with this key. The key is unique within a session only."""
         ...
 
     async def turns(
@@ -47,70 +47,70 @@ class Inbox(Protocol):
         before: int | None = None,
         limit: int = 100,
     ) -> list[TurnRecord]:
-        """Return turns, newest first; `before`: only those with a lower `seq`."""
+        """Return turns, newest first. `before`: return only turns with a lower `seq`."""
         ...
 
     async def cancel(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
-        """Cancel a queued turn immediately, or ask a running one to stop. Finished turns stay unchanged."""
+        """Cancel a queued turn immediately, or ask a running turn to stop. Does not change finished turns."""
         ...
 
     async def retry(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
-        """Requeue a quarantined turn at the end of its session's queue (new seq); `signed` is stored as an event.
+        """Requeue a quarantined turn with a new `seq`, at the end of its session's queue.
 
-        Raises Refused if it is not quarantined, or the session is not at the order's epoch.
+        `signed`: the operator's order, stored as an event. Raises Refused if the turn is not quarantined or
+        the session is not at the order's epoch.
         """
         ...
 
     async def drop(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
-        """Cancel a quarantined or queued turn permanently; otherwise like `retry`."""
+        """Cancel a quarantined or queued turn permanently. `signed` and errors: see `retry`."""
         ...
 
 
 class LiveEvents(Protocol):
-    """Live event hints. Only the streamed text of a running turn is stored.
+    """Publishes events to live listeners. It only stores the streamed text of running turns.
 
-    A streaming turn publishes tokens, ``Event(session_id, "token", turn_id, {"text": piece, "offset":
-    characters before it})``, the first with offset 0 and each continuing the last. Offset 0 starts over, for
-    example after a crash. The text is deleted with the turn's ``answer`` or ``failed``.
+    A streaming turn publishes ``Event(session_id, "token", turn_id, {"text": piece, "offset": offset})``.
+    The offset is the number of characters before the piece. Offset 0 starts the text over, for example after
+    a crash. The ``answer`` or ``failed`` event of the turn deletes its text.
     """
 
     async def publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
-        """Publish to listeners in one round trip; an empty list makes them read the log.
+        """Publish events in one round trip. Without events, listeners are asked to read the log.
 
-        Tokens of one call belong to one turn and are contiguous. Never raises if the store is unavailable:
-        listeners catch up from the log.
+        All tokens in a call must be contiguous and from the same turn. If the store is unavailable, the
+        method returns normally and listeners catch up from the log.
         """
         ...
 
     def listen(
         self, session_id: SessionId, *, with_streamed: bool = False
     ) -> AbstractAsyncContextManager[Subscription]:
-        """Listen from the moment the context is entered.
+        """Return a context manager that listens from the moment it is entered.
 
-        `with_streamed`: while a turn is streaming, start with one token with offset 0 and all text so far,
-        and again after lost pieces.
+        `with_streamed`: start with a token that has all text streamed so far, and repeat this after a loss.
         """
         ...
 
 
 class EventLog(Protocol):
-    """Sessions' event logs, numbered from 1 without gaps. Every method raises Unavailable."""
+    """Event logs, numbered from 1 without gaps in each session. Every method can raise Unavailable."""
 
     async def read(
         self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0, limit: int = 500
     ) -> list[Event]:
-        """Return durable events with numbers above `after`, in order."""
+        """Return events with numbers above `after`, in order."""
         ...
 
     async def last_numbers(
         self, tenant_id: TenantId, session_ids: Sequence[SessionId]
     ) -> Mapping[SessionId, int]:
-        """Return the number of each session's last event, or 0 for none. Unknown sessions are omitted."""
+        """Return the number of each session's last event, or 0 if it has no events. Omits unknown sessions."""
         ...
 
 
 class Approvals(Protocol):
-    """Approvals for operators (PX-17). Every method raises Unavailable."""
+    """Approvals of tool calls (PX-17). Every method can raise Unavailable."""
 
     async def list(
         self,
@@ -120,7 +120,7 @@ class Approvals(Protocol):
         status: ApprovalStatus | None = None,
         limit: int = 100,
     ) -> list[ApprovalRecord]:
-        """Return approvals, newest first; expired ones have that status."""
+        """Return approvals, newest first, including expired ones."""
         ...
 
     async def get(self, tenant_id: TenantId, approval_id: str) -> ApprovalRecord:
@@ -128,20 +128,20 @@ class Approvals(Protocol):
         ...
 
     async def decide(self, tenant_id: TenantId, approval_id: str, decision: Decision) -> ApprovalRecord:
-        """Grant or deny a pending approval, once; repeating the decision returns the first one.
+        """Grant or deny a pending approval. Repeating a decision has no effect.
 
         Raises:
             NotFound: the approval doesn't exist.
-            Refused: the opposite was decided, it is expired or void, or only an operator can grant it.
+            Refused: the approval has the opposite decision, is expired or void, or requires an operator.
         """
         ...
 
 
 class Archive(Protocol):
-    """Past turns' data. Every method raises NotFound for a session that the tenant doesn't have."""
+    """Data of past turns. Methods raise NotFound if the tenant doesn't have the session."""
 
     async def frames(self, tenant_id: TenantId, session_id: SessionId) -> list[JsonObject]:
-        """Return the newest frame of each flow, newest first: the frame's members, with `turn_id` and `at`."""
+        """Return the latest frame of each flow, newest first, with its `turn_id` and time (`at`)."""
         ...
 
     async def frame(self, tenant_id: TenantId, session_id: SessionId, frame_id: str) -> JsonObject:
@@ -156,23 +156,23 @@ class Archive(Protocol):
         turn_id: TurnId | None = None,
         limit: int = 200,
     ) -> list[JsonObject]:
-        """Return model and tool calls of a session, or of one turn, newest first.
+        """Return the model and tool calls of a session or turn, newest first.
 
-        ``{turn_id, key, kind, status, request_hash, duration_ms, at}``; `at` is the first write. Requests
-        and results are omitted, because only the turn may be permitted to see them.
+        Each is ``{turn_id, key, kind, status, request_hash, duration_ms, at}``, where `at` is the time of the
+        first write. Requests and results are omitted, because the caller may not be permitted to see them.
         """
         ...
 
     async def signals(self, tenant_id: TenantId, turn_id: TurnId) -> list[JsonObject]:
-        """Return a finished turn's signals (CO-6), in order; each has `source` and `type`.
+        """Return a finished turn's signals in order (CO-6). An unfinished turn has none.
 
-        Empty before the turn has ended. Raises NotFound for a turn that the tenant doesn't have.
+        Each signal has `source` and `type`. Raises NotFound if the tenant doesn't have the turn.
         """
         ...
 
 
 class Effects(Protocol):
-    """A session's side-effect ledger (RT-10)."""
+    """Read access to side-effect ledgers (RT-10)."""
 
     async def list(
         self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
@@ -182,17 +182,14 @@ class Effects(Protocol):
 
 
 class FeedbackStore(Protocol):
-    """Stores feedback on turns. Every method raises Unavailable."""
+    """Feedback on turns. Every method can raise Unavailable."""
 
     async def give(self, tenant_id: TenantId, turn_id: TurnId, feedback: Feedback) -> FeedbackRecord:
-        """Store feedback on a turn, replacing the author's earlier one.
-
-        Raises NotFound.
-        """
+        """Store feedback on a turn, replacing earlier feedback of the same author. Raises NotFound."""
         ...
 
     async def list(
         self, tenant_id: TenantId, *, session_id: SessionId | None = None, limit: int = 100
     ) -> list[FeedbackRecord]:
-        """Return feedback, newest first; of all sessions by default."""
+        """Return feedback on a session, or on all sessions, newest first."""
         ...

@@ -1,34 +1,31 @@
-"""Wake-ups: hints that a session has work. Lost, late or duplicate hints only affect latency (RT-1)."""
+"""Wake-ups: hints that a session has work. Lost, late or duplicate hints affect only latency (RT-1)."""
 
 from typing import Final, Protocol
 
 from orchestrator.types import SessionId, TenantId
 
 OF_ANY_TENANT: Final = TenantId("")
-"""Stands for sessions whose tenant the caller doesn't know."""
+"""The tenant of offers whose sender doesn't know the session's tenant."""
 
 
 class Wakeup(Protocol):
-    """Publishes and receives hints."""
-
     async def offer(
         self, *session_ids: SessionId, tenant_id: TenantId = OF_ANY_TENANT, nobody_came: bool = False
     ) -> bool:
-        """Announce sessions with work; never raises if a store or broker is unavailable.
+        """Announce that sessions have work.
 
-        Sessions of different tenants are taken in turn, those of one tenant in the order of their offers.
+        Tenants take turns; sessions of the same tenant are taken in order.
 
-        `nobody_came`: wake a worker anyway, because those counted as awake may be dead.
+        `nobody_came`: wake a worker in any case, because the workers that count as awake may be dead.
 
-        Returns False if the hint could not be published; the reconciler will find the work.
+        Returns False if a store or broker is unavailable; the reconciler will find the work.
         """
         ...
 
     async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
-        """Return up to `limit` offered sessions, waiting up to `timeout_s` for the first.
+        """Return up to `limit` offered sessions, waiting up to `timeout_s` seconds for the first.
 
-        The caller counts as awake until it retires or becomes silent, so no other worker is woken in its
-        place.
+        The caller counts as awake until it retires or stops calling. Awake workers are not woken again.
 
         Raises:
             Unavailable: the store does not respond.
@@ -36,8 +33,9 @@ class Wakeup(Protocol):
         ...
 
     async def retire(self, *, force: bool = False) -> bool:
-        """Stop counting as awake.
+        """Stop counting as awake and return True.
 
-        Returns False if a session was offered meanwhile, so take again (never with `force`).
+        Returns False if a session was offered meanwhile; the caller should then take it. With `force`, always
+        retires.
         """
         ...

@@ -1,7 +1,4 @@
-"""Context for a blocked flow: requested by a turn, gathered by a background flow (PX-16).
-
-`ContextGathering` is the turn's side.
-"""
+"""Context for a blocked flow: a turn requests it and a background flow gathers it (PX-16)."""
 
 from __future__ import annotations
 
@@ -13,19 +10,19 @@ from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, Tu
 GATHER_CONTEXT: Final = "gather_context"
 """The background flow that gathers context."""
 HAND_OVER_CONTEXT: Final = "hand_over_context"
-"""The flow that delivers findings to the session's lane if a flow still waits for them."""
+"""The background flow that delivers findings to the session lane if a flow still waits for them."""
 CONTEXT_READY: Final = "context_ready"
-"""The action of its system turn."""
+"""The action of the system turn that delivers findings."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextQuestion:
-    """A blocked flow's question.
+    """A request for context that helps a blocked flow.
 
     Args:
-        question: the open question, in words.
-        slots: descriptions of helpful slots, by name.
-        known: the flow's values.
+        question: the open question, as text.
+        slots: descriptions of the slots whose values would help, by name.
+        known: the flow's slot values.
     """
 
     tenant_id: TenantId
@@ -42,14 +39,14 @@ class ContextQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding.
+    """A piece of context found for a blocked flow.
 
     Args:
         source: ``scratchpad``, ``tasks``, ``turns``, ``rows`` or ``memory``.
-        text: in words, for a skill.
-        values: values of the question's slots.
+        text: a description for skills.
+        values: slot values, by name.
         score: relevance; higher is better.
-        labels: capability labels of its sources.
+        labels: capability labels inherited from the sources.
     """
 
     source: str
@@ -63,18 +60,17 @@ class Finding:
 
     @classmethod
     def from_json(cls, body: JsonObject) -> Finding:
-        """Return the object that `to_json` wrote."""
         return cls(body["source"], body["text"], body["values"], body["score"], tuple(body["labels"]))
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All findings, best first; empty if there are none or the search failed."""
+    """All findings, best first. Empty if nothing was found or the search failed."""
 
     found: tuple[Finding, ...] = ()
 
     def values(self) -> JsonObject:
-        """Return, for each slot, the value of the best finding that has one."""
+        """Return the value of each slot from the best finding that has one."""
         values: JsonObject = {}
         for finding in self.found:
             for name, value in finding.values.items():
@@ -83,12 +79,12 @@ class Findings:
 
 
 class ContextGathering(Protocol):
-    """Gathers context for a turn through background flows. Every method raises Unavailable."""
+    """Requests context from background flows for a turn. Every method can raise Unavailable."""
 
     async def begin(self, question: ContextQuestion) -> str:
-        """Start gathering; return the run. The same flow of the same turn starts one run."""
+        """Start a run that gathers context and return its ID. A flow starts at most one run per turn."""
         ...
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
-        """Return the findings, or None if the run has not ended within `timeout_s`."""
+        """Wait for the run and return its findings, or None if it does not end within `timeout_s` seconds."""
         ...

@@ -1,6 +1,6 @@
-"""Business context: a tenant's documents, split into chunks, found by meaning and terms (CO-4).
+"""Business context: a tenant's documents, split into chunks and searched by meaning and terms (CO-4).
 
-`Documents` stores them; other parts query `ContextSearch`. `orchestrator.memory` ranks results.
+`Documents` stores documents. `ContextSearch` searches them; `orchestrator.memory` implements the ranking.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Final, Protocol
 from orchestrator.types import JsonObject, TenantId, UserId
 
 CANDIDATES: Final = 100
-"""Chunks considered per question."""
+"""Maximum number of chunks ranked per question."""
 PASSAGES: Final = 10
-"""Chunks returned per question."""
+"""Default number of passages returned per question."""
 LONGEST_QUESTION: Final = 1000
-"""Maximum characters of a question; the rest is ignored."""
+"""Maximum length of a question, in characters. The rest is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """Document scope: the tenant's, and with a user also that user's.
+    """A set of documents: those of a tenant, plus the user's own if `user_id` is set.
 
-    `domain`: this domain's and unassigned documents; None: all domains.
+    `domain` limits the set to documents of this domain and documents without a domain. Default: all domains.
     """
 
     tenant_id: TenantId
@@ -37,8 +37,8 @@ class NewDocument:
     """A document to add.
 
     Args:
-        user_id: its only reader; None: the whole tenant.
-        domain: its domain; empty: all.
+        user_id: the only user who can read it, or None for all users of the tenant.
+        domain: the domain it belongs to, or an empty string for all domains.
         labels: capability labels of its sources, which propagate (PX-3).
         origin: its source, for example the uploader, or a session and a turn.
     """
@@ -53,12 +53,12 @@ class NewDocument:
 
 
 def digest_of(document: NewDocument) -> str:
-    """Return the digest of title and text, which identifies the content."""
+    """Return the digest of a document's title and text."""
     return hashlib.sha256(f"{document.title}\0{document.text}".encode()).hexdigest()
 
 
 def name_document(document: NewDocument) -> str:
-    """Return the ID, the same for the same text and owner, so that it is stored once."""
+    """Return a document's ID, derived from its owner, domain and content so that duplicates share it."""
     owner = f"{document.domain}\0{document.user_id or ''}\0{digest_of(document)}"
     return f"doc_{hashlib.sha256(owner.encode()).hexdigest()[:24]}"
 
@@ -67,7 +67,11 @@ def name_document(document: NewDocument) -> str:
 class DocumentRecord:
     """A document without its text.
 
-    `space`: its chunks' embedding space; None: not embedded yet. Times in Unix seconds.
+    Args:
+        characters: the length of the text.
+        chunks: the number of chunks.
+        space: the chunks' embedding space, or None if the document has not been embedded yet.
+        updated_at: Unix seconds.
     """
 
     document_id: str
@@ -84,7 +88,7 @@ class DocumentRecord:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document with its text. `digest`: of title and text."""
+    """A document with its text. `digest`: the digest of title and text."""
 
     record: DocumentRecord
     text: str
@@ -93,7 +97,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The result of adding a document. `created`: False if it already existed."""
+    """The result of adding a document. `created` is False if the document already existed."""
 
     document_id: str
     created: bool
@@ -101,7 +105,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A chunk. `terms`: its search terms. `vector`: of length 1."""
+    """Part of a document. `terms`: its search terms. `vector`: its embedding, normalized to length 1."""
 
     position: int
     text: str
@@ -111,7 +115,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate chunk. `likeness`: similarity to the question, up to 1; None if it is in another space."""
+    """A chunk that may answer a question.
+
+    `likeness`: its similarity to the question, at most 1, or None if it was embedded in another space.
+    """
 
     document_id: str
     position: int
@@ -126,7 +133,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A found passage. `score`: from 0 to 1, higher is better. `labels`: readers must join them (PX-3)."""
+    """A search result.
+
+    Args:
+        score: relevance from 0 to 1; higher is better.
+        labels: capability labels, which propagate to flows that read the passage (PX-3).
+    """
 
     document_id: str
     position: int
@@ -140,30 +152,26 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Vectors of length 1, in the order of the texts. Only vectors in one `space` are comparable."""
+    """Embeddings of length 1, in the order of the texts. Only vectors of the same `space` are comparable."""
 
     space: str
     vectors: tuple[tuple[float, ...], ...]
 
 
 class Embedder(Protocol):
-    """Converts texts to vectors."""
-
     @property
     def space(self) -> str:
-        """Return the expected space of new vectors."""
+        """Return the embedding space that new vectors are expected to be in."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """Return vectors. Raises ModelUnavailable if the endpoint fails and there is no fallback."""
+        """Return the texts' embeddings. Raises ModelUnavailable if the endpoint fails and there is no fallback."""
         ...
 
 
 class ContextSearch(Protocol):
-    """Search of business context, for flows, skills and background flows."""
-
     async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:
-        """Return the best passages for a question, best first; empty if none is relevant.
+        """Return the most relevant passages for a question, best first, or an empty list.
 
         Raises Unavailable.
         """
@@ -171,36 +179,36 @@ class ContextSearch(Protocol):
 
 
 class Documents(Protocol):
-    """The document store. Every method raises Unavailable."""
+    """The document store. Every method can raise Unavailable."""
 
     async def add(self, document: NewDocument) -> Added:
-        """Store a document; the same title and text of the same owner and domain is stored once."""
+        """Store a document, unless the same owner and domain already have one with the same title and text."""
         ...
 
     async def get(self, owned: Owned, document_id: str) -> Document:
-        """Return a document. Raises NotFound."""
+        """Return a document. Raises NotFound if it isn't in scope."""
         ...
 
     async def list(self, owned: Owned, *, after: str = "", limit: int = 100) -> list[DocumentRecord]:
-        """Return documents by ID, after `after`."""
+        """Return documents with IDs above `after`, ordered by ID."""
         ...
 
     async def delete(self, owned: Owned, document_id: str) -> None:
-        """Delete a document with its chunks. Raises NotFound."""
+        """Delete a document and its chunks. Raises NotFound."""
         ...
 
     async def unembedded(self, space: str, *, limit: int = 100) -> list[tuple[TenantId, str]]:
-        """Return documents of all tenants whose chunks are not in this space."""
+        """Return the tenant and ID of documents whose chunks are not in this space, across all tenants."""
         ...
 
     async def fetch(self, tenant_id: TenantId, document_id: str) -> Document:
-        """Return a document of any owner, for the flow that embeds it. Raises NotFound."""
+        """Return a tenant's document regardless of its user, for the flow that embeds it. Raises NotFound."""
         ...
 
     async def set_chunks(
         self, tenant_id: TenantId, document_id: str, digest: str, space: str, chunks: Sequence[Chunk]
     ) -> bool:
-        """Replace a document's chunks. Returns False if it was deleted or changed meanwhile."""
+        """Replace a document's chunks. Return False if the document was deleted or no longer has this digest."""
         ...
 
     async def candidates(
@@ -212,5 +220,5 @@ class Documents(Protocol):
         terms: Sequence[str],
         limit: int = CANDIDATES,
     ) -> list[Candidate]:
-        """Return the chunks nearest to the vector and those with the most shared terms, each once."""
+        """Return the chunks nearest to the vector and those that share the most terms, without duplicates."""
         ...

@@ -1,4 +1,4 @@
-"""Preferences: memories of a user beyond a session, with their sources (CO-4)."""
+"""Preferences: what Parley remembers about a user across sessions, and why (CO-4)."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -7,43 +7,41 @@ from typing import Final, Protocol
 from orchestrator.types import Json, JsonObject, TenantId, UserId
 
 MOST_PREFERENCES: Final = 256
-"""Maximum per user; the least recently renewed are evicted first, explicit ones last."""
+"""Maximum number of preferences per user. The oldest are evicted first, explicit ones last."""
 LONGEST_TEXT: Final = 500
 EVERYTHING: Final = "*"
-"""The key that records when a user asked to forget everything."""
+"""The key of the entry that records when a user asked to forget everything."""
 
 
 class PreferenceKind(StrEnum):
-    """The kind of a preference."""
-
     RULE = "rule"
-    """A slot value; `key` is ``dact.slot``, or ``*.slot`` for all flows with that slot."""
+    """A default slot value. Its key is ``dact.slot``, or ``*.slot`` for all flows with that slot."""
     NOTE = "note"
     """A sentence about the user."""
     PLAYBOOK = "playbook"
-    """The usual course of a task; `key` is ``playbook.dact``."""
+    """The usual course of a task. Its key is ``playbook.dact``."""
 
 
 class Source(StrEnum):
-    """The reason for remembering, in increasing order of weight."""
+    """Why a preference is remembered, in increasing order of weight."""
 
     HABIT = "habit"
-    """Observed often enough."""
+    """The user did the same often enough."""
     INFERRED = "inferred"
-    """Salient or surprising in a conversation."""
+    """It was salient or surprising in a conversation."""
     EXPLICIT = "explicit"
-    """The user said so."""
+    """The user stated it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """A memory of a user.
+    """A remembered fact about a user.
 
     Args:
         value: a rule's value, or a playbook's content.
-        text: the same in words, for the user.
+        text: a description for the user.
         labels: capability labels of its sources (PX-3).
-        origin: its source, for example session, turn or run.
+        origin: its source, for example a session, turn or run.
         updated_at: Unix seconds; set by the store.
     """
 
@@ -58,14 +56,14 @@ class Preference:
 
 
 class PreferenceStore(Protocol):
-    """The preference store. Every method raises Unavailable.
+    """The preference store. Every method can raise Unavailable.
 
-    Forgotten preferences are never returned again; the background flow `erase_forgotten` removes their
-    content elsewhere.
+    A forgotten preference is never returned again. The background flow `erase_forgotten` removes its content
+    from other stores.
     """
 
     async def of_user(self, tenant_id: TenantId, user_id: UserId) -> list[Preference]:
-        """Return everything remembered about a user, by key."""
+        """Return everything remembered about a user, ordered by key."""
         ...
 
     async def remember(
@@ -76,22 +74,22 @@ class PreferenceStore(Protocol):
         *,
         instead_of: tuple[str, ...] = (),
     ) -> None:
-        """Add or replace by key; inferences never replace explicit statements.
+        """Add preferences, or replace those with the same key. Inferences never replace explicit preferences.
 
-        `instead_of`: keys to replace.
+        `instead_of`: keys of preferences to delete.
         """
         ...
 
     async def forget(self, tenant_id: TenantId, user_id: UserId, keys: tuple[str, ...]) -> int:
-        """Forget permanently by key; return how many existed."""
+        """Forget the preferences with these keys permanently and return how many existed."""
         ...
 
     async def forget_everything(self, tenant_id: TenantId, user_id: UserId) -> int:
-        """Forget everything, and learn nothing from earlier sessions; return how many existed."""
+        """Forget all preferences and return how many existed. Earlier sessions are not learned from again."""
         ...
 
     async def replace(
         self, tenant_id: TenantId, user_id: UserId, preferences: tuple[Preference, ...]
     ) -> None:
-        """Replace everything that is remembered; other preferences are forgotten."""
+        """Store these preferences and forget all others."""
         ...

@@ -1,4 +1,4 @@
-"""The scratchpad: entries of a session, the only state shared by background flows (RT-13, RT-14)."""
+"""The scratchpad: a session's entries, the only state that background flows share (RT-13, RT-14)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import Final, Protocol
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, new_id
 
 CAPACITY: Final = 64
-"""Maximum entries; the least recently used is evicted first."""
+"""Maximum number of entries per session. The least recently used entry is evicted first."""
 
 
 NO_EPOCH: Final = Epoch(0)
 
 
 class EntryKind(StrEnum):
-    """The kinds of entries (RT-13)."""
-
     FINDING = "finding"
     SUMMARY = "summary"
     PROPOSAL = "proposal"
@@ -30,10 +28,10 @@ class Entry:
     """A scratchpad entry.
 
     Args:
-        flow: its author.
+        flow: the flow that wrote it.
         origin: its source, for example a turn or a tool.
         text, data: its content, one or both.
-        epoch: the session's epoch when it was written.
+        epoch: the session's epoch when the entry was written.
         labels: capability labels of its sources, which propagate.
         at: Unix seconds.
     """
@@ -63,18 +61,16 @@ class Entry:
 
     @classmethod
     def from_json(cls, body: JsonObject) -> Entry:
-        """Return the object that `to_json` wrote."""
         members: JsonObject = {**body, "kind": EntryKind(body["kind"]), "labels": tuple(body["labels"])}
         return cls(**members)
 
 
 def new_entry_id() -> str:
-    """Return a new entry ID."""
     return new_id("note")
 
 
 class Scratchpad(Protocol):
-    """A concurrent scratchpad without lost updates. Every method raises Unavailable."""
+    """A scratchpad for concurrent writers, without lost updates. Every method can raise Unavailable."""
 
     async def put(
         self,
@@ -84,9 +80,9 @@ class Scratchpad(Protocol):
         *,
         operation: str | None = None,
     ) -> list[str]:
-        """Add or replace entries by ID; return the IDs of evicted ones.
+        """Add entries, or replace those with the same ID, and return the IDs of evicted entries.
 
-        The same `operation` is applied once, even if its response was lost.
+        A repeated `operation` is applied once, for example after its response was lost.
         """
         ...
 
@@ -98,13 +94,16 @@ class Scratchpad(Protocol):
         kinds: frozenset[EntryKind] = frozenset(),
         touch: bool = True,
     ) -> list[Entry]:
-        """Return entries, least recently used first, of all kinds by default. Reading counts as use."""
+        """Return entries, least recently used first. Default: entries of all kinds.
+
+        `touch`: count reading as use.
+        """
         ...
 
     async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> int:
-        """Delete entries; return how many existed."""
+        """Delete entries and return how many existed."""
         ...
 
     async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:
-        """Delete everything, with the session."""
+        """Delete all entries of a session."""
         ...

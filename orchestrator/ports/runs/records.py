@@ -1,7 +1,7 @@
 """Background runs for operators and senders.
 
-A run is a node of its trigger's graph. Only the store decides whether it can start, who holds it and which
-items have ended; a message carries no rights (IF-8, IF-9). `work` has the worker's side.
+A run is a node in its trigger's graph. Only the store decides whether a run can start, which worker holds it
+and which items have finished; messages are only hints (IF-8, IF-9). See `work` for the worker's side.
 """
 
 from dataclasses import dataclass, field
@@ -13,11 +13,15 @@ from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, Tena
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A node to start.
+    """A run to start.
 
-    `inputs`, `options`: as given, before any `before_all_response`. `depends_on`: flows started together
-    with it. `flight_key`: at most one unfinished run has it (IF-11). `after`: an existing run that must end
-    first.
+    Args:
+        inputs: the trigger's inputs; `before_all` can replace them.
+        options: the trigger's options; `before_all` can replace them.
+        depends_on: flows of the same graph that must end first.
+        flight_key: a key that at most one unfinished run can have (IF-11).
+        after: an existing run that must end first.
+        turn_id: the turn that triggered the run.
     """
 
     flow: str
@@ -32,12 +36,11 @@ class NewRun:
     urgency: Urgency = Urgency.HOUSEKEEPING
     after: str | None = None
     turn_id: TurnId | None = None
-    """The turn that triggered it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Item counts by result; the rest of `total` is unfinished."""
+    """Item counts by result. The remaining items of `total` are unfinished."""
 
     total: int = 0
     done: int = 0
@@ -46,15 +49,17 @@ class Progress:
 
     @property
     def ended(self) -> int:
-        """Return the number of finished items."""
         return self.done + self.skipped + self.failed
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run for display. `reason`: why it was skipped or blocked. `error`: why it failed.
+    """A background run.
 
-    `successors`: runs that wait for it.
+    Args:
+        reason: why it was skipped or blocked.
+        error: why it failed.
+        successors: IDs of the runs that wait for it.
     """
 
     run_id: str
@@ -80,7 +85,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class ItemRecord:
-    """An item for display. `reason`: why it was skipped. `error`: why it failed."""
+    """An item of a run. `reason`: why it was skipped. `error`: why it failed."""
 
     position: int
     status: ItemStatus
@@ -93,7 +98,7 @@ class ItemRecord:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A run that may have work. `after_s`: delay."""
+    """A message that a run may have work in `after_s` seconds."""
 
     run_id: str
     flow: str
@@ -103,10 +108,12 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """A run with the data that decides how a message carries it and its successors.
+    """A run as a node of its graph, for sending Celery messages.
 
-    `task_id`: the task that ends with the run. `open_predecessors`: how many runs it waits for. `parent`:
-    the task of its last ended predecessor.
+    Args:
+        task_id: the Celery task that ends with the run.
+        open_predecessors: the number of runs that it waits for.
+        parent: the task of the predecessor that ended last.
     """
 
     run_id: str
@@ -121,9 +128,12 @@ class GraphNode:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A graph's runs by flow, and hints for those that can start.
+    """The runs of a started graph.
 
-    `joined`: they already existed, for the same message or flight key.
+    Args:
+        runs: run IDs by flow.
+        hints: hints for runs that can start.
+        joined: whether the runs already existed, from the same message or with the same flight key.
     """
 
     runs: dict[str, str]

@@ -1,7 +1,4 @@
-"""States of a background run, their transitions, and consequences of a graph's shape.
-
-Rules on statuses only; storage is behind the ports `runs` and `run_work`.
-"""
+"""The states of background runs, their transitions, and how a run's state affects its successors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,22 +7,20 @@ from typing import Final
 
 
 class RunStatus(StrEnum):
-    """The status of a run."""
-
     WAITING = "waiting"
-    """Has unfinished predecessors."""
+    """A predecessor is unfinished."""
     READY = "ready"
-    """Can be claimed, once its time has come."""
+    """A worker can claim the run once it is due."""
     RUNNING = "running"
-    """Claimed; its stages are running or wait for a worker."""
+    """The run was claimed; its stages are running or wait for a worker."""
     DONE = "done"
     SKIPPED = "skipped"
-    """`before_all` decided to skip it; no item was started."""
+    """`before_all` decided to skip the run; no item was started."""
     FAILED = "failed"
     """A stage or an item failed."""
     CANCELLED = "cancelled"
     BLOCKED = "blocked"
-    """A predecessor failed; it never started. Redoing the predecessor unblocks it."""
+    """A predecessor failed, so the run never started. Rerunning the predecessor unblocks it."""
 
 
 ENDED = frozenset(
@@ -43,7 +38,7 @@ RUN_TRANSITIONS: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
 
 
 class Phase(StrEnum):
-    """The stages of a claimed run."""
+    """A stage of a claimed run."""
 
     BEFORE = "before_all"
     ITEMS = "items"
@@ -51,8 +46,6 @@ class Phase(StrEnum):
 
 
 class ItemStatus(StrEnum):
-    """The status of an item."""
-
     QUEUED = "queued"
     RUNNING = "running"
     DONE = "done"
@@ -61,7 +54,7 @@ class ItemStatus(StrEnum):
 
 
 class RedoStatus(StrEnum):
-    """The result of a run's rerun request."""
+    """Whether a run that requested to be rerun will be."""
 
     NONE = "none"
     SCHEDULED = "scheduled"
@@ -69,25 +62,25 @@ class RedoStatus(StrEnum):
 
 
 class Urgency(StrEnum):
-    """The priority of a run while turns wait (IF-14)."""
+    """A run's priority over other runs (IF-14)."""
 
     URGENT = "urgent"
-    """A turn waits for it."""
+    """A turn waits for the run."""
     HOUSEKEEPING = "housekeeping"
 
 
 class OnFailure(StrEnum):
-    """The treatment of a failed run's successors."""
+    """What happens to the successors of a failed run."""
 
     BLOCK = "block"
-    """They stay unrun, with the reason."""
+    """They do not run; they record the reason."""
     RELEASE = "release"
     """They run anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node's current state, as far as it affects successors."""
+    """The part of a run's state that affects its successors."""
 
     name: str
     status: RunStatus
@@ -96,16 +89,16 @@ class Node:
 
     @property
     def blocks_successors(self) -> bool:
-        """Return whether its successors can currently never run."""
+        """Return whether the node prevents its successors from running."""
         failed = self.status in ENDED - SUCCEEDED and self.on_failure is OnFailure.BLOCK
         return failed or self.status is RunStatus.BLOCKED
 
 
 def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
-    """Return blocked nodes that wait again when `again` is rerun, with their unfinished predecessors.
+    """Return the nodes that a rerun of `again` unblocks, with the number of their unfinished predecessors.
 
-    `nodes`: by name, including `again` with the status of a future run. A node blocked by another failure as
-    well stays blocked.
+    `nodes`: all nodes by name; `again` has the status of its next run. Nodes that another failure blocks too
+    stay blocked.
     """
     before = {name: [node.name for node in nodes.values() if name in node.successors] for name in nodes}
     freed: dict[str, int] = {}
@@ -122,9 +115,8 @@ def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
 
 
 def count_manual(succeeded: list[int | None]) -> int | None:
-    """Return the count of a manual rerun, from the counts of the chain's successful runs (IF-5).
+    """Return the redo count of a manual rerun, or None if no run of the chain succeeded (IF-5).
 
-    The last of them is the current redo context: a failed rerun is retried under its own count. Without a
-    success there is no chain yet, and the run starts over.
+    `succeeded`: the redo counts of the chain's successful runs. A failed rerun does not advance the count.
     """
     return (succeeded[-1] or 0) + 1 if succeeded else None

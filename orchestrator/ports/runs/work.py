@@ -1,7 +1,7 @@
 """Background runs for workers: claims and results.
 
-A claim is the right to execute part of a run while its token is current; a former holder can no longer write
-(IF-9).
+A claim permits a worker to execute part of a run while the claim's token is current. Previous holders can no
+longer write (IF-9).
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, TurnId
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """Stored facts of a run for its stages. `options` and `data` are those after `before_all`."""
+    """A run's data for its stages. `options` and `data` are the values that `before_all` returned, if it ran."""
 
     run_id: str
     tenant_id: TenantId
@@ -31,9 +31,12 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class RunClaim:
-    """The right to execute a run's phase while `token` is current. `attempts` includes this one.
+    """A claim on a phase of a run, valid while `token` is current.
 
-    `inputs`: available before the items. `items`: available after them.
+    Args:
+        attempts: the number of attempts, including this one.
+        inputs: the run's inputs; empty after the items have started.
+        items: counts of finished items, for `after_all`.
     """
 
     facts: RunFacts
@@ -46,7 +49,7 @@ class RunClaim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedItem:
-    """An item to execute; `attempts` includes this one."""
+    """An item to execute. `attempts`: the number of attempts, including this one."""
 
     position: int
     input: Json
@@ -55,7 +58,7 @@ class ClaimedItem:
 
 @dataclass(frozen=True, slots=True)
 class ItemsClaim:
-    """The right to finish some items while `token` is current."""
+    """A claim on some of a run's items, valid while `token` is current."""
 
     facts: RunFacts
     token: int
@@ -75,7 +78,13 @@ class ItemEnd:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """A run's result. `redo_count`: the next run's place in the chain, if one follows."""
+    """A run's result.
+
+    Args:
+        closing: the result of `after_all`.
+        redo_count: the redo count of the next run, if the run is redone.
+        redo_after_s: the delay of the next run, in seconds.
+    """
 
     status: RunStatus
     closing: Json = None
@@ -90,9 +99,13 @@ class RunEnd:
 class RunState:
     """The state of a run that could not be claimed.
 
-    `held`: a worker has it or some of its items. `reported`: its task has reported its end. `began`: one of
-    its stages was entered. `why`: its error or reason. `waits_s`: time until it can start. `holders`: number
-    of workers with its unfinished items.
+    Args:
+        held: whether a worker holds the run or some of its items.
+        reported: whether its task has reported its end.
+        began: whether any of its stages was started.
+        why: its error, or the reason why it was skipped or blocked.
+        waits_s: seconds until it can start.
+        holders: the number of workers that hold unfinished items.
     """
 
     status: RunStatus
@@ -108,7 +121,7 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class LostShare:
-    """A task with a share of a run's items whose worker died."""
+    """A task for part of a run's items whose worker died."""
 
     task_id: str
     run_id: str
@@ -118,7 +131,7 @@ class LostShare:
 
 @dataclass(frozen=True, slots=True)
 class Unrun:
-    """A run that ended before any of its tasks ran: blocked or canceled."""
+    """A run that was blocked or canceled before any of its tasks ran."""
 
     run_id: str
     task_id: str
@@ -137,13 +150,13 @@ class Swept:
 
 
 class Deferred(StrEnum):
-    """Items deferred while turns wait."""
+    """The result of claiming items while urgent work has priority."""
 
     ITEMS = "items"
 
 
 class Recorded(StrEnum):
-    """The result of recording item results."""
+    """The state of a run after item results were recorded."""
 
     LOST = "lost"
     """The claim is no longer current; nothing was written."""
