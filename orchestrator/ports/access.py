@@ -17,7 +17,7 @@ While it is empty, row-level security hides all rows that belong to a tenant.
 
 
 class ApiKeys(Protocol):
-    """Stores hashes of caller keys. Every method can raise Unavailable."""
+    """A store of caller keys. It keeps only hashes. Every method can raise Unavailable."""
 
     async def create(
         self,

@@ -24,7 +24,7 @@ class ChatRole(StrEnum):
 
 
 class FinishReason(StrEnum):
-    """Why the model stopped. Unknown reasons become OTHER."""
+    """Reasons why a model stopped. Unknown reasons become OTHER."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -47,14 +47,14 @@ class Effort(StrEnum):
 
 
 class ToolChoice(StrEnum):
-    """Whether the model can or must call a tool."""
+    """Modes of tool use. REQUIRED forces the model to call a tool."""
 
     AUTO = "auto"
     REQUIRED = "required"
 
 
 class OutputMode(StrEnum):
-    """How a JSON object is requested. Each mode requires less of the endpoint than the one before."""
+    """Ways to request a JSON object, from the most demanding on the endpoint to the least."""
 
     SCHEMA = "schema"
     """The endpoint enforces the JSON Schema."""

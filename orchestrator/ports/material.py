@@ -38,7 +38,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class SlotUse:
-    """How many times a user gave a value for a slot in completed tasks."""
+    """The number of times that a user gave a value for a slot in completed tasks."""
 
     dact: str
     slot: str

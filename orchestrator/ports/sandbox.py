@@ -26,7 +26,7 @@ class SandboxLimits:
 
 
 class StopCategory(StrEnum):
-    """Why a run has no result."""
+    """Reasons for a run without a result."""
 
     TIMEOUT = "timeout"
     """The code reached the limit of wall-clock or CPU time."""

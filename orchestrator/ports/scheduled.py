@@ -8,7 +8,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId
 
 
 class ScheduledEvents(Protocol):
-    """Schedules events for sessions. Every method can raise Unavailable.
+    """A schedule of events for sessions. Every method can raise Unavailable.
 
     Each revision of an event is delivered at most once, even if a process dies.
     """

@@ -9,7 +9,7 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 
 class Sessions(Protocol):
-    """Manages sessions for clients and operators. Every method can raise Unavailable."""
+    """Session management for clients and operators. Every method can raise Unavailable."""
 
     async def create(
         self,
@@ -79,7 +79,7 @@ class Sessions(Protocol):
     async def release_lane(
         self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch, signed: JsonObject
     ) -> SessionRecord:
-        """Take the session lane from its holder, who can no longer commit, and requeue the running turn.
+        """Release the session lane from its holder, which can no longer commit, and requeue the running turn.
 
         `signed`: the operator and reason, stored in the event log.
 

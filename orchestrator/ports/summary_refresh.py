@@ -18,7 +18,7 @@ class Renewed:
 
 
 class SummaryRefresh(Protocol):
-    """Refreshes summaries and memories. Every method can raise Unavailable."""
+    """On-demand updates of summaries and memories. Every method can raise Unavailable."""
 
     async def remembered_through(self, tenant_id: TenantId, session_id: SessionId) -> int:
         """Return the number of the last turn that memory has processed, or 0."""

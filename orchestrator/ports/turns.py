@@ -14,7 +14,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 
 class Inbox(Protocol):
-    """Accepts and manages turns. Every method can raise Unavailable."""
+    """The inbox for turns. Every method can raise Unavailable."""
 
     async def submit(self, submission: Submission) -> Receipt:
         """Accept a turn, or return the receipt of the turn with the same idempotency key.
@@ -68,11 +68,11 @@ class Inbox(Protocol):
 
 
 class LiveEvents(Protocol):
-    """Publishes events to live listeners. It only stores the streamed text of running turns.
+    """Event delivery to live listeners. Only the streamed text of running turns is stored.
 
-    A streaming turn publishes ``Event(session_id, "token", turn_id, {"text": piece, "offset": offset})``.
-    The offset is the number of characters before the piece. Offset 0 starts the text over, for example after
-    a crash. The ``answer`` or ``failed`` event of the turn deletes its text.
+    A streaming turn publishes ``Event(session_id, "token", turn_id, {"text": piece, "offset": offset})``. The
+    offset is the number of characters before the piece. Offset 0 starts the text over, for example after a
+    crash. The ``answer`` or ``failed`` event of the turn deletes its text.
     """
 
     async def publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:

@@ -79,7 +79,7 @@ class Findings:
 
 
 class ContextGathering(Protocol):
-    """Requests context from background flows for a turn. Every method can raise Unavailable."""
+    """Background context gathering for a turn. Every method can raise Unavailable."""
 
     async def begin(self, question: ContextQuestion) -> str:
         """Start a run that gathers context and return its ID. A flow starts at most one run per turn."""

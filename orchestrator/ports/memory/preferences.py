@@ -23,7 +23,7 @@ class PreferenceKind(StrEnum):
 
 
 class Source(StrEnum):
-    """Why a preference is remembered, in increasing order of weight."""
+    """Reasons for remembering a preference, in increasing order of weight."""
 
     HABIT = "habit"
     """The user did the same often enough."""

@@ -54,7 +54,7 @@ class ItemStatus(StrEnum):
 
 
 class RedoStatus(StrEnum):
-    """Whether a run that requested to be rerun will be."""
+    """The outcome of a run's request to be rerun."""
 
     NONE = "none"
     SCHEDULED = "scheduled"
@@ -70,7 +70,7 @@ class Urgency(StrEnum):
 
 
 class OnFailure(StrEnum):
-    """What happens to the successors of a failed run."""
+    """The policy for the successors of a failed run."""
 
     BLOCK = "block"
     """They do not run; they record the reason."""
