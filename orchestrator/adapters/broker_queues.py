@@ -1,5 +1,5 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-"""Broker queues: Parley's own, and senders' queues for callbacks (RT-30)."""
+"""Parley's broker queues, and the senders' queues that receive callbacks (RT-30)."""
 
 from typing import Any, Final
 
@@ -9,14 +9,16 @@ from kombu.entity import Exchange, Queue
 from orchestrator.ports.tasks import QUEUES
 
 QUORUM: Final = {"x-queue-type": "quorum"}
-"""RabbitMQ's replicated queues. Limits and the dead-letter exchange are a policy: senders need not know them."""
+"""Arguments of a replicated RabbitMQ queue.
+
+A RabbitMQ policy sets the limits and the dead-letter exchange, so senders can declare queues without them.
+"""
 
 
 class SharedQueue(Queue):
-    """A queue that keeps its first declaration: RabbitMQ refuses a second, different one."""
+    """A queue that is declared only if it doesn't exist, because RabbitMQ rejects a different second declaration."""
 
     def queue_declare(self, nowait: bool = False, passive: bool = False, channel: Any = None) -> Any:
-        """Declare the queue unless it exists already."""
         channel = channel or self.channel
         if not passive and _is_amqp(channel):
             with channel.connection.channel() as probe:  # a failed probe closes its channel
@@ -28,13 +30,12 @@ class SharedQueue(Queue):
 
 
 class ForeignQueue(SharedQueue):
-    """A sender's own queue, published to directly. On Redis it is the list of that name, and nothing is declared."""
+    """A sender's queue, reached through the default exchange. On Redis, it is a list and needs no declaration."""
 
     def __init__(self, name: str = "", *arguments: Any, **options: Any) -> None:
         super().__init__(name, *arguments, **{"exchange": Exchange(""), "routing_key": name, **options})
 
     def declare(self, nowait: bool = False, channel: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Declare the queue if the broker requires it."""
         channel = channel or self.channel
         return super().declare(nowait, channel) if _is_amqp(channel) else self.name
 
@@ -42,12 +43,12 @@ class ForeignQueue(SharedQueue):
 TASK_QUEUES: Final[list[Queue]] = [
     SharedQueue(name, Exchange(name), routing_key=name, queue_arguments=QUORUM) for name in QUEUES
 ]
-"""Declared identically by every process that sends or receives."""
+"""The queues that every sending or receiving process declares identically."""
 
 DEAD_LETTERS: Final = SharedQueue(
     "parley.dead", Exchange("parley.dead", type="fanout"), queue_arguments=QUORUM
 )
-"""Messages that RabbitMQ itself gave up by its policy; workers move them to the list of dead letters."""
+"""The queue of messages that RabbitMQ dead-letters by policy. Workers move them to `DeadLetters`."""
 
 
 def _is_amqp(channel: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Context gathering through background runs: one run per question, started and awaited over the store (PX-16)."""
+"""Context gathering with one background run per question (PX-16)."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
@@ -11,7 +11,11 @@ from orchestrator.types import JsonObject, TenantId, is_object
 
 
 class RunsContextGathering:
-    """Implements `ports.memory.context.ContextGathering`. `wake` makes a worker claim the run, and never raises."""
+    """A `ContextGathering` that starts a background run for each question.
+
+    Args:
+        wake: makes a worker claim the run; must not raise.
+    """
 
     def __init__(self, runs: PostgresRuns, wake: Callable[[Started], Awaitable[None]]) -> None:
         self._runs = runs
@@ -41,7 +45,7 @@ class RunsContextGathering:
 
 
 def _parameters(question: ContextQuestion) -> JsonObject:
-    """Return the inputs that the run cannot derive from its tenant and session."""
+    """Return the question's fields except the tenant and session, which the run already has."""
     return {
         name: value for name, value in asdict(question).items() if name not in {"tenant_id", "session_id"}
     }

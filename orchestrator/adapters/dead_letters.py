@@ -1,7 +1,6 @@
-"""Rejected messages, kept in Redis for a week so that an operator can replay them (RT-30).
+"""Rejected messages, kept in Redis for a week so that operators can replay them (RT-30).
 
-A message's facts are its task, queue, session and rejection reason. Its contents are stored compressed and
-never displayed.
+Operators see a message's task, queue, session and rejection reason, but never its contents.
 """
 
 import base64
@@ -18,21 +17,21 @@ MOST_KEPT: Final = 200
 LARGEST_BYTES: Final = 128 * 1024
 KEPT_FOR_S: Final = 7 * 86_400
 OF_THE_BROKER: Final = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count")
-"""Prefixes of RabbitMQ's own headers. They record a message's past deliveries, so a replay omits them."""
+"""Prefixes of the headers in which RabbitMQ records past deliveries. A replay omits these headers."""
 
 
 class DeadLetters:
-    """Store of rejected messages.
+    """A Redis-backed store of rejected messages. Methods raise the driver's errors.
 
     Args:
-        redis: a blocking client. Methods raise the driver's errors.
+        redis: a blocking client.
     """
 
     def __init__(self, redis: Any) -> None:
         self._redis = redis
 
     def keep(self, facts: JsonObject, message: Any) -> None:
-        """Store a kombu message, evicting the oldest ones. An oversized message is only logged."""
+        """Store a kombu message and evict the oldest ones. Store only the facts of a body above `LARGEST_BYTES`."""
         body: bytes = message.body.encode() if isinstance(message.body, str) else bytes(message.body or b"")
         identifier = new_id("dead")
         told = {"id": identifier, "at": time.time(), **facts, "bytes": len(body)}
@@ -61,7 +60,7 @@ class DeadLetters:
             self._redis.hdel(MESSAGES, *dropped)
 
     def list(self) -> list[JsonObject]:
-        """List the stored messages, newest first."""
+        """Return the facts of the stored messages, newest first."""
         return [orjson.loads(entry) for entry in self._redis.lrange(FACTS, 0, -1)]
 
     def message(self, identifier: str) -> JsonObject | None:

@@ -1,7 +1,7 @@
-"""Follow sessions' events without gaps: first the log, then live events by number (RT-15).
+"""Event streams without gaps: the log first, then live events (RT-15).
 
-Live messages are hints: a missing number, or a poll of the log's end once per second, leads back to the log.
-Losing Redis therefore loses no event. Belongs to one event loop.
+Live events are hints. When a number is missing, or a poll finds newer events, a follower reads the log again.
+Losing Redis therefore loses no events. A feed belongs to one event loop.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A listener's permission to continue, re-checked by calling `holds` at an interval."""
+    """A listener's permission, checked with `holds` every `every_s` seconds."""
 
     holds: Callable[[], Awaitable[bool]]
     every_s: float
@@ -36,10 +36,12 @@ class Leave:
 
 @dataclass(slots=True, eq=False)
 class _Follower:
-    """A follower's position.
+    """A follower of one session.
 
-    `last`: the highest number delivered. `context`: the context for store queries. `ask_at`: when to
-    re-check the permission, on the monotonic clock.
+    Args:
+        last: the number of the last delivered event.
+        ask_at: when to check the permission next, in seconds of the monotonic clock.
+        context: the context variables for store queries.
     """
 
     tenant_id: TenantId
@@ -65,10 +67,10 @@ class _Follower:
 
 
 class EventFeed:
-    """Any number of followers over one Redis connection and one store poll per second.
+    """A feed for any number of followers, with one Redis connection and one store poll per second.
 
     Args:
-        inbox: consulted about whether a turn has ended before its streamed text is shown to a late follower.
+        inbox: tells whether a turn has ended, before a late follower gets its streamed text.
     """
 
     def __init__(
@@ -84,14 +86,14 @@ class EventFeed:
     async def read(
         self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0
     ) -> AsyncGenerator[Event]:
-        """Yield the existing durable events after `after`."""
+        """Yield the stored events with numbers above `after`."""
         while events := await self._log.read(tenant_id, session_id, after=after, limit=PAGE):
             for event in events:
                 yield event
             after = events[-1].number or after
 
     async def last_number(self, tenant_id: TenantId, session_id: SessionId) -> int:
-        """Return the number of the session's last event, or 0 if there is none."""
+        """Return the number of the session's last event, or 0 if it has no events."""
         return (await self._log.last_numbers(tenant_id, [session_id])).get(session_id, 0)
 
     async def follow(
@@ -102,13 +104,13 @@ class EventFeed:
         after: int | None = 0,
         leave: Leave | None = None,
     ) -> AsyncGenerator[Event]:
-        """Yield every durable event after `after`, once and in order, interleaved with live-only events.
+        """Yield every stored event above `after`, once and in order, together with live-only events.
 
-        Never ends unless `leave` is revoked; close the generator. Events without a number are hints: tokens,
-        and the progress of a running turn. If `after` is None or past the log's end, start at its end.
+        Live-only events have no number: tokens, and the progress of a running turn. If `after` is None or past the
+        log's end, start at the end. The generator ends only when `leave` no longer holds, so close it.
 
         Raises:
-            Unavailable: the log cannot be read. Resume later, after the last number received.
+            Unavailable: the log cannot be read. Resume later after the last number received.
         """
         async with self._live.listen(session_id, with_streamed=True) as subscription:
             start = await self._start(tenant_id, session_id, after)
@@ -132,7 +134,7 @@ class EventFeed:
         return end if after is None else min(after, end)
 
     async def _hear(self, follower: _Follower) -> AsyncGenerator[Event]:
-        """Yield live events as long as they continue the log without a gap."""
+        """Yield live events until the log must be read again."""
         comes_late = True
         async for event in follower.subscription:
             if event.type == LOOK:
@@ -150,7 +152,7 @@ class EventFeed:
                 return
 
     async def _has_ended(self, tenant_id: TenantId, turn_id: TurnId | None) -> bool:
-        """Return whether the turn has ended: a worker that died could not delete its streamed text."""
+        """Return whether the turn has ended. A dead worker leaves its streamed text behind."""
         if turn_id is None:
             return False
         return (await self._inbox.turn(tenant_id, turn_id)).status in FINISHED
@@ -161,7 +163,7 @@ class EventFeed:
             self._watch = asyncio.create_task(self._look(), name="ends of event logs")
 
     async def _look(self) -> None:
-        """Wake followers whose logs grew without a live message. Ends with the last follower."""
+        """Wake followers whose logs have grown without a live event, until no follower is left."""
         answering = True
         while self._followers:
             await asyncio.sleep(self._look_every_s)
@@ -197,8 +199,6 @@ class EventFeed:
 
 
 class TurnWaiter:
-    """Waits for turns on behalf of any number of callers."""
-
     def __init__(self, inbox: Inbox, live: LiveEvents) -> None:
         self._inbox = inbox
         self._live = live
@@ -206,10 +206,7 @@ class TurnWaiter:
     async def finished(
         self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, timeout_s: float
     ) -> TurnRecord:
-        """Return the turn once it has finished, or its current record after `timeout_s` seconds.
-
-        Raises NotFound.
-        """
+        """Wait up to `timeout_s` seconds for the turn to finish, and return its record. Raises NotFound."""
         now = asyncio.get_running_loop().time
         ends_at = now() + timeout_s
         async with self._live.listen(session_id) as events:
@@ -228,7 +225,7 @@ class TurnWaiter:
 
 
 async def _ended(events: AsyncIterator[Event], turn_id: TurnId) -> None:
-    """Return when an event ends the turn. A repair can end a turn without a message to the user."""
+    """Wait for an event that ends the turn. A repair can end a turn without an answer."""
     async for event in events:
         if event.turn_id == turn_id and event.type in {*ENDINGS, REPAIRED}:
             return

@@ -1,4 +1,4 @@
-"""Recognize `Host` headers that no public DNS name can produce, which defeats DNS rebinding by web pages."""
+"""Protection from DNS rebinding: only `Host` headers that no public DNS name can produce pass."""
 
 from collections.abc import Iterable
 from ipaddress import ip_address
@@ -7,11 +7,11 @@ from urllib.parse import urlsplit
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 PRIVATE_DOMAINS: Final = (".localhost", ".local", ".internal", ".svc", ".home.arpa")
-"""Domains that public DNS never delegates (RFC 6761, RFC 6762, RFC 8375, ICANN), and Kubernetes' short form."""
+"""Domains that public DNS never delegates (RFC 6761, RFC 6762, RFC 8375, ICANN), and Kubernetes' ``.svc``."""
 
 
 def host_of(header: str) -> str:
-    """Return the host of a `Host` header without its port, or an empty string if it cannot be read."""
+    """Return the host of a `Host` header without its port, or an empty string if the header is malformed."""
     try:
         return urlsplit(f"//{header}").hostname or ""
     except ValueError:
@@ -19,7 +19,7 @@ def host_of(header: str) -> str:
 
 
 def is_private_name(header: str) -> bool:
-    """Return whether a `Host` header is an IP address, a name without a dot, or a name of a private domain."""
+    """Return whether a `Host` header is an IP address, a name without a dot, or a name in a private domain."""
     host = host_of(header)
     try:
         ip_address(host)
@@ -29,7 +29,7 @@ def is_private_name(header: str) -> bool:
 
 
 def refuse_public_names(app: WSGIApplication) -> WSGIApplication:
-    """Wrap a WSGI application that has no authentication: requests for a public name get 403."""
+    """Wrap an unauthenticated WSGI application so that requests for public names get status 403."""
 
     def guarded(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if is_private_name(environ.get("HTTP_HOST", "")):

@@ -1,6 +1,6 @@
-"""Send Celery messages from processes other than workers. Fails fast, never retries.
+"""Celery messages from processes other than workers. Sending fails fast and never retries.
 
-A failed send may have arrived, so receivers are idempotent.
+A message may arrive even if sending failed, so receivers are idempotent.
 """
 
 from collections.abc import Callable
@@ -26,13 +26,13 @@ PUBLISH_TIMEOUT_S = 2
 CONNECT_TIMEOUT_S = 2
 HEALTH_CHECK_EVERY_S = 5
 VISIBILITY_TIMEOUT_S = int(MAX_WAIT_S) + 30
-"""After this time, an unacknowledged message is redelivered to another consumer."""
+"""Time after which Redis redelivers an unacknowledged message to another consumer."""
 
 _log = get_logger(__name__)
 
 
 def transport_options(broker_url: str, reply_timeout_s: int) -> JsonObject:
-    """Return the broker's transport options: every call has a timeout, and dead connections are detected."""
+    """Return the broker's transport options, with timeouts and detection of dead connections."""
     if is_redis(broker_url):
         return {
             "visibility_timeout": VISIBILITY_TIMEOUT_S,
@@ -43,17 +43,17 @@ def transport_options(broker_url: str, reply_timeout_s: int) -> JsonObject:
             "retry_on_timeout": False,
             **sentinel_options(broker_url),
         }
-    # No read timeout: a worker's connection is silent while nothing arrives. Heartbeats detect failures.
+    # No read timeout: a worker's connection is silent while no messages arrive. Heartbeats detect failures.
     return {"write_timeout": reply_timeout_s}
 
 
 def is_redis(broker_url: str) -> bool:
-    """Return whether the URL is Redis; the other supported broker is RabbitMQ (``amqp://``)."""
+    """Return whether the broker is Redis. The only other supported broker is RabbitMQ (``amqp://``)."""
     return not broker_url.startswith("amqp")
 
 
 def producer_options(broker_url: str) -> JsonObject:
-    """Return options for processes that only send: a broker that does not confirm soon is down."""
+    """Return transport options for processes that only send. RabbitMQ must confirm each message in time."""
     options = transport_options(broker_url, PUBLISH_TIMEOUT_S)
     if is_redis(broker_url):
         return options
@@ -61,7 +61,7 @@ def producer_options(broker_url: str) -> JsonObject:
 
 
 class TaskSender:
-    """Sender of task messages. Safe to use from any thread and event loop."""
+    """A Celery client that only sends tasks. Safe to use from any thread and event loop."""
 
     def __init__(self, broker_url: str) -> None:
         self._app: Any = Celery(set_as_current=False, broker=for_celery(broker_url))
@@ -85,9 +85,9 @@ class TaskSender:
         )
 
     async def send_runs(self, started: Started) -> None:
-        """Send the tasks of runs that can start; never raises.
+        """Send the tasks of runs that can start. Failures are only logged.
 
-        Their worker sends what follows: canvas needs the result backend, which this process cannot access.
+        Workers send the tasks of later runs, because Celery's canvas needs the result backend.
         """
         for hint in started.hints:
             options = run_options(hint.run_id, hint.flow, hint.urgency, RUN_FLOW)
@@ -104,7 +104,7 @@ class TaskSender:
 
 
 def run_options(run_id: str, flow: str, urgency: Urgency, task: str) -> JsonObject:
-    """Return message options for a run, with a readable name for Flower."""
+    """Return a run's message options, with a readable name for Flower."""
     return {
         "kwargs": {"run_id": run_id, "flow": flow},
         "queue": QUEUE_OF[urgency],
@@ -114,7 +114,7 @@ def run_options(run_id: str, flow: str, urgency: Urgency, task: str) -> JsonObje
 
 
 async def sending(send: Callable[[], object]) -> None:
-    """Send in a thread. Raises Unavailable."""
+    """Call `send` in a thread. Raises Unavailable if the broker is not responding."""
     try:
         await run_in_thread(send)
     except (OperationalError, RedisError, OSError) as error:

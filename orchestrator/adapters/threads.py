@@ -1,6 +1,6 @@
-"""Threads for the runtime's own blocking calls: few, and separate from domain code.
+"""A small thread pool for the runtime's blocking calls.
 
-Domain code can fill asyncio's default threads with hanging calls without blocking messages and agents.
+It is separate from asyncio's default pool, because hanging calls of domain code can fill that pool.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 
 
 class _Pool:
-    """Threads do not survive a fork, so a child starts without any."""
+    """A pool that forked processes replace, because threads do not survive a fork."""
 
     def __init__(self) -> None:
         self.executor: ThreadPoolExecutor
@@ -34,7 +34,7 @@ _pool = _Pool()
 async def run_in_thread(
     work: Callable[_Given, _Result], /, *arguments: _Given.args, **named: _Given.kwargs
 ) -> _Result:
-    """Run `work` in one of the runtime's threads, in the caller's context."""
+    """Run `work` in one of the runtime's threads, with the caller's context variables."""
     context = contextvars.copy_context()
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(_pool.executor, lambda: context.run(work, *arguments, **named))

@@ -1,6 +1,6 @@
-"""Post deliveries to receivers: limited in time and size, to public addresses only (RT-16).
+"""HTTP posts to webhook receivers, limited in time and size and to public addresses (RT-16).
 
-Redirects are not followed and proxy settings are ignored: the checked address is the one connected to.
+The client ignores redirects and proxy settings, so it connects only to the address that it checked.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ MAX_ANSWER_BYTES = 64 * 1024
 
 
 class WebhookPosts:
-    """Posts to receivers.
+    """An HTTP client for webhook deliveries.
 
     Args:
-        private_networks: networks to allow although they are not public.
+        private_networks: non-public networks that receivers may be in.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class WebhookPosts:
         )
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryResult:
-        """Post once; every result is an outcome."""
+        """Post once and return the result. HTTP failures don't raise."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await self._client.post(url, headers=dict(headers), content=body)

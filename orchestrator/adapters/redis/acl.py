@@ -1,6 +1,6 @@
-"""Redis access control lists: the rights of each kind of process (RT-22).
+"""Redis access control lists: one user for each kind of process (RT-22).
 
-One user per kind, in the syntax of Redis 7. None can configure, dump, flush or monitor the server.
+The rules use Redis 7 syntax. No user can configure, dump, flush or monitor the server.
 """
 
 import hashlib
@@ -16,10 +16,10 @@ _EVERYTHING: Final = (
     *("-@all", "+@read", "+@write", "+@connection", "+@transaction", "+@pubsub", "+@blocking", "-@dangerous"),
     *("+eval", "+evalsha", "+script|load", "+script|exists", "+select", "+time", "+info"),
 )
-"""For ports and Celery workers; key patterns restrict it further."""
+"""Commands of workers and the gateway. Key patterns restrict these users further."""
 _LISTENING: Final = ("+subscribe", "+psubscribe", "+unsubscribe", "+punsubscribe")
 _DECLARING: Final = ("+multi", "+exec", "+discard", "+sadd", "+srem", "+smembers", "+scard", "+sismember")
-"""Celery records which queue is bound to which exchange."""
+"""Commands with which Celery records the bindings of queues to exchanges."""
 _KEEPING_A_BOOK: Final = (
     *(
         "+set",
@@ -36,18 +36,18 @@ _KEEPING_A_BOOK: Final = (
     ),
     *("+watch", "+unwatch", "+eval", "+evalsha", "+script|load", "+script|exists"),
 )
-"""Celery consumers restore unacknowledged messages and clean up abandoned queues."""
+"""Commands with which Celery consumers restore unacknowledged messages and clean up abandoned queues."""
 _ASKING: Final = ("+publish", "+brpop", "+rpop", "+expire", "+pexpire")
-"""Flower inspects workers, which respond only if PARLEY_REMOTE_CONTROL is on."""
+"""Commands with which Flower inspects workers. Workers respond only if PARLEY_REMOTE_CONTROL is on."""
 _COUNTING: Final = ("+llen", "+zcard", "+scard", "+hlen", "+type", "+exists")
 
 _OURS: Final = "parley:*"
 _BINDINGS: Final = "_kombu.binding*"
 _RESULTS: Final = "celery-task-meta-*"
 _GROUPS: Final = "celery-taskset-meta-*"
-"""Results of groups and counters of chords."""
+"""Keys of group results and chord counters."""
 _CELERY_EVENTS: Final = "/0.celeryev/*"
-"""A pattern subscription must be permitted literally; the number is the database's."""
+"""The pattern to which Celery subscribes. Redis compares it literally. The number is the database's."""
 _REMOTE_CONTROL: Final = "/*celery.pidbox*"
 _BROADCASTS: Final = "/0.celery.pidbox"
 _MAILBOXES: Final = "*.celery.pidbox*"
@@ -58,8 +58,10 @@ _REPLIES: Final = "*.reply.celery.pidbox*"
 class RedisUser:
     """A Redis user.
 
-    `keys` and `channels` are Redis patterns; `commands` are rules that start from none allowed. `further`:
-    additional selectors with separate keys, channels and commands.
+    Args:
+        keys, channels: Redis patterns.
+        commands: rules, starting from no permitted commands.
+        further: selectors with separate keys, channels and commands.
     """
 
     name: str
@@ -69,7 +71,7 @@ class RedisUser:
     further: tuple[str, ...] = ()
 
     def rules(self) -> tuple[str, ...]:
-        """Return the arguments of `ACL SETUSER` after name and password."""
+        """Return the arguments that follow the name and password in `ACL SETUSER`."""
         return (
             *("resetkeys", "resetchannels"),
             *(key if key.startswith("%") else f"~{key}" for key in self.keys),
@@ -80,7 +82,7 @@ class RedisUser:
 
 
 def _of(*queues: str) -> tuple[str, ...]:
-    """Return the lists of these queues: each priority has a suffix."""
+    """Return key patterns for the lists of these queues. Each priority has a suffix."""
     return tuple(f"{queue}*" for queue in queues)
 
 
@@ -89,17 +91,16 @@ def _read_only(*queues: str) -> tuple[str, ...]:
 
 
 USERS: Final[tuple[RedisUser, ...]] = (
-    # Workers and beat. A sender's callback goes to that sender's own queue, whatever its name.
+    # Workers and beat. They may push to any list, because callbacks go to senders' queues of any name.
     RedisUser(
         "parley-worker",
         (_OURS, _BINDINGS, *_of(*QUEUES), "unacked*", _RESULTS, _GROUPS, _MAILBOXES),
         (_OURS, _RESULTS, _GROUPS, _CELERY_EVENTS, _REMOTE_CONTROL, _BROADCASTS),
         further=("~* +lpush",),
     ),
-    # The gateway wakes workers; it cannot read what backends submit.
+    # The gateway wakes workers. It cannot read the messages that backends submit.
     RedisUser("parley-gateway", (_OURS, _BINDINGS, *_of(TURNS, INTERNAL, URGENT)), (_OURS,)),
-    # Backends that use Celery: they submit, read results, send groups and chords, and revoke. They cannot
-    # consume.
+    # Backends that use Celery. They can submit, read results, send groups and chords, and revoke, but not consume.
     RedisUser(
         "parley-sender",
         (_BINDINGS, *_of(SUBMISSIONS), _RESULTS),
@@ -107,14 +108,14 @@ USERS: Final[tuple[RedisUser, ...]] = (
         (*_CONNECTING, *_LISTENING, *_DECLARING, "+lpush", "+llen", "+get", "+mget", "+del"),
         (f"~{_GROUPS} &{_GROUPS} +set +setex +get +del +expire +publish", f"&{_REMOTE_CONTROL} +publish"),
     ),
-    # Flower: worker events and queue lengths, but no queue contents.
+    # Flower reads worker events and queue lengths, but no messages.
     RedisUser(
         "parley-flower",
         (_BINDINGS, "celeryev.*", _REPLIES, *_read_only(*QUEUES)),
         (_CELERY_EVENTS, _REMOTE_CONTROL),
         (*_CONNECTING, *_LISTENING, *_DECLARING, *_COUNTING, *_KEEPING_A_BOOK, *_ASKING),
     ),
-    # Autoscalers: KEDA runs a script, which counts as a write.
+    # Autoscalers. Their keys are not read-only, because KEDA runs a script, which counts as a write.
     RedisUser(
         "parley-scaler",
         (READY, *_of(*QUEUES)),
@@ -126,15 +127,12 @@ USERS: Final[tuple[RedisUser, ...]] = (
 
 
 def write_acl_file(passwords: Mapping[str, str]) -> str:
-    """Return an ACL file for users by name, with password digests only.
-
-    The default user is disabled.
-    """
+    """Return an ACL file with digests of these passwords, by user name. The default user is disabled."""
     return _write(lambda name: f"#{hashlib.sha256(passwords[name].encode()).hexdigest()}")
 
 
 def write_template() -> str:
-    """Return the same with ``@name@`` placeholders for plain passwords, for scripts that only have a shell."""
+    """Return an ACL file with ``@name@`` placeholders for plain passwords, which a shell script can fill in."""
     return _write(lambda name: f">@{name}@")
 
 

@@ -1,8 +1,8 @@
-"""Redis URLs: a server, its socket, or sentinels that know the current master.
+"""Redis URLs of a server, a Unix socket, or sentinels that know the current master.
 
 Sockets: ``unix://user:password@/path?db=0``. Sentinels:
-``redis+sentinel://user:password@host:26379,host:26379/master/0`` with the servers' user and password. Celery
-uses different forms for both.
+``redis+sentinel://user:password@host:26379,host:26379/master/0``, with the servers' user and password.
+Celery uses other forms; see `for_celery`.
 """
 
 import ssl
@@ -19,7 +19,7 @@ SENTINEL_PORT: Final = 26379
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Sentinels and the name of the master they watch."""
+    """The sentinels of a master, with its name, database and credentials."""
 
     sentinels: tuple[tuple[str, int], ...]
     master: str
@@ -27,11 +27,11 @@ class Watched:
     user: str | None
     password: str | None
     userinfo: str
-    """User and password as written in URLs, with ``@``, or an empty string."""
+    """User and password as in the URL, with ``@``, or an empty string."""
 
 
 def read_watched(url: str) -> Watched | None:
-    """Parse a sentinel URL. Returns None for a plain server URL."""
+    """Parse a sentinel URL. Return None for any other URL."""
     parts = urlsplit(url)
     if parts.scheme != SCHEME:
         return None
@@ -54,12 +54,11 @@ def _read_place(written: str) -> tuple[str, int]:
 
 
 def is_socket(url: str) -> bool:
-    """Return whether the URL is a Unix socket."""
     return urlsplit(url).scheme == SOCKET_SCHEME
 
 
 def for_celery(url: str) -> str:
-    """Return the URL in Celery's form, for broker and results; most stay unchanged."""
+    """Return the URL in Celery's form. Only socket and sentinel URLs change."""
     if is_socket(url):
         return urlunsplit(urlsplit(url)._replace(scheme="redis+socket")).replace("?db=", "?virtual_host=")
     watched = read_watched(url)
@@ -73,7 +72,7 @@ def for_celery(url: str) -> str:
 def tls_options(url: str) -> JsonObject:
     """Return the options with which Celery verifies a ``rediss://`` server, or an empty dict if the URL sets them.
 
-    Without them, Celery's broker verifies nothing and its result backend rejects the URL.
+    Without them, Celery's broker skips verification and its result backend rejects the URL.
     """
     parts = urlsplit(url)
     if parts.scheme != "rediss" or "ssl_cert_reqs=" in parts.query:
@@ -82,6 +81,6 @@ def tls_options(url: str) -> JsonObject:
 
 
 def sentinel_options(url: str) -> JsonObject:
-    """Return the options that Celery needs besides the URL."""
+    """Return the options that Celery needs in addition to the URL."""
     watched = read_watched(url)
     return {} if watched is None else {"master_name": watched.master}

@@ -1,6 +1,6 @@
-"""Open circuit breakers of all processes, for display: each process reports its own.
+"""Circuit breaker states of all processes, for display only.
 
-These reports decide nothing, and losing one is harmless: a breaker belongs to its process.
+Each process reports its own breakers. Losing a report is harmless.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from orchestrator.types import JsonObject, new_id
 
 KEY = "parley:circuits"
 FORGOTTEN_AFTER_S = 600.0
-"""Expiry for reports of a process that died or makes no more calls."""
+"""Lifetime of a report, because a process that dies cannot withdraw its reports."""
 
 _log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitNote:
-    """A breaker that is not closed, in one process. `since`: Unix seconds."""
+    """An open or half-open breaker of one process. `since`: Unix time in seconds."""
 
     endpoint: str
     model: str
@@ -34,7 +34,7 @@ class CircuitNote:
 
 
 class RedisCircuits:
-    """Reports this process's breaker changes and reads those of all."""
+    """A Redis hash in which processes report their open and half-open breakers."""
 
     def __init__(self, redis: Redis, clock: Callable[[], float] = time.time) -> None:
         self._redis = redis
@@ -54,7 +54,7 @@ class RedisCircuits:
         task.add_done_callback(self._writing.discard)
 
     async def read(self) -> list[CircuitNote]:
-        """Return every breaker that is not closed. Raises Unavailable."""
+        """Return the open and half-open breakers of all processes. Raises Unavailable."""
         with translated("Redis is not responding; try again later."):
             found = await self._redis.hgetall(KEY)
         notes = [CircuitNote(**orjson.loads(value)) for value in found.values()]
@@ -63,11 +63,11 @@ class RedisCircuits:
         return sorted(young, key=lambda note: (note.endpoint, note.model))
 
     async def describe(self) -> list[JsonObject]:
-        """Return the same as JSON. Raises Unavailable."""
+        """Return the open and half-open breakers as JSON. Raises Unavailable."""
         return [asdict(note) for note in await self.read()]
 
     async def settled(self) -> None:
-        """Wait until all reports so far are written."""
+        """Wait until all pending reports are written."""
         await asyncio.gather(*self._writing)
 
     async def _write(self, note: CircuitNote) -> None:

@@ -1,4 +1,4 @@
-"""Create Redis clients that fail fast and never retry a command automatically."""
+"""Redis clients that fail fast and never retry a command."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Iterable
@@ -26,10 +26,10 @@ _Reply = TypeVar("_Reply")
 
 
 class _Sending(AbstractConnection):
-    """A connection that can be canceled while sending and raises the driver's errors when the server is gone.
+    """A connection that handles cancellation and closed sockets correctly while sending.
 
     The driver sends within `asyncio.wait_for`, which before Python 3.12 can lose a cancellation. On a closed
-    connection it raises whatever the event loop or a missing stream raises.
+    connection, the driver raises the event loop's errors instead of its own.
     """
 
     async def send_packed_command(
@@ -39,7 +39,7 @@ class _Sending(AbstractConnection):
         earlier = 0 if task is None else task.cancelling()
         await super().send_packed_command(command, check_health)
         if task is not None and task.cancelling() > earlier:
-            await self.disconnect(nowait=True)  # no caller is left for the reply
+            await self.disconnect(nowait=True)  # no caller will read the reply
             raise asyncio.CancelledError
 
     async def _send_packed_command(self, command: Iterable[bytes]) -> None:
@@ -49,10 +49,10 @@ class _Sending(AbstractConnection):
 
 
 class Gathered(Generic[_Item, _Reply]):
-    """Batches items that arrive while an earlier batch is in flight: one round trip for many callers.
+    """A batcher that gives many callers one round trip: items that arrive during a batch go into the next batch.
 
     Args:
-        send: sends a batch; all its callers share the result or error. Never called concurrently.
+        send: sends a batch. All its callers get the same reply or error. Never called concurrently.
     """
 
     def __init__(self, send: Callable[[list[_Item]], Awaitable[_Reply]]) -> None:
@@ -62,7 +62,7 @@ class Gathered(Generic[_Item, _Reply]):
         self._one_at_a_time = asyncio.Lock()
 
     async def add(self, item: _Item) -> _Reply:
-        """Send an item in a batch, even if the caller is canceled."""
+        """Send the item in the next batch, even if the caller is canceled. Return the batch's reply."""
         self._items.append(item)
         if self._sending is None:
             self._sending = asyncio.create_task(self._send_next())
@@ -80,10 +80,10 @@ class Gathered(Generic[_Item, _Reply]):
 
 
 class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
-    """Connections to the current master; callers wait for a free one."""
+    """A pool of connections to the current master. Callers wait for a free connection."""
 
     async def disconnect(self, inuse_connections: bool = True) -> None:
-        """Close the connections to the master and to the sentinels."""
+        """Close the connections to the master and, if used connections are closed too, to the sentinels."""
         await super().disconnect(inuse_connections)
         if inuse_connections:
             manager: Any = self.sentinel_manager  # pyright: ignore[reportUnknownMemberType]  # untyped
@@ -92,10 +92,10 @@ class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
 
 
 def connect(url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_connections: int = 32) -> Redis:
-    """Create a client with its own pool, which belongs to the event loop that first uses it.
+    """Create a client with a separate pool, which belongs to the event loop that first uses it.
 
-    Callers wait for a free connection. A command whose reply was lost may have run, so nothing is retried
-    here (redis-py's ten retries would apply a script twice).
+    Callers wait for a free connection. The client retries nothing, because a command whose reply was lost may have
+    run.
     """
     options: dict[str, Any] = {
         "max_connections": max_connections,
@@ -142,7 +142,7 @@ def _from_pool(pool: BlockingConnectionPool) -> Redis:
 
 @contextmanager
 def connect_blocking(url: str, *, timeout_s: float) -> Generator[redis.Redis]:
-    """Create a blocking client for command-line commands, which have no event loop."""
+    """Open a blocking client for command-line commands, which have no event loop."""
     limits: dict[str, Any] = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
     watched = read_watched(url)
     with ExitStack() as stack:
@@ -172,7 +172,7 @@ def translated(message: str = "Redis is not responding; try again later.") -> Ge
 
 
 def read_script(name: str) -> str:
-    """Read `lua/<name>.lua`."""
+    """Return the source of `lua/<name>.lua`."""
     return (resources.files("orchestrator.adapters.redis") / "lua" / f"{name}.lua").read_text(
         encoding="utf-8"
     )

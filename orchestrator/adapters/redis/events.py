@@ -1,7 +1,7 @@
-"""Live events over Redis publish/subscribe: one message per turn, one listening connection per process.
+"""Live events over Redis publish/subscribe, with one listening connection per process.
 
-Only the streamed text of a running turn is stored, briefly: `lua/stream_text.lua` appends and publishes
-atomically. Late listeners read the log.
+Redis stores only the streamed text of a running turn, for two minutes. `lua/stream_text.lua` appends a piece and
+publishes it atomically. Late listeners read the log.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ RECONNECT_AFTER_S = 0.5
 READ_FOR_S = 1.0
 HEARTBEAT_EVERY_S = 5.0
 SILENT_FOR_S = 12.0
-"""Two missed heartbeats: the connection is dead, though never closed."""
+"""Silence after which a connection counts as dead: two missed heartbeats."""
 
 _log = get_logger(__name__)
 
@@ -46,10 +46,10 @@ class _Channel:
 
 
 class RedisEvents:
-    """Implements `ports.turns.LiveEvents`. Belongs to one event loop; `close` it there.
+    """A `LiveEvents` over Redis. Belongs to one event loop, which must also close it.
 
-    Only the reader task connects, reads and reconnects, because concurrent reads of one connection fail.
-    Other tasks only write subscriptions.
+    Only the reader task connects and reads, because concurrent reads of one connection fail. Other tasks only write
+    subscriptions.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -65,7 +65,7 @@ class RedisEvents:
         self._heard_at = 0.0
         self._beat_at = 0.0
         self.failures = 0
-        """Messages that could not be published since the start."""
+        """Number of messages that could not be published."""
 
     async def ping(self) -> None:
         """Raise Unavailable if Redis does not respond."""
@@ -73,7 +73,6 @@ class RedisEvents:
             await self._redis.execute_command("PING")
 
     async def publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
-        """Publish events to listeners in one message."""
         try:
             await self._publish(session_id, events)
         except (RedisError, OSError) as error:
@@ -102,7 +101,7 @@ class RedisEvents:
         return await pipeline.execute()
 
     async def _read_streamed(self, session_id: SessionId) -> Streamed | None:
-        """Return the streamed text of the session's running turn, or None if there is none or Redis is unavailable."""
+        """Return the streamed text of the session's running turn, or None if it has none or Redis is unavailable."""
         try:
             turn_id, text, stamp = await self._redis.hmget(STREAMED + session_id, "turn", "text", "stamp")
         except (RedisError, OSError) as error:
@@ -117,7 +116,7 @@ class RedisEvents:
     async def listen(
         self, session_id: SessionId, *, with_streamed: bool = False
     ) -> AsyncGenerator[Subscription]:
-        """Listen from now on. While Redis is unavailable, nothing arrives and nothing is raised."""
+        """Listen from now on. While Redis is unavailable, no events arrive and no error is raised."""
         name = CHANNEL + session_id
         subscription = Subscription(session_id, self._read_streamed if with_streamed else None)
         joined = name in self._channels
@@ -141,7 +140,7 @@ class RedisEvents:
         await self._messages.settle()
 
     async def _confirm(self, channel: _Channel) -> None:
-        """Wait until the channel's subscription is active."""
+        """Wait up to `SUBSCRIBED_WITHIN_S` for the channel's subscription."""
         if self._reader is None or self._reader.done():
             self._reader = asyncio.create_task(self._keep_reading(), name="live events")
         with contextlib.suppress(TimeoutError):  # Redis is unavailable: the listener reads the log meanwhile
@@ -155,10 +154,10 @@ class RedisEvents:
             await self._write("UNSUBSCRIBE", name)
 
     async def _write(self, command: str, *names: str) -> None:
-        """Write a (un)subscribe command. The reader sees the confirmation, or that the connection broke.
+        """Write a subscribe or unsubscribe command, without waiting for the confirmation.
 
-        Runs in a separate task: the driver closes a connection whose sender is canceled, and all listeners
-        share this one.
+        A separate task writes it, because the driver closes a connection whose sender is canceled, and all listeners
+        share this connection.
         """
         if self._pubsub is not None:
             writing = asyncio.create_task(self._send_command(self._pubsub, command, names))
@@ -191,7 +190,7 @@ class RedisEvents:
         except BaseException:
             await pubsub.aclose()
             raise
-        pubsub.connection.health_check_interval = 0  # otherwise its reply would be read concurrently
+        pubsub.connection.health_check_interval = 0  # the reply to a health check would be read concurrently
         self._pubsub = pubsub
         self._heard_at = self._beat_at = time.monotonic()
         if self._channels:
@@ -207,7 +206,7 @@ class RedisEvents:
                 await pubsub.aclose()
 
     async def _read(self) -> None:
-        """Deliver one message, or detect that the connection is dead."""
+        """Deliver one message. During silence, send heartbeats and raise if they don't return."""
         message = await self._pubsub.get_message(timeout=READ_FOR_S)
         now = time.monotonic()
         if message is not None:
@@ -249,14 +248,14 @@ def _encode(event: Event) -> JsonObject:
 
 
 def _piece(tokens: list[Event]) -> tuple[str, int, str, int]:
-    """Merge consecutive tokens: turn, offset, text and the resulting answer length."""
+    """Merge consecutive tokens. Return their turn, offset and text, and the answer's length with them."""
     text = "".join(token.payload["text"] for token in tokens)
     offset = tokens[0].payload["offset"]
     return tokens[0].turn_id or "", offset, text, offset + len(text)
 
 
 def _decode(session_id: SessionId, message: bytes) -> tuple[int, list[Event]]:
-    """Decode a message: its token stamp (0 for others) and its events."""
+    """Return a message's token stamp, or 0 if it has none, and its events."""
     stamp, bracket, entries = message.partition(b"[")
     events = [
         Event(

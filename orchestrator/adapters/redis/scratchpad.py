@@ -1,7 +1,7 @@
-"""Scratchpads in Redis: one key family per session in one hash slot, atomic operations in Lua.
+"""Scratchpads in Redis, changed atomically by Lua scripts.
 
-Writes go to the archive first, so Redis can be lost at any time: a scratchpad missing in Redis is refilled
-at its next use (RT-14). Concurrent writes to several scratchpads share one statement.
+Writes go to the PostgreSQL archive first. If Redis loses a scratchpad, the next use refills it from the archive
+(RT-14). Concurrent writes to several scratchpads share one SQL statement.
 """
 
 from collections.abc import Awaitable, Callable
@@ -25,10 +25,10 @@ _Name = tuple[TenantId, SessionId, str]
 
 
 class RedisScratchpad:
-    """Implements `ports.memory.scratchpad.Scratchpad`.
+    """A `Scratchpad` in Redis, backed by an archive in PostgreSQL.
 
     Args:
-        keep_s: seconds after the last write for which Redis keeps a scratchpad.
+        keep_s: time after the last write for which Redis keeps a scratchpad, in seconds.
     """
 
     def __init__(self, redis: Redis, archive: PostgresScratchpadArchive, *, keep_s: int = KEEP_S) -> None:
@@ -125,13 +125,13 @@ class RedisScratchpad:
 
 
 def _keys(tenant_id: TenantId, session_id: SessionId) -> tuple[str, str, str, str]:
-    """Return the keys of entries, use order, operations and completeness mark; the braces share a hash slot."""
+    """Return the keys of entries, use order, operations and use counter. The braces put them into one hash slot."""
     family = f"{PREFIX}{{{tenant_id}/{session_id}}}:"
     return f"{family}entries", f"{family}used", f"{family}operations", f"{family}filled"
 
 
 def _named(entry: Entry, operation: str | None, place: int) -> Entry:
-    """Return the entry with its ID, which is stable for a repeated operation."""
+    """Return the entry with an ID. Repeating an operation gives the same IDs."""
     if entry.entry_id:
         return entry
     name = new_entry_id() if operation is None else f"note_{operation}_{place}"

@@ -1,4 +1,4 @@
-"""Shared, expiring data of all processes: rate limits, tickets, tool results, model costs."""
+"""Expiring data that all processes share: rate limits, tickets, tool results and model spending."""
 
 import hashlib
 import secrets
@@ -21,7 +21,7 @@ _CALLER = TypeAdapter(Caller)
 
 
 class RedisRequestLimits:
-    """Implements `ports.access.RequestLimits`. A tenant's keys share a hash slot."""
+    """A Redis-backed `RequestLimits`. A tenant's keys share a hash slot."""
 
     def __init__(self, redis: Redis) -> None:
         self._take = redis.register_script(read_script("take_requests"))
@@ -38,7 +38,7 @@ class RedisRequestLimits:
 
 
 class RedisTickets:
-    """Implements `ports.access.Tickets`. Redis only stores digests."""
+    """A Redis-backed `Tickets` that stores only digests."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis: Any = redis
@@ -72,9 +72,9 @@ WINDOW_MS = 60_000
 
 
 class RedisRateLimits:
-    """Implements `ports.tools.RateLimits` with an expiring sorted set per key.
+    """A Redis-backed `RateLimits` with an expiring sorted set per key.
 
-    A count whose reply is lost may have been applied: too few calls may be allowed, never too many.
+    If a reply is lost, the call may have been counted. The limit may then allow too few calls, but never too many.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -87,8 +87,6 @@ class RedisRateLimits:
 
 
 class RedisToolCache:
-    """Implements `ports.tools.ToolCache` with expiring keys."""
-
     def __init__(self, redis: Redis) -> None:
         self._redis: Any = redis
 
@@ -105,9 +103,9 @@ PREFIX = "parley:spent:"
 
 
 class RedisSpending:
-    """Implements `ports.spending.SpendingStore`.
+    """A Redis-backed `SpendingStore`.
 
-    An addition whose reply is lost may have been applied: counters can be too high, never too low.
+    If a reply is lost, the amount may have been added. Counters can be too high, but never too low.
     """
 
     def __init__(self, redis: Redis) -> None:

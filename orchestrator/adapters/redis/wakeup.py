@@ -1,6 +1,6 @@
-"""Wake-ups through a sorted set of ready sessions; a Celery message only if a worker must be woken.
+"""Wake-ups through a sorted set of ready sessions, in which tenants take turns.
 
-While runners are awake, a turn costs no Celery message: they poll the set. Tenants take turns in it.
+Awake runners poll the set. A Celery message is sent only if they cannot keep up.
 """
 
 import time
@@ -27,24 +27,24 @@ AWAKE_FOR_MS = 3000
 ATTEND_EVERY_S = 1.0
 WAKE_AT_MOST_EVERY_MS = 100
 WAKE_AT_LEAST_EVERY_MS = 1000
-"""The lowest wake-up rate while a backlog remains although all workers are awake."""
+"""Longest pause between wake-up messages while a backlog remains."""
 BACKLOG = 2
 
 _log = get_logger(__name__)
 
 _Offer = tuple[tuple[SessionId, ...], TenantId, bool]
-"""Sessions, their tenant, and whether to wake a worker in any case."""
+"""Sessions, their tenant, and whether to wake a worker even without a backlog."""
 
 SendMessage = Callable[[SessionId], Awaitable[None]]
-"""A function that sends `orchestrator.run_session`. Raises Unavailable if the broker isn't responding."""
+"""A function that sends `orchestrator.run_session`. Raises Unavailable if the broker is not responding."""
 
 
 class RedisWakeup:
-    """Implements `ports.wakeup.Wakeup`.
+    """A Redis-backed `Wakeup`.
 
     Args:
-        redis: for short commands.
-        waiting: for the blocking take; its reply timeout exceeds every `timeout_s`. Only runners need it.
+        redis: client for short commands.
+        waiting: client for the blocking take, which only runners need. Its reply timeout exceeds every `timeout_s`.
         send: sends a wake-up message to a worker.
     """
 
@@ -58,12 +58,11 @@ class RedisWakeup:
         self._offer_script = redis.register_script(read_script("offer"))
         self._waiting: Any = waiting or redis
         self.failures = 0
-        """Wake-up hints that could not be published since the start."""
+        """Number of wake-ups that could not be published."""
 
     async def offer(
         self, *session_ids: SessionId, tenant_id: TenantId = OF_ANY_TENANT, nobody_came: bool = False
     ) -> bool:
-        """Add ready sessions; wake a worker if the awake ones can't keep up."""
         try:
             wake = await self._offers.add((session_ids, tenant_id, nobody_came))
             if wake is not None and wake in session_ids:
@@ -75,7 +74,7 @@ class RedisWakeup:
         return True
 
     async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
-        """Report this runner as awake (once per second), then wait for one session and take more in one round trip."""
+        """Report this runner as awake, at most once per second, then wait for sessions."""
         try:
             return await self._take(limit, timeout_s)
         except (TimeoutError, RedisError, OSError) as error:
@@ -83,18 +82,17 @@ class RedisWakeup:
             raise Unavailable(f"Redis is not responding: {error}") from error
 
     async def retire(self, *, force: bool = False) -> bool:
-        """Remove this runner from the list of awake ones."""
         try:
             retired = await self._retire(keys=[READY, AWAKE], args=[self._runner, "1" if force else "0"])
         except (RedisError, OSError) as error:
-            # The entry expires; until then a wake-up can be missed, which the sweep recovers.
+            # Until the entry expires, a wake-up may be missed. The sweep recovers such sessions.
             _log.warning("A runner could not retire.", error=error)
             return True
         self._attended_at = 0.0
         return bool(retired)
 
     async def _leave(self, offers: list[_Offer]) -> SessionId | None:
-        """Publish offers in one round trip; return the session for which to wake a worker."""
+        """Publish offers in one round trip. Return the session to wake a worker for, or None."""
         of_tenants = [(session_id, tenant_id) for several, tenant_id, _ in offers for session_id in several]
         backlog = 0 if any(nobody_came for *_, nobody_came in offers) else BACKLOG
         limits = WAKE_AT_MOST_EVERY_MS, WAKE_AT_LEAST_EVERY_MS, backlog

@@ -1,6 +1,6 @@
-"""Running workers and beats: one sorted set whose entries expire unless renewed.
+"""The registry of running workers and beats, for display and probes.
 
-Only for display and probes.
+It is a sorted set whose entries expire unless they are renewed.
 """
 
 import os
@@ -16,7 +16,7 @@ from orchestrator.adapters.redis.client import read_script, translated
 
 PROCESSES = "parley:processes"
 REFUSED = "parley:refused"
-"""Messages dropped from queues, newest first, as JSON without contents."""
+"""Key of the list of dropped messages, newest first, as JSON without contents."""
 MOST_REFUSED = 100
 KNOWN_FOR_MS = 15_000
 ANNOUNCE_EVERY_S = 5.0
@@ -26,8 +26,10 @@ ANNOUNCE_EVERY_S = 5.0
 class RegisteredProcess:
     """A running process.
 
-    `role`: ``worker`` or ``beat``. `queues`: the queues a worker consumes. `off`: problems that disable
-    background flows or jobs there.
+    Args:
+        role: ``worker`` or ``beat``.
+        queues: the queues that a worker consumes.
+        off: problems that disable background flows or jobs in this process.
     """
 
     role: str
@@ -38,7 +40,7 @@ class RegisteredProcess:
 
     @classmethod
     def here(cls, role: str, queues: Iterable[str] = (), off: Iterable[str] = ()) -> Self:
-        """Describe this process."""
+        """Return the entry of the current process."""
         return cls(
             role=role,
             host=socket.gethostname(),
@@ -49,14 +51,12 @@ class RegisteredProcess:
 
 
 class WorkerRegistry:
-    """The registry in which processes announce themselves."""
-
     def __init__(self, redis: Redis) -> None:
         self._redis: Any = redis
         self._announce = redis.register_script(read_script("announce"))
 
     async def announce(self, process: RegisteredProcess) -> None:
-        """Register or renew an entry. Raises Unavailable."""
+        """Add or renew an entry. Raises Unavailable."""
         with translated():
             await self._announce(keys=[PROCESSES], args=[_packed(process), KNOWN_FOR_MS])
 
@@ -66,14 +66,14 @@ class WorkerRegistry:
             await self._redis.zrem(PROCESSES, _packed(process))
 
     async def off(self) -> list[str]:
-        """Return the reported problems that disable background flows or jobs. Raises Unavailable."""
+        """Return the problems that disable background flows or jobs in any process. Raises Unavailable."""
         with translated("Redis is not responding; try again later."):
             members = await self._redis.zrange(PROCESSES, 0, -1)
         return sorted({problem for member in members for problem in read_process(member).off})
 
 
 def read_process(member: bytes) -> RegisteredProcess:
-    """Parse an entry; other releases may add fields."""
+    """Parse an entry. Ignore fields that other releases may add."""
     known: dict[str, Any] = orjson.loads(member)
     return RegisteredProcess(
         role=known["role"],

@@ -1,4 +1,4 @@
-"""Run model-written Python and SQL in separate processes that can only compute."""
+"""Sandboxes that run model-written Python and SQL in separate processes."""
 
 from orchestrator.adapters.sandbox.process import Layer, PythonSandbox, SqlSandbox
 

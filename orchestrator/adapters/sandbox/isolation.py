@@ -1,7 +1,6 @@
-"""Drop every right but computing, before running model-written code.
+"""Restrictions that a sandbox process imposes on itself before it runs model-written code.
 
-Imports only the standard library, and is imported by file, because these processes start without this
-package.
+This module imports only the standard library, because sandbox processes start without the package.
 """
 
 import ctypes
@@ -25,7 +24,7 @@ SECCOMP_RET_ALLOW = 0x7FFF0000
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 SIGKILL = 9
 OUT_OF_MEMORY = 3
-"""The exit code when there is no memory left to report it."""
+"""Exit code of a process without enough memory to write a response."""
 
 SYSTEM_CALLS = {
     "x86_64": (
@@ -39,11 +38,11 @@ SYSTEM_CALLS = {
         131,
     ),
 }
-"""By machine: its number in `seccomp_data.arch`, the only permitted system calls, and `tgkill`.
+"""Architecture in `seccomp_data.arch`, permitted system calls, and `tgkill`, by machine.
 
-Permitted are read, write, mmap, mprotect, munmap, brk, rt_sigaction, rt_sigprocmask, rt_sigreturn, mremap,
-madvise, exit, exit_group, futex, sched_yield, restart_syscall, clock_gettime, gettimeofday, getrandom,
-getpid and gettid; and `tgkill` to itself, with which a process out of memory aborts.
+The permitted calls are read, write, mmap, mprotect, munmap, brk, rt_sigaction, rt_sigprocmask, rt_sigreturn,
+mremap, madvise, exit, exit_group, futex, sched_yield, restart_syscall, clock_gettime, gettimeofday, getrandom,
+getpid and gettid. A process may send `tgkill` only to itself, because it aborts that way when out of memory.
 """
 
 
@@ -61,19 +60,19 @@ class Program(ctypes.Structure):
 
 
 def leave_network(libc: Any) -> bool:
-    """Enter a new network namespace, which has no active interface. Needs root or a user namespace."""
+    """Enter a network namespace without active interfaces. Return False if the system doesn't allow it."""
     return libc.unshare(CLONE_NEWNET) == 0 or libc.unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0
 
 
 def drop_identity() -> None:
-    """Stop being root, which ignores the limits. If that fails, the process isn't privileged anyway."""
+    """Switch from root to the `nobody` account, because root ignores the limits."""
     if os.getuid() != 0:
         return
     try:
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)
-    except OSError:  # a user namespace without that identity
+    except OSError:  # a user namespace without this account; its root has no rights outside
         return
 
 
@@ -89,13 +88,13 @@ def set_limits(limits: dict[str, int]) -> None:
     for kind, most in bounds.items():
         _, hard = resource.getrlimit(kind)
         bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        # At the hard CPU limit comes SIGKILL, which does not say why.
+        # The hard CPU limit would send SIGKILL, which does not reveal the cause.
         final = hard if kind == resource.RLIMIT_CPU else bound
         resource.setrlimit(kind, (bound, final))
 
 
 def filter_system_calls(libc: Any) -> bool:
-    """Kill the process, by seccomp, at any system call that is not in the table."""
+    """Install a seccomp filter that kills the process at any call outside the table. Return whether that worked."""
     machine = os.uname().machine
     if machine not in SYSTEM_CALLS:
         return False
@@ -132,7 +131,7 @@ def stopped(category: str, message: str) -> str:
 
 
 def isolate(request: dict[str, Any]) -> bool:
-    """Drop rights in the order required. Returns False if the network is still reachable."""
+    """Drop all rights in the required order. Return False if the network is still reachable."""
     libc = ctypes.CDLL(None)
     libc.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
     without: list[str] = request.get("without", [])
@@ -147,7 +146,7 @@ def isolate(request: dict[str, Any]) -> bool:
 
 
 def serve(attempt: Callable[[dict[str, Any]], str]) -> None:
-    """Handle the one request on standard input, then exit without running anything else."""
+    """Handle the request on standard input, then exit without running cleanup code."""
     try:
         send(attempt(json.loads(sys.stdin.buffer.read())))
     except MemoryError:

@@ -1,4 +1,4 @@
-"""Start a sandboxed process, enforce its time limit, and report how it ended."""
+"""Sandboxes that run each call in a new process and enforce its time limit."""
 
 import asyncio
 import contextlib
@@ -26,11 +26,11 @@ from orchestrator.types import JsonObject
 
 PYTHON_WORKER = Path(__file__).with_name("python_worker.py")
 SQL_WORKER = Path(__file__).with_name("sql_worker.py")
-# No environment, user packages, bytecode files or warnings to a closed stream; -S: no site packages.
+# No environment variables, user packages, bytecode files or warnings. Python code also gets -S: no site packages.
 INTERPRETER_FLAGS = ("-I", "-B", "-W", "ignore")
-ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # more arenas would each take a share of the address space
+ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # each further arena would use up limited address space
 OUT_OF_MEMORY = 3
-"""The exit code of a process without enough memory to report more."""
+"""Exit code of a process without enough memory to write a response."""
 ANSWER_OVERHEAD_BYTES = 4096
 DEFAULT_LIMITS = SandboxLimits()
 DEFAULT_QUERY_LIMITS = QueryLimits()
@@ -47,24 +47,24 @@ _CATEGORIES = frozenset(category.value for category in StopCategory)
 
 
 class Layer(StrEnum):
-    """Barriers around the code, besides limits, restricted builtins and time."""
+    """An isolation layer, in addition to resource limits, restricted builtins and the time limit."""
 
     NETWORK = "network"
-    """A network namespace without interfaces, where the system permits one."""
+    """A network namespace without interfaces, if the system permits one."""
     CALLS = "calls"
-    """A seccomp filter: the kernel kills the process at any call other than those for computing."""
+    """A seccomp filter: the kernel kills the process at any system call that computation doesn't need."""
     EVENTS = "events"
-    """An audit hook: the interpreter exits when code reaches outside."""
+    """An audit hook: the process exits when its code tries to reach the system."""
 
 
 class PythonSandbox:
-    """Implements the port `Sandbox`: a new process per call.
+    """A `Sandbox` that runs each call in a new process.
 
-    Refuses to run if neither a network namespace nor seccomp is available.
+    Calls fail if neither a network namespace nor seccomp is available.
 
     Args:
-        max_parallel: maximum number of processes; waiting for one doesn't count as run time.
-        without: layers to leave out, so that tests can show what the others stop.
+        max_parallel: maximum number of processes. Waiting for a free place doesn't count as run time.
+        without: layers to disable, so that tests can show what the others stop.
     """
 
     def __init__(
@@ -84,7 +84,6 @@ class PythonSandbox:
         *,
         imports: frozenset[str] = frozenset(),
     ) -> SandboxResult:
-        """Call the only function of a source; see the port."""
         request: JsonObject = {
             "source": function_source,
             "arguments": arguments,
@@ -106,10 +105,10 @@ class PythonSandbox:
 
 
 class SqlSandbox:
-    """Implements the port `SqlSandbox`: a new process per query, on a copy of the tables.
+    """A `SqlSandbox` that runs each query in a new process, on a copy of the tables.
 
     Args:
-        max_parallel: maximum number of queries; waiting for one doesn't count as run time.
+        max_parallel: maximum number of processes. Waiting for a free place doesn't count as run time.
     """
 
     def __init__(self, *, max_parallel: int = 2) -> None:
@@ -118,7 +117,6 @@ class SqlSandbox:
     async def run_sql(
         self, statement: str, tables: Mapping[str, Table], limits: QueryLimits = DEFAULT_QUERY_LIMITS
     ) -> QueryRows | Stopped:
-        """Run one query on copies of the tables; see the port."""
         async with self._places:
             with tempfile.TemporaryDirectory(prefix="parley-") as folder:
                 written = await asyncio.to_thread(_write_tables, tables, Path(folder))
@@ -143,7 +141,7 @@ class SqlSandbox:
 
 
 def _write_tables(tables: Mapping[str, Table], folder: Path) -> JsonObject:
-    """Write each table as a JSON Lines file; return its path and columns."""
+    """Write each table to a JSON Lines file. Return the path and columns of each."""
     written: JsonObject = {}
     for number, (name, table) in enumerate(tables.items()):
         path = folder / f"{number}.json"
@@ -204,11 +202,11 @@ async def _send(stream: asyncio.StreamWriter, request: bytes) -> None:
         await stream.drain()
         stream.close()
     except (BrokenPipeError, ConnectionResetError):
-        return  # it exited early; its exit code says why
+        return  # the process exited early; its exit code says why
 
 
 async def _receive(stream: asyncio.StreamReader, most: int) -> bytes | None:
-    """Return everything up to the end, or None if it exceeds `most`."""
+    """Read to the end. Return None if there are more than `most` bytes."""
     parts = bytearray()
     while chunk := await stream.read(65536):
         parts += chunk
@@ -239,15 +237,15 @@ def _read(answer: bytes, code: int) -> SandboxResult:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill the process group and wait for it."""
+    """Kill the process group and wait for the process to exit."""
     if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):  # it has just exited
+        with contextlib.suppress(ProcessLookupError):  # the process has just exited
             os.killpg(process.pid, signal.SIGKILL)
     await asyncio.shield(_wait(process))
 
 
 async def _wait(process: asyncio.subprocess.Process) -> None:
-    # The end is only seen once the output is drained; a full buffer would make the wait endless.
+    # Drain the output first: with a full buffer, `wait` would never return.
     while process.stdout is not None and await process.stdout.read(65536):
         pass
     await process.wait()

@@ -1,7 +1,7 @@
-"""The process that runs one model-written function; started by file in a bare interpreter.
+"""The process that runs one model-written function, started by file in a bare interpreter.
 
-Imports only the standard library. It reads one JSON request, drops every right it has, calls the function,
-writes one JSON response and exits. It trusts no input, not even what the guardrails have checked.
+It reads one JSON request, drops its rights, calls the function, writes one JSON response and exits. It imports
+only the standard library, and trusts no input, even if the guardrails have checked it.
 """
 
 import importlib
@@ -12,7 +12,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))  # started by file, in an interpreter without another path
+sys.path.insert(0, str(Path(__file__).parent))  # the interpreter starts without a path to this folder
 
 from isolation import answer, isolate, serve, stopped
 
@@ -21,7 +21,7 @@ OWN_NAME = "sandboxed"
 # Events that harmless code triggers: namedtuple evaluates a template and looks up its caller's name.
 HARMLESS_EVENTS = frozenset({"exec", "compile", "sys._getframe", "sys._getframemodulename", "builtins.id"})
 
-# Modules loaded on first use; later nothing can be loaded.
+# Modules that others import on first use. After isolation, nothing can be imported.
 LOADED_LATE = {
     "datetime": ("_strptime", "time"),
     "json": ("json.decoder", "json.encoder"),
@@ -37,7 +37,7 @@ NotImplementedError OverflowError RuntimeError StopIteration TypeError ValueErro
 
 
 def watch_events() -> None:
-    """Exit at the first interpreter event that reaches outside. Cannot be undone."""
+    """Install an audit hook that ends the process at the first event that is not harmless. Cannot be undone."""
     end, reply = os._exit, answer
 
     def watch(event: str, arguments: tuple[object, ...], harmless: frozenset[str] = HARMLESS_EVENTS) -> None:
@@ -51,7 +51,7 @@ def watch_events() -> None:
 
 
 def make_facade(name: str) -> types.SimpleNamespace:
-    """Return a module's own public names, without the modules that it imports."""
+    """Return a module's public names, except the modules that it imports."""
     module = importlib.import_module(name)
     names: list[str] = getattr(module, "__all__", None) or [key for key in dir(module) if key[0] != "_"]
     public = {key: getattr(module, key) for key in names}
@@ -61,13 +61,13 @@ def make_facade(name: str) -> types.SimpleNamespace:
 
 
 class NotAllowed(Exception):
-    """Not an ImportError, which code might expect."""
+    """A rejected import. Not an ImportError, because the code might catch one."""
 
 
 def load_late(names: list[str]) -> dict[str, types.SimpleNamespace]:
-    """Load modules that would be imported later.
+    """Load the modules that the named ones import on first use, and return empty substitutes for the code.
 
-    The interpreter finds them in its own table; code gets nothing.
+    The interpreter finds the real ones in `sys.modules`.
     """
     late = [module for name in names for module in LOADED_LATE.get(name, ())]
     for module in late:
@@ -93,7 +93,7 @@ def is_own(value: object) -> bool:
 
 def run(request: dict[str, Any], code: types.CodeType, builtins: dict[str, Any]) -> str:
     space: dict[str, Any] = {"__builtins__": builtins, "__name__": OWN_NAME}
-    exec(code, space)  # noqa: S102 - to do this apart from everything else is what this process is for
+    exec(code, space)  # noqa: S102 - this process exists to run this code in isolation
     functions = [value for value in space.values() if is_own(value)]
     if len(functions) != 1:
         return stopped("error", "The code does not define exactly one function.")
@@ -127,10 +127,10 @@ def attempt(request: dict[str, Any]) -> str:
     try:
         return run(request, code, builtins)
     except MemoryError:
-        pass  # the code's objects are only freed after this block
+        pass  # the code's objects are only freed when this block ends
     except NotAllowed as error:
         return stopped("forbidden", str(error))
-    except BaseException as error:  # noqa: BLE001 - whatever the code raises is its result
+    except BaseException as error:  # noqa: BLE001 - every error of the code is a result
         return stopped("error", describe(error))
     return stopped("memory", "The code used more memory than it may.")
 

@@ -1,8 +1,8 @@
-"""The process that runs one model-written query on a copy of its tables; started by file.
+"""The process that runs one model-written query on a copy of its tables, started by file.
 
-It loads the tables into an in-memory database, drops every right it has, runs the query, writes one JSON
-response and exits. It trusts no input, not even what the guardrails have checked. A query can reach no file,
-network or other table.
+It loads the tables into an in-memory database, drops its rights, runs the query, writes one JSON response and
+exits. It trusts no input, even if the guardrails have checked it. A query cannot reach files, the network or
+other tables.
 """
 
 import json
@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
-import _duckdb as duckdb  # only the engine: the `duckdb` wrapper takes longer to load than a query
+import _duckdb as duckdb  # only the engine: the `duckdb` wrapper takes longer to load than a query to run
 
 sys.path.insert(0, str(Path(__file__).parent))  # started by file, outside the package
 
@@ -29,13 +29,13 @@ SETTINGS: dict[str, Any] = {
     "allow_community_extensions": False,
     "python_enable_replacements": False,
 }
-# Fetch a value of each type once: Python modules needed for them cannot be loaded later.
+# One value of each type, fetched before isolation: the Python modules for them cannot be loaded later.
 EVERY_KIND = """SELECT 1, 1.5, 1e0, 'a', true, DATE '2024-01-01', TIME '10:00', now(), now()::TIMESTAMP,
     INTERVAL 1 DAY, uuid(), [1], {'a': 1}, MAP {'a': 1}, 'a'::BLOB, 1::HUGEINT"""
 
 
 def load(connection: duckdb.DuckDBPyConnection, tables: dict[str, Any]) -> None:
-    """Create the tables from JSON Lines files, then lock all external access."""
+    """Create the tables from JSON Lines files, then disable external access permanently."""
     for name, table in tables.items():
         names = [column for column, _ in table["columns"]]
         columns = ", ".join(f"{quote(column)} {kind}" for column, kind in table["columns"])
@@ -56,7 +56,7 @@ def quote(name: str) -> str:
 
 def ask(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> str:
     statements = connection.extract_statements(request["statement"])
-    # PIVOT first computes its column list, which counts as several statements.
+    # A PIVOT has the type MULTI, because DuckDB first computes its column list.
     if len(statements) != 1 or statements[0].type not in {
         duckdb.StatementType.SELECT,
         duckdb.StatementType.MULTI,
@@ -74,7 +74,7 @@ def ask(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert a database value to JSON."""
+    """Convert a database value to a JSON value."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -110,7 +110,7 @@ def attempt(request: dict[str, Any]) -> str:
         return ask(connection, request)
     except (duckdb.OutOfMemoryException, MemoryError):
         return stopped("memory", "The query used more memory than it may.")
-    except Exception as error:  # noqa: BLE001 - whatever the query leads to is its result
+    except Exception as error:  # noqa: BLE001 - every error of the query is a result
         return stopped("error", first_line(error))
 
 

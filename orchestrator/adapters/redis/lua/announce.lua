@@ -1,10 +1,10 @@
--- Say that a process is here, for a while.
+-- Register a process or renew its entry.
 --
--- KEYS[1]  processes  sorted set: process as JSON -> time at which it counts as gone, ms
+-- KEYS[1]  processes  sorted set: process as JSON -> expiry time, ms
 -- ARGV[1]  process
--- ARGV[2]  for how long, ms
+-- ARGV[2]  lifetime of the entry, ms
 --
--- Returns nothing of use. Repeating it prolongs. All times are those of the Redis server.
+-- All times are those of the Redis server.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])

@@ -1,4 +1,4 @@
--- Tell how a turn ended, and forget the text that it streamed.
+-- Publish the message that ends a turn, and delete the turn's streamed text.
 --
 -- KEYS[1]  streamed  hash: the text of the session's running turn
 -- ARGV[1]  channel

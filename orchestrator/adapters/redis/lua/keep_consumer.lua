@@ -1,13 +1,13 @@
--- Say that a consumer of the broker's messages is alive, put messages that were sent with a priority among the others,
--- and name the consumers that have fallen silent.
+-- Register a consumer of broker messages, move prioritized messages to the main list, and find silent consumers.
 --
--- KEYS[1]  consumers  sorted set: name -> when it was heard last, ms
--- KEYS[2]  submissions  list; KEYS[3] and on: the lists of those with a priority
--- ARGV[1]  the consumer's own name
--- ARGV[2]  after how long without a word one counts as gone, ms
--- ARGV[3]  after how long it is forgotten, ms: one that was only slow may have taken something meanwhile
+-- KEYS[1]  consumers    sorted set: name -> last registration, ms
+-- KEYS[2]  submissions  list
+-- KEYS[3…] lists of prioritized submissions
+-- ARGV[1]  name of the calling consumer
+-- ARGV[2]  silence after which a consumer counts as gone, ms
+-- ARGV[3]  silence after which its entry is deleted, ms; later, because a slow consumer may still take messages
 --
--- Returns the names of those that are gone. All times are those of the Redis server.
+-- Returns the names of consumers that count as gone. All times are those of the Redis server.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZADD', KEYS[1], now, ARGV[1])

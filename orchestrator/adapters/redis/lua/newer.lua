@@ -1,10 +1,10 @@
--- Read the messages of a queue that came in after a known one.
+-- Read the messages that entered a queue after a known message.
 --
--- KEYS[1]  the queue, a list: messages come in at the left, and are taken at the right
--- ARGV[1]  the known message
--- ARGV[2]  how far it is looked for
+-- KEYS[1]  queue, a list: messages enter on the left and leave on the right
+-- ARGV[1]  known message
+-- ARGV[2]  maximum number of messages to search
 --
--- Returns them, the newest first; nil when the known one is not found.
+-- Returns the newer messages, newest first, or nil if the known message was not found.
 local place = redis.call('LPOS', KEYS[1], ARGV[1], 'MAXLEN', ARGV[2])
 if not place then
     return nil

@@ -1,21 +1,21 @@
--- Offer sessions to the runners, and say whether somebody has to be woken for them. Who listens to such a
--- session is made to look at its log: mostly, a turn was accepted.
+-- Offer sessions to runners, and decide whether to wake a worker. An empty message makes listeners of an offered
+-- session read its log, because most offers follow an accepted turn.
 --
--- KEYS[1]  ready   sorted set: session -> its place in the line; tenants take turns
--- KEYS[2]  awake   sorted set: runner -> time at which it counts as gone, ms
--- KEYS[3]  woken   hash, present for a moment: `at`, the time of the last wake-up message, ms; `awake`, how many
---                  runners were awake then; `pause` until the next one when no more are awake by then, ms
--- KEYS[4]  places  hash: tenant -> place of its last session; gone when nobody waits
+-- KEYS[1]  ready   sorted set: session -> position in the queue
+-- KEYS[2]  awake   sorted set: runner -> expiry time, ms
+-- KEYS[3]  woken   hash that expires: `at`, the time of the last wake-up message, ms; `awake`, the number of runners
+--                  awake at that time; `pause` before the next message unless more runners are awake, ms
+-- KEYS[4]  places  hash: tenant -> position of its last session; deleted when the queue is empty
 -- ARGV[1]  shortest pause between wake-up messages, ms
--- ARGV[2]  longest one while a backlog remains and nobody more wakes up, ms
--- ARGV[3]  backlog: this many waiting sessions are more than the awake runners keep up with; 0: wake in any case
+-- ARGV[2]  longest pause while a backlog remains and no more runners wake up, ms
+-- ARGV[3]  number of waiting sessions from which awake runners don't keep up; 0: wake a worker in any case
 -- ARGV[4]  prefix of the sessions' channels
 -- ARGV[5…] sessions, each followed by its tenant
 --
--- Returns 1 when the caller has to send a wake-up message, else 0.
--- A session that is offered already keeps its place. A new one is placed behind its tenant's last session, but not
--- before the first of the line: a tenant with few sessions overtakes those of a tenant with many (start-time fair
--- queueing). All times are those of the Redis server.
+-- Returns 1 if the caller must send a wake-up message, or 0.
+-- A session that is already in the queue keeps its position. A new session goes behind its tenant's last session,
+-- but never before the head of the queue. Tenants with few sessions therefore overtake tenants with many
+-- (start-time fair queueing). All times are those of the Redis server.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local first = tonumber(redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2])

@@ -1,10 +1,10 @@
--- Move messages of a queue ahead, each once and in one step with being taken out of its place.
+-- Move messages of a queue ahead, each removed and reinserted in one step.
 --
--- KEYS[1]  the queue, a list: messages come in at the left, and are taken at the right
--- ARGV[1]  the message behind which they go; empty, or no longer in the queue: to the head
--- ARGV[2…] the messages in the order in which they are to be taken; one that is no longer in the queue is left out
+-- KEYS[1]  queue, a list: messages enter on the left and leave on the right
+-- ARGV[1]  message behind which to insert; if it is empty or no longer in the queue, insert at the head
+-- ARGV[2…] messages, in the order in which they should leave; missing ones are skipped
 --
--- Returns how many were moved. They were sent not long ago, so they are looked for from the left.
+-- Returns the number of moved messages. LREM searches from the left, where recent messages are.
 local moved, before = 0, ARGV[1]
 for place = 2, #ARGV do
     local message = ARGV[place]

@@ -1,16 +1,16 @@
--- Add or replace entries of one scratchpad; the least recently used go when it is full (RT-13).
+-- Add or replace entries of a scratchpad, and evict the least recently used when it is full (RT-13).
 --
--- KEYS[1]  entries     hash: entry id -> entry as JSON
--- KEYS[2]  used        sorted set: entry id -> number of its last use
--- KEYS[3]  operations  sorted set: operation -> number; those carried out lately
--- KEYS[4]  filled      present when the scratchpad is known to be whole; its value counts uses
+-- KEYS[1]  entries     hash: entry ID -> entry as JSON
+-- KEYS[2]  used        sorted set: entry ID -> number of its last use
+-- KEYS[3]  operations  sorted set: recent operation -> number
+-- KEYS[4]  filled      counter of uses, present only if the scratchpad is complete
 -- ARGV[1]  capacity
 -- ARGV[2]  seconds until everything expires
 -- ARGV[3]  operation, or ''
--- ARGV[4]  '1': keep entries that are there already (filling again)
--- ARGV[5…] entry id, entry, entry id, entry, …
+-- ARGV[4]  '1': keep existing entries (refill)
+-- ARGV[5…] entry ID, entry, entry ID, entry, …
 --
--- Returns false when the scratchpad was lost and has to be filled first, else the ids that had to go.
+-- Returns the evicted IDs, or false if the scratchpad was lost and must be refilled first.
 -- All keys are in one hash slot.
 local KEPT_OPERATIONS = 256
 local filling = ARGV[4] == '1'

@@ -1,12 +1,12 @@
--- Read the entries of one scratchpad, the least recently used first (RT-13).
+-- Read the entries of a scratchpad, least recently used first (RT-13).
 --
--- KEYS[1]  entries  hash: entry id -> entry as JSON
--- KEYS[2]  used     sorted set: entry id -> number of its last use
--- KEYS[3]  filled   present when the scratchpad is known to be whole; its value counts uses
--- ARGV[1]  '1': what is read counts as used
--- ARGV[2…] kinds; none: all
+-- KEYS[1]  entries  hash: entry ID -> entry as JSON
+-- KEYS[2]  used     sorted set: entry ID -> number of its last use
+-- KEYS[3]  filled   counter of uses, present only if the scratchpad is complete
+-- ARGV[1]  '1': the read counts as a use
+-- ARGV[2…] kinds; all if empty
 --
--- Returns false when the scratchpad was lost and has to be filled first, else the entries.
+-- Returns the entries, or false if the scratchpad was lost and must be refilled first.
 if redis.call('EXISTS', KEYS[3]) == 0 then
   return false
 end

@@ -1,17 +1,18 @@
--- Tell a piece of an answer, and keep the text so far for listeners that come later (RT-15).
+-- Publish a piece of an answer, and store the text so far for late listeners (RT-15).
 --
 -- KEYS[1]  streamed  hash: turn, characters, text, stamp; the text of the session's running turn
 -- ARGV[1]  channel
 -- ARGV[2]  message
 -- ARGV[3]  turn
--- ARGV[4]  offset: characters of the answer before this piece
+-- ARGV[4]  offset: length of the answer before this piece, characters
 -- ARGV[5]  text of the piece
--- ARGV[6]  characters of the answer with this piece
--- ARGV[7]  characters that are kept at most
+-- ARGV[6]  length of the answer with this piece, characters
+-- ARGV[7]  maximum length of the stored text, characters
 -- ARGV[8]  seconds until the text expires
 --
--- Publishes `<stamp>` and the message; stamps are microseconds of this server and grow. A piece that does
--- not follow what is kept (it was lost with Redis) leaves nothing: half an answer is not shown.
+-- Publishes `<stamp>` followed by the message. Stamps are microseconds of the server's clock and always increase.
+-- If a piece doesn't continue the stored text, because Redis lost it, nothing stays stored: listeners never see a
+-- partial answer without its start.
 local time = redis.call('TIME')
 local stamp = time[1] * 1000000 + time[2]
 local kept = redis.call('HMGET', KEYS[1], 'turn', 'characters', 'stamp')

@@ -1,11 +1,11 @@
--- Count a call of a tool, unless the last minute is full.
+-- Count a tool call, unless the window has reached its limit.
 --
--- KEYS[1]  calls   sorted set: call -> time at which it was counted, µs
+-- KEYS[1]  calls   sorted set: call -> time when it was counted, µs
 -- ARGV[1]  call, unique
--- ARGV[2]  how many may be counted within the window
--- ARGV[3]  the window, ms
+-- ARGV[2]  maximum number of calls within the window
+-- ARGV[3]  window, ms
 --
--- Returns 0 when it was counted, else the ms until there is room. All times are those of the server.
+-- Returns 0 if the call was counted, or the ms to wait. All times are those of the Redis server.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local window = ARGV[3] * 1000

@@ -1,10 +1,10 @@
 -- Count a request against several limits, or against none of them (GCRA: one time per limit).
 --
--- KEYS[i]      when the limit would be at rest again, µs; gone when it is
--- ARGV[2i-1]   how long one request takes of it, µs
--- ARGV[2i]     how far that time may be ahead of now, µs: the burst
+-- KEYS[i]      time when the limit is fully restored, µs; expires then
+-- ARGV[2i-1]   cost of one request, µs
+-- ARGV[2i]     burst: how far that time may be in the future, µs
 --
--- Returns 0 when it was counted, else the ms until it can be. All times are those of the server.
+-- Returns 0 if the request was counted, or the ms to wait. All times are those of the Redis server.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local rest, wait = {}, 0
