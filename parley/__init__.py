@@ -1,4 +1,4 @@
-"""Public names for domain authors, each loaded on first use."""
+"""The public API for domain authors. Names are imported on first use."""
 
 from __future__ import annotations
 

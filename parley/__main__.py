@@ -1,4 +1,4 @@
-"""The command ``parley`` and ``python -m parley``."""
+"""Entry point of ``parley`` and ``python -m parley``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from orchestrator.extras import extra_of, needs_extra
 
 
 def main() -> None:
-    """Run the command line. Exits with an error that names the extra to install if one is missing."""
+    """Run the command line. If an optional dependency is missing, exit with the extra to install."""
     try:
-        from parley.main import main as run  # noqa: PLC0415 - most of what it imports are extras
+        from parley.main import main as run  # noqa: PLC0415 - most of its imports are extras
     except ModuleNotFoundError as error:
         if error.name is None or (extra := extra_of(error.name)) is None:
             raise

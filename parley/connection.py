@@ -1,4 +1,4 @@
-"""The gateway of a command: ``--url``, ``PARLEY_URL``, or the `parley up` of the data folder."""
+"""Gateway lookup: ``--url``, ``PARLEY_URL``, or a running `parley up`."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from parley_client import Client
 
 
 def locate_gateway(url: str | None, data_dir: Path) -> str | None:
-    """Return the URL of a gateway, or None if none is configured."""
+    """Return the gateway URL, or None if no gateway is configured or running."""
     named = url or read_variable("PARLEY_URL")
     if named:
         return named
@@ -18,7 +18,7 @@ def locate_gateway(url: str | None, data_dir: Path) -> str | None:
 
 
 def connect(url: str | None, data_dir: Path) -> Client:
-    """Return a client of the gateway. Raises Unavailable if there is none."""
+    """Return a client of the gateway. Raises Unavailable if there is no gateway."""
     found = locate_gateway(url, data_dir)
     if found is None:
         raise Unavailable(f"No gateway is running in {data_dir}: start one with `parley up`, or use --url.")
@@ -26,5 +26,5 @@ def connect(url: str | None, data_dir: Path) -> Client:
 
 
 def open_client(url: str) -> Client:
-    """Return a client with the environment's key, if any."""
+    """Return a client that sends PARLEY_API_KEY, if set."""
     return Client(url, api_key=read_variable("PARLEY_API_KEY"))

@@ -1,4 +1,4 @@
-"""A data folder belongs to one run at a time; a running `parley up` stores its URL there."""
+"""Exclusive use of a data folder, and the note in which `parley up` stores its URL."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ CLOSED = 0o700
 OWNERS_ONLY = 0o077  # the umask of every process of a data folder
 _WRITABLE_BY_OTHERS = 0o022
 _LONGEST_SOCKETS = 80
-"""Maximum length of a socket's folder in bytes: the path can have 104 (macOS), and PostgreSQL adds a name."""
+"""Maximum path length of a socket folder, in bytes: macOS allows 104, and PostgreSQL appends a name."""
 
 
 @contextmanager
 def hold(data_dir: Path) -> Iterator[None]:
-    """Lock the folder (created if missing) until the block ends; the kernel releases it if we are killed.
+    """Lock the folder until the block ends. The folder is created if missing.
 
-    Nobody else may enter it, and what is written from now on is its owner's alone: it holds conversations.
+    The kernel releases the lock of a killed process. Only the owner can access the folder, which holds conversations.
 
     Raises:
-        FolderInUse: another process holds it; the message names its pid.
-        Forbidden: it is another account's, or others have had a way to put things into it.
+        FolderInUse: another process holds the lock; the message has its pid.
+        Forbidden: another account owns the folder, or could have written to it.
     """
     data_dir.mkdir(mode=CLOSED, parents=True, exist_ok=True)
     _require_own(data_dir)
@@ -39,7 +39,7 @@ def hold(data_dir: Path) -> Iterator[None]:
             raise FolderInUse(
                 f"{data_dir} is in use by a running Parley (pid {pid}): stop that one, or choose another folder."
             )
-        # Not before the folder is ours: who holds it may have opened it to the account of its PostgreSQL.
+        # Only with the lock: the holder may have opened the folder to its PostgreSQL account.
         if data_dir.stat().st_mode & 0o777 != CLOSED:
             data_dir.chmod(CLOSED)
         os.ftruncate(descriptor, 0)
@@ -50,7 +50,7 @@ def hold(data_dir: Path) -> Iterator[None]:
 
 
 def _require_own(data_dir: Path) -> None:
-    """Check ownership: a folder's owner can change its contents, whatever its mode."""
+    """Raise Forbidden if another account owns the folder or could have written to it."""
     found = data_dir.stat()
     if found.st_uid != os.geteuid():
         raise Forbidden(f"{data_dir} belongs to another account: choose a folder of your own.")
@@ -62,9 +62,9 @@ def _require_own(data_dir: Path) -> None:
 
 @contextmanager
 def open_sockets(data_dir: Path, name: str) -> Iterator[Path]:
-    """Yield a closed folder for a server's sockets.
+    """Yield a private folder for a server's sockets.
 
-    It is in the data folder, unless that path is too long for a socket.
+    The folder is in the data folder, unless that path is too long for a socket.
     """
     folder = data_dir / f"{name}.socket"
     if len(os.fsencode(folder)) > _LONGEST_SOCKETS:
@@ -76,7 +76,7 @@ def open_sockets(data_dir: Path, name: str) -> Iterator[Path]:
 
 
 def is_held(data_dir: Path) -> bool:
-    """Return whether a running process holds the folder."""
+    """Return whether a running process has locked the folder."""
     try:
         descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -96,17 +96,16 @@ def _lock(descriptor: int) -> bool:
 
 
 EVALUATIONS = "evaluations"
-"""Subfolder of the data: the runs of `parley eval`, a folder per domain."""
+"""Subfolder for the runs of `parley eval`, with a folder per domain."""
 
 
 def trained_folder(data_dir: Path) -> Path:
-    """Return the folder for trained models of a data folder."""
     return data_dir / "trained"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpNote:
-    """The record that a running `parley up` leaves for other commands: `<data-dir>/up.json`."""
+    """The state of a running `parley up` for other commands, stored in `<data-dir>/up.json`."""
 
     url: str
     pid: int
@@ -129,4 +128,4 @@ class UpNote:
             noted = json.loads(cls.path(data_dir).read_bytes())
             return cls(**{**noted, "metrics": tuple(noted["metrics"])})
         except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return None  # nothing runs here, or it is just being written
+            return None  # nothing is running here, or the note is being written

@@ -1,7 +1,7 @@
-"""The demonstration `make demo`: a worker is killed in the middle of a booking, and the flight is booked once.
+"""The demo of `make demo`: a worker is killed while it books a flight, and the flight is booked once.
 
-The booking is held up by a lock on the table that the airline of the travel domain writes to, as a slow
-booking system would, so that the worker is killed while the call is running and its outcome is unknown.
+A lock on the table of the airline's bookings delays the call, like a slow booking system. The worker is killed during
+the call, so its outcome is unknown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from parley_client import Client
 SESSION: Final = "demo"
 QUESTIONS: Final = ("Book a flight from Oslo to Madrid tomorrow", "wait, are pets allowed?")
 WAIT_S: Final = 30.0
-READING_S: Final = 2.0  # after each line, in a terminal
+READING_S: Final = 2.0  # pause after each line, in a terminal
 STARTED: Final = """
     SELECT workers.pid
     FROM effects
@@ -40,7 +40,7 @@ STARTED: Final = """
 
 
 class Screen:
-    """Prints the conversation and the events of processes. In a terminal it pauses, to leave time for reading."""
+    """Output of the conversation and of process events, with pauses for reading in a terminal."""
 
     def __init__(self) -> None:
         self._terminal = sys.stdout.isatty()
@@ -68,7 +68,7 @@ class Screen:
 
 
 def run_demo(screen: Screen, data_dir: Path) -> bool:
-    """Run the conversation on a private stack with two workers. Returns True if the flight was booked once."""
+    """Run the conversation on a private stack with two workers. Returns whether the flight was booked once."""
     plan = StackPlan(
         data_dir=data_dir,
         domain="travel",
@@ -112,7 +112,7 @@ def _book_beside_a_kill(screen: Screen, stack: RunningStack, client: Client) -> 
 
 @contextmanager
 def _held_up(database_url: str) -> Generator[None]:
-    """Block booking writes until the block ends."""
+    """Delay bookings until the block ends."""
     with psycopg.connect(database_url) as connection:
         connection.execute("LOCK TABLE records IN SHARE ROW EXCLUSIVE MODE")
         yield
@@ -120,7 +120,7 @@ def _held_up(database_url: str) -> Generator[None]:
 
 
 def _await_call(watching: psycopg.Connection) -> int:
-    """Wait until the booking call is running. Returns the process ID of its worker."""
+    """Wait until the booking call runs. Returns the pid of its worker."""
     ends_at = time.monotonic() + WAIT_S
     while time.monotonic() < ends_at:
         if (row := watching.execute(STARTED, [SESSION]).fetchone()) is not None:

@@ -1,6 +1,6 @@
-"""Start of a Python program in a fork of this process, which has already imported what the program needs.
+"""Python programs started as forks of this process, which has already imported their modules.
 
-It starts in a fraction of the time of a new interpreter, and shares the imported modules' memory.
+A fork starts in a fraction of a new interpreter's time, and shares the memory of the modules.
 """
 
 from __future__ import annotations
@@ -27,10 +27,8 @@ _LIBC: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 class ForkedProcess(psutil.Process):
-    """A child of this process."""
-
     def poll(self) -> int | None:
-        """Return the exit code, after reaping the process, or None while it runs."""
+        """Return the exit code and reap the process, or return None while it runs."""
         try:
             return int(self.wait(0) or 0)
         except psutil.TimeoutExpired:
@@ -38,7 +36,7 @@ class ForkedProcess(psutil.Process):
 
 
 def can_fork() -> bool:
-    """Decide if a fork would be sound: it has this thread alone, and may need what another one holds."""
+    """Return whether forking is safe. Another thread could hold a lock that the fork needs."""
     return _LIBC is not None and threading.active_count() == 1
 
 
@@ -52,11 +50,11 @@ def fork_program(
     folder: Path | None = None,
     umask: int = -1,
 ) -> ForkedProcess:
-    """Run ``python ARGUMENTS``, which begin with ``-m``, in a session of its own.
+    """Run ``python ARGUMENTS`` in a new session. The arguments begin with ``-m``.
 
-    `name`: what ``top`` shows; ``ps`` shows the arguments of this process. `streams`: its input, output and errors,
-    beside which nothing is open. `dies_by`: the signal that the kernel sends it when this process ends. `umask`: -1
-    for the one of this process.
+    `name`: process name in ``top``; ``ps`` shows this process's arguments. `streams`: descriptors of stdin, stdout and
+    stderr; all others are closed. `dies_by`: signal that the kernel sends when this process exits. `umask`: -1 to
+    inherit.
     """
     parent, here = os.getpid(), folder or Path.cwd()
     sys.stdout.flush()
@@ -75,12 +73,12 @@ def fork_program(
         _settle(arguments, environment, here)
         code = _run(arguments[1])
     finally:
-        # Whatever happens, it must not go on as the process that it was forked from, nor do what that does at its end.
+        # Never return into the parent's code or run its exit handlers.
         os._exit(code)
 
 
 def die_with(parent: int, dies_by: signal.Signals) -> None:
-    """Ask the kernel to signal this process when its parent exits; exit immediately if it already has."""
+    """Ask the kernel to signal this process when its parent exits. Exits if the parent already has."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, int(dies_by))
         if os.getppid() != parent:
@@ -88,8 +86,8 @@ def die_with(parent: int, dies_by: signal.Signals) -> None:
 
 
 def _stand_apart(streams: tuple[int, int, int]) -> None:
-    """Keep nothing of the parent but its code: no session, signal handler or open file."""
-    gc.freeze()  # what is here is never looked through, so that its memory stays shared
+    """Leave the parent's session, and drop its signal handlers and open files."""
+    gc.freeze()  # existing objects are never collected, so their memory stays shared
     os.setsid()
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals():
@@ -102,12 +100,12 @@ def _stand_apart(streams: tuple[int, int, int]) -> None:
 
 
 def _settle(arguments: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
-    """Reset what a new interpreter would find."""
+    """Set up the state of a new interpreter."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
-    tempfile.tempdir = None  # as it is before it is looked for in the environment
+    tempfile.tempdir = None  # to be found again in the new environment
     sys.argv = list(arguments[1:])
     sys.path[:0] = [str(folder), *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
     sys.excepthook = sys.__excepthook__
@@ -118,7 +116,7 @@ def _settle(arguments: Sequence[str], environment: Mapping[str, str], folder: Pa
 
 
 def _run(module: str) -> int:
-    """Run the module to the end of its last thread; the exit code."""
+    """Run the module and wait for its threads. Returns the exit code."""
     code = 0
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)

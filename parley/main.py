@@ -1,4 +1,4 @@
-"""The command ``parley``. Loads the command that is called and prints errors as one line."""
+"""The ``parley`` command. Imports only the called subcommand, and prints errors in one line."""
 
 import os
 import sys
@@ -63,13 +63,13 @@ GROUPS: Final = {
         "bench": ("bench", "Run a benchmark."),
     },
 }
-"""Commands by group and name: module below `parley.commands` and summary, so that ``--help`` imports none of them."""
+"""Commands by group and name: module below `parley.commands` and summary. ``--help`` imports none of the modules."""
 
 COMMANDS: Final = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 
 def load_command(name: str) -> Any:
-    """Return a command: the one of this name in its module's `app`, or the whole `app`."""
+    """Return the command with this name from its module's `app`, or the whole `app`."""
     module, _ = COMMANDS[name]
     group = get_group(import_module(f"parley.commands.{module}").app)
     group.name = name
@@ -77,7 +77,7 @@ def load_command(name: str) -> Any:
 
 
 class _LazyGroup(TyperGroup):
-    """Lists the commands by group, and imports only the one that is called."""
+    """A group that lists its commands in sections and imports only the called command."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         del ctx
@@ -124,7 +124,6 @@ for _name, (_, _summary) in COMMANDS.items():
 
 
 def main() -> None:
-    """Run the command line and exit."""
     arguments, verbose = take_verbose(sys.argv[1:])
     if arguments and not arguments[0].startswith("-"):  # help needs no logging
         _set_up_logging()
@@ -132,7 +131,7 @@ def main() -> None:
 
 
 def run(arguments: list[str], *, verbose: bool = False) -> int:
-    """Run one command and return its exit code. Errors are printed as one line on standard error."""
+    """Run a command. Returns its exit code, and prints errors as one line on standard error."""
     try:
         return app(complete_wait(arguments), prog_name="parley", standalone_mode=False) or 0
     except (StopRequested, KeyboardInterrupt, typer.Abort):
@@ -140,7 +139,7 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
     except TyperException as error:
         return _fail(error.format_message(), error.exit_code)
     except BrokenPipeError:
-        # The reader closed the pipe; buffered output must not raise again at exit.
+        # The reader closed the pipe. Flushing at exit must not raise again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:  # noqa: BLE001 - every error of a command becomes an exit code
@@ -155,7 +154,7 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
 
 
 def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
-    """Remove ``--verbose``, which may appear anywhere before ``--``."""
+    """Remove ``--verbose`` from anywhere before ``--``. Returns whether it was there."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options, rest = arguments[:end], arguments[end:]
     kept = [word for word in options if word != "--verbose"]
@@ -163,7 +162,7 @@ def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
 
 
 def complete_wait(arguments: list[str]) -> list[str]:
-    """Insert `WAIT_S` after a ``--wait`` without a number."""
+    """Insert `WAIT_S` after each ``--wait`` without a number."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     completed: list[str] = []
     for place, word in enumerate(arguments):
@@ -175,7 +174,7 @@ def complete_wait(arguments: list[str]) -> list[str]:
 
 
 def _set_up_logging() -> None:
-    import logging  # noqa: PLC0415  # slow to import, with what follows
+    import logging  # noqa: PLC0415  # slow to import
 
     from orchestrator.settings.environment import environment_secrets  # noqa: PLC0415
     from orchestrator.telemetry.logs import set_up_logging  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Generation of a domain's `tools.yaml` from the OpenAPI document of a service."""
+"""Generation of a domain's `tools.yaml` from an OpenAPI document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from orchestrator.types import Json, JsonObject, is_list, is_object
 
 METHODS: Final = ("get", "post", "put", "patch", "delete")
 DEEPEST: Final = 12
-"""Maximum depth of schemas that refer to each other; deeper parts take any value."""
+"""Maximum depth of nested schemas. Deeper parts accept any value."""
 _DROPPED: Final = frozenset(
     {"title", "examples", "example", "default", "discriminator", "xml", "externalDocs"}
 )
@@ -46,7 +46,7 @@ def read_document(source: str) -> JsonObject:
 
 
 def make_tools(document: JsonObject, source: str) -> dict[str, JsonObject]:
-    """Return the manifest's entries by tool ID: one for each operation that takes and returns JSON."""
+    """Return the manifest entries by tool ID, one per operation."""
     base = _base_url(document, source)
     tools: dict[str, JsonObject] = {}
     for path, item in document["paths"].items():
@@ -59,12 +59,12 @@ def make_tools(document: JsonObject, source: str) -> dict[str, JsonObject]:
 
 
 def write_tools(tools: Mapping[str, JsonObject]) -> str:
-    """Return the text of `tools.yaml`."""
+    """Format the entries as `tools.yaml`."""
     return yaml.safe_dump({"tools": dict(tools)}, sort_keys=False, allow_unicode=True, width=110)
 
 
 class _Operation:
-    """One operation of the document. Path and query parameters and the body's members become inputs."""
+    """An operation. Its path parameters, query parameters and body members become inputs."""
 
     def __init__(
         self, document: JsonObject, base: str, path: str, method: str, operation: JsonObject, shared: Json
@@ -104,7 +104,7 @@ class _Operation:
         }
 
     def _inputs(self) -> tuple[JsonObject, list[str], dict[str, str]]:
-        """Return the schemas of path and query parameters, the names of those required, and the query."""
+        """Return the schemas of path and query parameters, the required names, and the query."""
         properties: JsonObject = {}
         required: list[str] = []
         query: dict[str, str] = {}
@@ -140,14 +140,14 @@ class _Operation:
         return {"type": "object", "required": [http["wrap_as"]], "properties": {http["wrap_as"]: schema}}
 
     def _errors(self) -> Iterator[tuple[int, str]]:
-        """Yield the statuses that the document explains, to be put into words for the user."""
+        """Yield described error statuses that mean the call had no effect, with a message for users."""
         for status, response in self._operation.get("responses", {}).items():
             text = self._resolve(response).get("description", "").strip()
             if str(status).isdecimal() and is_surely_not_done(int(status)) and text and int(status) != 422:
                 yield int(status), text.replace("{", "(").replace("}", ")")
 
     def _schema(self, schema: Json, depth: int = 0) -> JsonObject:
-        """Return a schema with its references put in, without what only documents it."""
+        """Return a schema with references resolved, without documentation keywords."""
         resolved = self._resolve(schema)
         if depth > DEEPEST:
             return {}
@@ -164,7 +164,7 @@ class _Operation:
         return found
 
     def _resolve(self, part: Json) -> JsonObject:
-        """Follow references within the document."""
+        """Resolve references within the document."""
         for _ in range(DEEPEST):
             if not is_object(part) or "$ref" not in part:
                 break
@@ -186,7 +186,7 @@ def _base_url(document: JsonObject, source: str) -> str:
 
 
 def _tool_id(operation: JsonObject, method: str, path: str) -> str:
-    """Return the operation's ID as snake case, or one made from the path and method."""
+    """Return the operation ID in snake case, or an ID made from the path and method."""
     given = operation.get("operationId") or f"{_TEMPLATE.sub('', path)}_{method}"
     name = _snake(given)
     return name if "_" in name else f"{name}_{method}"

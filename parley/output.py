@@ -15,9 +15,9 @@ NARROW = 10
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Records: each whole as one JSON object per line, or a table of some of their members.
+    """Records, printed as one JSON object per line or as a table of `columns`.
 
-    `value`: what JSON shows instead of the records. `head`: text above the table.
+    `value`: replaces the records in JSON. `head`: text above the table.
     """
 
     records: Sequence[Mapping[str, Any]]
@@ -28,14 +28,14 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A value as JSON, or as text."""
+    """A value for JSON output, with its text for other output."""
 
     value: Any
     text: str
 
 
 def print_result(result: Any, *, as_json: bool) -> None:
-    """Print `Rows`, an `Answer`, or any other value as JSON; nothing for None."""
+    """Print `Rows`, an `Answer`, or any other value as JSON. Prints nothing for None."""
     match result:
         case None:
             return
@@ -54,24 +54,23 @@ def print_result(result: Any, *, as_json: bool) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON value on one line; of a list every item."""
+    """Print a value as one line of JSON, or a list as one line per item."""
     for item in value if isinstance(value, list) else [value]:
         sys.stdout.write(orjson.dumps(item).decode() + "\n")
     sys.stdout.flush()
 
 
 def print_prompts(prompts: Mapping[str, Any]) -> None:
-    """Print the number of model calls and tokens for each prompt, if there were any."""
+    """Print the model calls and tokens per prompt, if there were any."""
     if prompts:
         rows = [[name, use["calls"], use["tokens_a_call"]] for name, use in prompts.items()]
         print_table(("prompt", "calls", "tokens a call, with the answer"), rows)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table as wide as the terminal; without a terminal every row is one line.
+    """Print a table as wide as the terminal. Without a terminal, each row is one line.
 
-    Identifiers are always whole, since people copy them: where they leave too little room beside them, each
-    row is printed as lines.
+    IDs are never wrapped, so that users can copy them. If IDs leave too little room, each cell gets a line.
     """
     from rich import box  # noqa: PLC0415  # slow to import
     from rich.console import Console  # noqa: PLC0415
@@ -97,7 +96,7 @@ def _is_identifier(column: str) -> bool:
 
 
 def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """Return the minimum width of a table: IDs in full, other columns by their longest word or `NARROW`."""
+    """Return the minimum width of a table: full IDs, and at most `NARROW` characters of other columns."""
     return sum(
         2 + max(len(row[place]) if _is_identifier(name) else min(len(row[place]), NARROW) for row in rows)
         for place, name in enumerate(columns)
@@ -106,7 +105,7 @@ def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on a terminal; give the function that says how many are done, of how many."""
+    """Show a progress bar on a terminal. Yields a function that takes the finished and total counts."""
     from rich.console import Console  # noqa: PLC0415  # slow to import
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
@@ -118,12 +117,12 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def as_lines(facts: Mapping[str, Any]) -> str:
-    """Return each member on a separate line."""
+    """Format each member as one line."""
     return "\n".join(f"{name:<12} {'' if value is None else value}" for name, value in facts.items())
 
 
 def say(message: str) -> None:
-    """Print a line about the run itself."""
+    """Print a message on standard error."""
     print(message, file=sys.stderr, flush=True)
 
 

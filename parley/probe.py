@@ -1,7 +1,7 @@
-"""The probes of containers: ``python -m parley.probe turns --live``, light enough to run every few seconds.
+"""Container probes: ``python -m parley.probe turns --live``. Light enough to run every few seconds.
 
-`parley health` is the same for people. A server is asked; a worker or beat is known by the heartbeat file
-that it keeps rewriting (`workers.heartbeat`).
+Operators use `parley health`. Servers are probed over HTTP, workers and beat by their heartbeat file
+(`workers.heartbeat`).
 """
 
 import argparse
@@ -16,16 +16,16 @@ from pathlib import Path
 from orchestrator.errors import InvalidInput, ParleyError, Unavailable
 from parley.roles import PORTS, Role
 
-# A process rewrites its file every second; one that trains a domain may take some.
+# Processes rewrite their file every second. Training a domain can delay that.
 STALE_AFTER_S = 20.0
 _TIMEOUT_S = 3.0
 _PATHS = {Role.GATEWAY: ("/health/ready", "/health/live"), Role.FLOWER: ("/healthcheck", "/healthcheck")}
 
 
 def probe(role: Role, *, live: bool, port: int | None = None) -> str:
-    """Return the condition of the role in this container; `live`: only whether it is responsive.
+    """Return the condition of the role in this container. `live`: accept a role that is not ready.
 
-    Raises Unavailable, InvalidInput.
+    Raises Unavailable if the probe fails, InvalidInput if PARLEY_HEARTBEAT_FILE is missing.
     """
     if role in _PATHS:
         given = port or int(os.environ.get("PARLEY_PORT") or PORTS[role])
@@ -40,7 +40,7 @@ def probe(role: Role, *, live: bool, port: int | None = None) -> str:
 
 
 def ask_server(url: str) -> str:
-    """Ask a server on this machine. Raises Unavailable when it does not answer, or with an error."""
+    """Return a message if the server responds. Raises Unavailable on errors and timeouts."""
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_S):  # noqa: S310  # our own address
             return f"{url} is well"
@@ -51,7 +51,7 @@ def ask_server(url: str) -> str:
 
 
 def read_heartbeat(path: Path, *, live: bool, now: float) -> str:
-    """Return a heartbeat file's content. Raises Unavailable if it is missing, old, or not ready."""
+    """Return the process's condition. Raises Unavailable if it is not ready, or if the file is missing or stale."""
     try:
         condition = str(json.loads(path.read_bytes())["condition"])
         age_s = max(0.0, now - path.stat().st_mtime)
@@ -67,7 +67,6 @@ def read_heartbeat(path: Path, *, live: bool, now: float) -> str:
 
 
 def main() -> int:
-    """Probe as the arguments say, and return the exit code."""
     parser = argparse.ArgumentParser(prog="parley.probe", description="Probe the role in this container.")
     parser.add_argument("role", type=Role, choices=list(Role))
     parser.add_argument("--live", action="store_true", help="only whether it moves")

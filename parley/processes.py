@@ -1,7 +1,6 @@
-"""One child process: started, awaited and stopped.
+"""A child process: start, readiness and stop.
 
-Includes recognizing and stopping a process that a killed run left behind. `parley.stack` defines the programs and
-their order.
+Also stops processes that a killed run left behind. `parley.stack` defines the programs and their order.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ _POLL_S = 0.02
 _SAY_EVERY_S = 15.0
 _LEAST_WORK_S = 0.1
 _MOST_WORK_S = 60.0
-"""Maximum CPU time before a process is ready, in seconds: ten times what a start takes."""
+"""Maximum CPU time until a process is ready, in seconds: ten times that of a normal start."""
 _HURRIED_GRACE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The system account that a program runs under when Parley itself runs as root.
+    """The system account of a program when Parley runs as root.
 
-    `keep_access` keeps the right to reach files below folders that are closed to the account.
+    `keep_access`: keep the right to access files below folders that are closed to the account.
     """
 
     uid: int
@@ -49,13 +48,13 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """One child process: start, readiness and stop.
+    """A program to run as a child process.
 
     Args:
-        ready: given what the program has logged since its start; true once it can be used.
-        imported: whether it is Python's, and what it needs is imported here, so that it can be forked.
-        grace_s: how long it may take to end after `stop_signal` before it is killed.
-        metrics: where it serves its metrics, if anywhere.
+        ready: readiness check, given the log since the start.
+        imported: whether this is a Python program whose modules are imported here, so that it can be forked.
+        grace_s: seconds between `stop_signal` and a kill.
+        metrics: URL of its metrics, or None.
     """
 
     name: str
@@ -71,13 +70,13 @@ class Program:
 
 
 def log_says(text: str) -> Callable[[str], bool]:
-    """Return a readiness check that waits for `text` in the program's log."""
+    """Return a readiness check that waits for `text` in the log."""
     return lambda log: text in log
 
 
 @dataclass(slots=True)
 class StartProgress:
-    """CPU time of a starting process, and when it last made progress."""
+    """CPU time of a starting process, and the time of its last progress."""
 
     moved_at: float
     used_s: float = 0.0
@@ -87,12 +86,12 @@ class StartProgress:
             self.used_s, self.moved_at = used_s, now
 
     def goes_on(self, now: float, idle_s: float) -> bool:
-        """Return whether it was active within the last `idle_s`, and not for longer than any start takes."""
+        """Return whether the process worked in the last `idle_s` seconds, within its limit of CPU time."""
         return self.used_s < _MOST_WORK_S and now - self.moved_at < idle_s
 
 
 class Child:
-    """A program and its process. The pid is noted in `notes`, so that a later run can find it."""
+    """A program and its process. `notes`: folder for its pid, so that a later run can stop it."""
 
     def __init__(self, program: Program, notes: Path) -> None:
         self.program = program
@@ -102,13 +101,13 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Return the process ID of the current run."""
+        """Return the pid. Raises ProcessFailed if the program has not been started."""
         if self._process is None:
             raise ProcessFailed(f"{self.program.name} has not been started.")
         return self._process.pid
 
     def start(self) -> None:
-        """Start the program in its own session, so that Ctrl-C in the terminal reaches only us."""
+        """Start the program in a separate session, so that Ctrl-C in the terminal reaches only this process."""
         program = self.program
         for folder in (program.log.parent, self._note.parent):
             folder.mkdir(mode=CLOSED, parents=True, exist_ok=True)
@@ -125,23 +124,23 @@ class Child:
         self._note.write_bytes(orjson.dumps(note))
 
     def is_running(self) -> bool:
-        """Return whether the process is alive; reaps it if it has exited."""
+        """Return whether the process is running. Reaps it if it has exited."""
         return self._process is not None and self._process.poll() is None
 
     def exit_code(self) -> int | None:
-        """Return the exit code, or None while it runs."""
+        """Return the exit code, or None while the process runs."""
         return None if self._process is None else self._process.poll()
 
     def logged(self) -> str:
-        """Return what the program has logged since its last start."""
+        """Return the log since the last start."""
         with self.program.log.open("rb") as log:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
 
     def await_ready(self, timeout_s: float = 60.0, say: Callable[[str], None] = lambda _line: None) -> None:
-        """Block until it is ready; on a busy machine for longer than the time, as long as it gets anywhere.
+        """Block until the program is ready. The timeout is extended while the process makes progress.
 
-        `say`: is told now and then how far it is. Raises ProcessFailed when it ends, or is late and does nothing.
+        `say`: called with progress messages. Raises ProcessFailed if the process exits, or times out without progress.
         """
         began_at = looked_at = said_at = time.monotonic()
         progress = StartProgress(began_at)
@@ -162,7 +161,7 @@ class Child:
             time.sleep(_POLL_S)
 
     def _cpu_s(self) -> float:
-        """Return the CPU time of the process and its children, in seconds."""
+        """Return the CPU time of the process and its descendants, in seconds."""
         used = 0.0
         with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(self.pid)
@@ -172,12 +171,12 @@ class Child:
         return used
 
     def ask_to_stop(self) -> None:
-        """Send the stop signal and return at once."""
+        """Send the stop signal without waiting."""
         if self._process is not None and self.is_running():
             self._process.send_signal(self.program.stop_signal)
 
     def stop(self) -> None:
-        """End it: the stop signal, its grace, then a kill; forgets the note."""
+        """Send the stop signal, wait for the grace period, then kill. Removes the note."""
         if self._process is not None and self.is_running():
             end_process(self._process, self.program.stop_signal, self.program.grace_s)
             self._process.wait()
@@ -190,7 +189,7 @@ class Child:
 
 
 def run_to_end(command: tuple[str, ...], *, account: Account | None = None) -> None:
-    """Run a short program and wait for it. Raises ProcessFailed with what it printed."""
+    """Run a short program. Raises ProcessFailed with its output if it fails."""
     command, how = _as_account(command, account, None)
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False, cwd="/", **how)
     if done.returncode != 0:
@@ -199,13 +198,13 @@ def run_to_end(command: tuple[str, ...], *, account: Account | None = None) -> N
 
 
 def end_leftovers(notes: Path) -> list[str]:
-    """End the children that a killed run left behind; returns their names.
+    """Stop children that a killed run left behind. Returns their names.
 
-    Only call this while holding the folder's lock: every noted process is then an orphan.
+    The caller must hold the folder's lock; every noted process is then an orphan.
     """
     ended: list[str] = []
     for note in sorted(notes.glob("*.json")):
-        # One that has ended is no leftover, and a note may have been cut short by the kill.
+        # The process may have exited, and the kill may have truncated the note.
         with contextlib.suppress(psutil.NoSuchProcess, orjson.JSONDecodeError, KeyError, ValueError):
             known = orjson.loads(note.read_bytes())
             process = psutil.Process(known["pid"])
@@ -218,10 +217,10 @@ def end_leftovers(notes: Path) -> list[str]:
 
 
 def end_process(process: psutil.Process, stop_signal: signal.Signals, grace_s: float = 10.0) -> None:
-    """End a process, ours or an orphan: the signal, the grace, then a kill."""
+    """Send the signal, wait for the grace period, then kill."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process.send_signal(stop_signal)
-        process.resume()  # a frozen one would not act on the signal
+        process.resume()  # a suspended process doesn't act on the signal
         asked_at = time.monotonic()
         while not has_ended(process):
             waited_s = time.monotonic() - asked_at
@@ -231,7 +230,7 @@ def end_process(process: psutil.Process, stop_signal: signal.Signals, grace_s: f
 
 
 def has_ended(process: psutil.Process) -> bool:
-    """Return whether the process is inactive; an unreaped one counts as exited."""
+    """Return whether the process has exited, even if it hasn't been reaped."""
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -259,21 +258,21 @@ def _begin(program: Program, log: int) -> ForkedProcess | psutil.Popen:
 def _as_account(
     command: tuple[str, ...], account: Account | None, dies_by: signal.Signals | None
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Return a command and Popen arguments that run it under the account, without input.
+    """Return the command and Popen arguments that run it under the account, without input.
 
-    `dies_by`: the signal that the kernel sends it when this process dies, on Linux.
+    `dies_by`: signal that the kernel sends when this process exits, on Linux.
     """
     how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
-    # The kernel's "parent died" signal is tied to the thread that started the child.
+    # The parent-death signal is bound to the thread that started the child.
     if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
         dies_by = None
     if account is not None and account.keep_access:
-        # Changing the account clears the "parent died" signal, so setpriv has to set it afterwards.
+        # Changing the account clears the parent-death signal, so setpriv must set it afterwards.
         death = () if dies_by is None else ("--pdeathsig", dies_by.name.removeprefix("SIG"))
         setpriv = (
             *("setpriv", "--reuid", str(account.uid), "--regid", str(account.gid), "--clear-groups"),
             *("--inh-caps=-all,+dac_override", "--ambient-caps=-all,+dac_override"),
-            "--securebits=+no_setuid_fixup",  # else access(2), which PostgreSQL uses, ignores it
+            "--securebits=+no_setuid_fixup",  # makes access(2), which PostgreSQL uses, respect the capability
         )
         return (*setpriv, *death, *command), how
     if account is not None:

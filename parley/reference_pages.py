@@ -1,4 +1,4 @@
-"""``python -m parley.reference_pages``: write the generated pages of the documentation, from the code."""
+"""Generate the reference pages of the documentation from the code: ``python -m parley.reference_pages``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ _TREE_LINE: Final = re.compile(r"^[ │├└─]*(\w+) {2,}(\S.*)$", re.MULTILI
 
 
 def make_commands_page() -> str:
-    """Return the reference of the command line."""
     parts = [
         "# Commands\n",
         _GENERATED,
@@ -81,7 +80,6 @@ def _show_default(default: object) -> str:
 
 
 def make_errors_page() -> str:
-    """Return the reference of error codes: those of the HTTP API, and those in turns and logs."""
     meanings = dict(_TREE_LINE.findall(orchestrator.errors.__doc__ or ""))
     over_http, elsewhere = [], []
     for name, error in inspect.getmembers(orchestrator.errors, inspect.isclass):
@@ -108,7 +106,6 @@ def make_errors_page() -> str:
 
 
 def make_metrics_page() -> str:
-    """Return the reference of metrics."""
     return "\n".join([
         "# Metrics\n",
         _GENERATED,
@@ -132,7 +129,6 @@ def _metrics_of(module: ModuleType) -> Iterator[tuple[str, ...]]:
 
 
 def make_calls_page() -> str:
-    """Return the list of HTTP calls."""
     document = create_app(lambda: open_dependencies(Settings.model_construct())).openapi()
     rows: dict[str, list[tuple[str, str]]] = {}
     for path, methods in document["paths"].items():

@@ -1,6 +1,6 @@
-"""The roles of a running Parley and the command of each: one home for `up`, `serve`, the image and Kubernetes.
+"""The roles of Parley's processes and their commands, for `up`, `serve`, the container image and Kubernetes.
 
-What a role needs from its surroundings (stores, secrets) is in its environment, never in its command.
+Commands never contain store URLs or secrets; roles read those from the environment.
 """
 
 from collections.abc import Mapping
@@ -11,21 +11,19 @@ from typing import Final
 from orchestrator.errors import InvalidInput
 from orchestrator.ports.tasks import INTERNAL, SUBMISSIONS, TURNS, URGENT
 
-APPLICATION: Final = "workers.app"  # what Celery's programs load
-WATCHING: Final = "workers.flower_app"  # what Flower loads
+APPLICATION: Final = "workers.app"  # the Celery application
+WATCHING: Final = "workers.flower_app"  # the Flower application
 
-# Names ``user:password`` for Flower; several are separated by commas.
+# Variable with comma-separated ``user:password`` pairs for Flower.
 FLOWER_AUTH: Final = "FLOWER_BASIC_AUTH"
 
-# Small matrices: more threads only get into each other's way (training took 11 s instead of 2).
+# Matrices are small: more threads slow training down, from 2 s to 11 s.
 ONE_THREAD_EACH: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Role(StrEnum):
-    """The roles of processes."""
-
     GATEWAY = "gateway"
     TURNS = "turns"
     SUBMISSIONS = "submissions"
@@ -39,18 +37,18 @@ QUEUES: Final[Mapping[Role, tuple[str, ...]]] = {
     Role.SUBMISSIONS: (SUBMISSIONS,),
     Role.INTERNAL: (INTERNAL, URGENT),
 }
-# Tasks that may wait side by side; turns themselves run on one event loop per process.
+# Tasks that may wait at the same time. Turns run on one event loop per process.
 THREADS: Final[Mapping[Role, int]] = {Role.TURNS: 64, Role.SUBMISSIONS: 16, Role.INTERNAL: 16}
 PORTS: Final[Mapping[Role, int]] = {Role.GATEWAY: 8600, Role.FLOWER: 5555}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """A role's location and account.
+    """The listening address of a role, and its worker options.
 
     Args:
-        name: name among the workers; ``%h`` stands for the host.
-        threads: threads of a worker; None for the default.
+        name: Celery node name; ``%h`` stands for the host.
+        threads: worker threads. Default: those of the role in THREADS.
         in_flower: whether a worker sends events to Flower.
     """
 
@@ -62,7 +60,7 @@ class Seat:
 
 
 def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
-    """Return the interpreter's arguments that run this role in the foreground."""
+    """Return the Python arguments that run the role in the foreground."""
     celery = ("-m", "workers", "-A", WATCHING if role is Role.FLOWER else APPLICATION)
     match role:
         case Role.GATEWAY:
@@ -77,13 +75,13 @@ def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
         case Role.BEAT:
             return (*celery, "beat", "--pidfile=", "-l", "INFO")
         case Role.FLOWER:
-            # Workers send events by themselves; Flower need not ask for them.
+            # Workers send events unasked.
             options = (f"--address={seat.host}", f"--port={seat.port}", "--enable_events=false")
             return (*celery, "flower", *options)
 
 
 def check_flower(seat: Seat, environment: Mapping[str, str]) -> None:
-    """Flower shows who talks to whom. Raises InvalidInput where others could reach it without a password."""
+    """Raise InvalidInput if other machines could reach Flower, which shows user activity, without a password."""
     if seat.host in LOOPBACK:
         return
     if any(":" not in entry for entry in environment.get(FLOWER_AUTH, "").split(",")):

@@ -19,7 +19,7 @@ from orchestrator.domain.configuration import DomainConfig
 from orchestrator.settings import Settings
 from orchestrator.settings.fields import EVERYBODY, Form, ReadBy
 
-# Variables that are read outside of the settings: by commands, and by OpenTelemetry itself.
+# Variables outside the settings, read by commands and by OpenTelemetry.
 _OF_COMMANDS = {
     "PARLEY_HOST": (
         "127.0.0.1",
@@ -56,7 +56,6 @@ one line that names the variable. *Read by* lists the roles of `parley serve`.
 
 
 def make_page() -> str:
-    """Return the page in Markdown."""
     commands = ((f"`{name}`", _code(default), what) for name, (default, what) in _OF_COMMANDS.items())
     parts = [
         _HEAD,
@@ -78,7 +77,7 @@ def _environment() -> Iterator[tuple[str, ...]]:
 
 
 def describe_form(field: FieldInfo) -> str:
-    """Return the unit or form of a value."""
+    """Return the unit or format of a setting."""
     parts = get_args(field.annotation)
     notes = [*field.metadata, *(note for part in parts for note in getattr(part, "__metadata__", ()))]
     for form in (note for note in notes if isinstance(note, Form)):
@@ -93,7 +92,7 @@ def describe_form(field: FieldInfo) -> str:
 
 
 def _readers(field: FieldInfo) -> str:
-    """Return the roles that read it, as named by `parley serve`."""
+    """Return the roles that read the setting."""
     (readers,) = (note for note in field.metadata if isinstance(note, ReadBy))
     return "all" if readers == EVERYBODY else ", ".join(readers.roles)
 
@@ -115,7 +114,7 @@ def _domain() -> Iterator[str]:
 
 
 def describe_fields(model: type[BaseModel]) -> dict[str, str]:
-    """Return each field's docstring."""
+    """Return the docstrings of the model's fields."""
     [declared] = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     assert isinstance(declared, ast.ClassDef)
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Turns signals of the operator into an orderly stop of this process."""
+"""Orderly shutdown on signals."""
 
 import signal
 import threading
@@ -9,17 +9,17 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequested(BaseException):
-    """The operator asked to stop (Ctrl-C, SIGTERM, a closed terminal)."""
+    """A request to stop: Ctrl-C, SIGTERM or a closed terminal."""
 
 
 _asked = threading.Event()
 hurry = threading.Event()
-"""Set when the operator will not wait: every stop then has one second, also one that is under way."""
+"""Set by a second signal. Limits every grace period to one second, even if it has begun."""
 
 
 @contextmanager
 def stop_on_signals() -> Iterator[None]:
-    """Raise StopRequested on the first signal; a further one only shortens what the stop waits for."""
+    """Raise StopRequested on the first signal. Further signals set `hurry`."""
 
     def stop(_number: int, _frame: object) -> None:
         _asked.set()
@@ -38,6 +38,6 @@ def stop_on_signals() -> Iterator[None]:
 
 
 def raise_if_stopped() -> None:
-    """Raise StopRequested again: a signal that came while a finaliser ran left its exception there."""
+    """Raise StopRequested if a signal arrived. A finalizer may have swallowed the first exception."""
     if _asked.is_set():
         raise StopRequested

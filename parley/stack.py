@@ -1,7 +1,7 @@
-"""The processes of a running Parley: roles, starting order, and environments.
+"""The processes of a running Parley: roles, start order and environments.
 
-Order matters twice: each group is started once the one before is ready, and stopping goes backwards.
-`parley.supervision` keeps them alive; `parley.processes` handles one child.
+Each group starts once the previous group is ready; groups stop in reverse order. `parley.supervision` restarts
+processes, and `parley.processes` handles a single process.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from parley.roles import FLOWER_AUTH, ONE_THREAD_EACH, Role, Seat, command_of
 
 _BRIEF_GRACE_S = 10.0
 _PRIVATE_SHUTDOWN_S = 5.0
-_STARTS = 2  # of a role that is killed while it starts; the third end is the last
+_STARTS = 2  # restarts of a role that is killed during startup
 TRAINED_FOLDER = "PARLEY_TRAINED_FOLDER"
 PREPARED = Path(sys.prefix, "share", "parley", "trained")
-"""Models trained by `make` for this installation; new data folders start with them."""
+"""Models that `make` trained for this installation. New data folders receive copies."""
 _MIGRATION = "orchestrator.adapters.postgres.migrate"
 IMPORTED = (
     *("celery.__main__", "celery.apps.worker", "celery.backends.redis", "celery.bin.celery"),
@@ -55,12 +55,12 @@ class StackPlan:
     """The plan of a run.
 
     Args:
-        domain: name of a shipped domain, or the absolute path of a folder.
-        private: a run for one conversation: no schedule, no Flower.
-        lasting: what it stores is to be there the next time, also after a loss of power.
+        domain: name of a demo domain, or absolute path of a domain folder.
+        private: serve a single conversation, without schedules and Flower.
+        lasting: store data durably, so that it survives a power failure.
         database_url: replaces the embedded PostgreSQL.
         redis_url: replaces the embedded Redis.
-        trained: where trained models are kept, when the environment does not say; None: below `data_dir`.
+        trained: folder for trained models unless the environment names one. Default: below `data_dir`.
     """
 
     data_dir: Path
@@ -77,7 +77,7 @@ class StackPlan:
 
 @dataclass(frozen=True, slots=True)
 class Flower:
-    """The URL of Flower, and its basic auth."""
+    """Port and basic auth of Flower."""
 
     port: int
     user: str
@@ -90,7 +90,7 @@ class Flower:
 
 @dataclass(frozen=True, slots=True)
 class RunningStack:
-    """A stack that answers."""
+    """A stack whose processes are ready."""
 
     url: str
     stores: Stores
@@ -99,25 +99,25 @@ class RunningStack:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Return the metrics URLs of the gateway and each worker."""
+        """Return the metrics URLs of the gateway and all workers."""
         served = [child.program.metrics for child in self.children]
         return (f"{self.url}/metrics", *(address for address in served if address is not None))
 
 
 @contextmanager
 def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningStack]:
-    """Start everything, give the addresses, and stop all in order when the block ends.
+    """Start all processes, yield once they are ready, and stop them in order when the block ends.
 
     Raises:
         FolderInUse: another run holds the data folder.
-        Forbidden: the folder is not this account's alone.
-        Unavailable: a program is missing, ended while starting, or did not become ready.
+        Forbidden: other accounts can access the data folder.
+        Unavailable: a program is missing, exited during startup, or did not become ready.
     """
     with hold(plan.data_dir), ExitStack() as stack:
         for name in end_leftovers(plan.data_dir / "run"):
             say(f"Stopped leftover process {name} from an earlier run.")
         take_prepared(_kept_in(plan))
-        # Two seconds of imports, done while the stores start, and no thread left when the roles are forked.
+        # Import while the stores start. The thread must end before the roles are forked.
         with ThreadPoolExecutor(1) as importing:
             migration = importing.submit(import_module, _MIGRATION)
             imported = importing.submit(_import_roles)
@@ -131,20 +131,20 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
 
 
 def _kept_in(plan: StackPlan) -> Path:
-    """Return the folder of trained models: the environment's, or the plan's."""
+    """Return the folder for trained models, from the environment or the plan."""
     return Path(os.environ.get(TRAINED_FOLDER) or plan.trained or trained_folder(plan.data_dir))
 
 
 def take_prepared(folder: Path, prepared: Path = PREPARED) -> None:
-    """Copy models trained at installation that are missing in the folder."""
+    """Copy models that were trained at installation and are missing in the folder."""
     for path in prepared.glob(f"*{SUFFIX}"):
         if not (folder / path.name).exists():
             TrainedFiles(folder).put(path.stem, path.read_bytes())
 
 
 def _import_roles() -> None:
-    """Import what the roles need, so that they are forked with it."""
-    # What is imported stays: looking through it for what may go took a tenth of the time.
+    """Import the roles' modules, so that forks share them."""
+    # Imported objects stay alive; collecting them took a tenth of the time.
     gc.set_threshold(50_000)
     for name, value in ONE_THREAD_EACH.items():
         os.environ.setdefault(name, value)
@@ -153,8 +153,8 @@ def _import_roles() -> None:
 
 
 def note_models(say: Callable[[str], None]) -> None:
-    """Print the models in use and their problems, or that none is configured."""
-    # Imports the settings of all processes, which take a while.
+    """Report the configured models and their problems."""
+    # Slow to import: loads the settings of all processes.
     from parley.diagnosis.surroundings import examine_models  # noqa: PLC0415
 
     for finding in examine_models(read_environment()):
@@ -166,14 +166,14 @@ def note_models(say: Callable[[str], None]) -> None:
 
 
 def address_of(host: str, port: int) -> str:
-    """Return the URL at which this machine reaches a server that listens on `host`."""
+    """Return the URL of a server on this machine that listens on `host`."""
     reachable = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104
     return f"http://{reachable}:{port}"
 
 
 def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> list[Program]:
-    """Return all roles except the stores, in starting order."""
-    # The rest of the settings is read from the environment.
+    """Return the programs of all roles in start order."""
+    # The other settings come from the environment.
     settings = read_settings(DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)
     shutdown_s = _PRIVATE_SHUTDOWN_S if plan.private else settings.shutdown_grace_s
     common = _environment(plan, stores)
@@ -200,8 +200,8 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
 
     def worker(name: str, role: Role) -> Program:
         seat, ready = Seat(name=f"{name}@parley", in_flower=not plan.private), log_says("ready.")
-        # The threads pool knows no other way to stop than SIGTERM: a second signal runs tasks twice.
-        # The grace is longer than what a worker gives the turns it has begun.
+        # Stop the threads pool only with one SIGTERM: a second signal runs tasks twice.
+        # The grace period must be longer than the time that a worker gives its running turns.
         grace_s = shutdown_s + _BRIEF_GRACE_S
         if plan.private:
             return program(name, role, seat, ready, {}, grace_s)
@@ -214,7 +214,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
     ready = answers(f"{address_of(plan.host, plan.port)}/health/ready")
     programs = [program("gateway", Role.GATEWAY, seat, ready, link)]
     programs += [worker(f"turns-{number}", Role.TURNS) for number in range(1, plan.turn_workers + 1)]
-    if not plan.private:  # a run for one conversation has no Celery clients
+    if not plan.private:  # a private run has no Celery clients
         programs.append(worker("submissions", Role.SUBMISSIONS))
     programs.append(worker("internal", Role.INTERNAL))
     if not plan.private:
@@ -227,7 +227,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
 
 
 def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
-    """Return the environment that all roles add to ours."""
+    """Return the variables that all roles add to this process's environment."""
     alone = {"PARLEY_SHUTDOWN_GRACE_S": str(_PRIVATE_SHUTDOWN_S), "PARLEY_AUTH": "open"}
     return {
         "DATABASE_URL": stores.database_url,
@@ -243,12 +243,12 @@ def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         TRAINED_FOLDER: str(_kept_in(plan)),
         **{name: os.environ.get(name, value) for name, value in ONE_THREAD_EACH.items()},
-        **(alone if plan.private else {}),  # one conversation, on loopback
+        **(alone if plan.private else {}),  # a single conversation, on loopback
     }
 
 
 def stop_together(children: list[Child]) -> None:
-    """Stop the gateway first, so that nothing new comes in; then all others at once."""
+    """Stop the gateway first, so that no new turns arrive, then the others together."""
     gateways = [child for child in children if child.program.name == "gateway"]
     others = [child for child in children if child.program.name != "gateway"]
     for group in (gateways, others):
@@ -286,9 +286,9 @@ def _start_roles(
 
 
 def await_role(child: Child, say: Callable[[str], None]) -> None:
-    """Wait until a role is ready; one that something killed meanwhile is started again.
+    """Wait until a role is ready. Restarts a role that is killed meanwhile.
 
-    Raises ProcessFailed, with why, if a process exited unexpectedly or is killed repeatedly.
+    Raises ProcessFailed if the role exits, times out, or is killed repeatedly.
     """
     for _ in range(_STARTS):
         try:
@@ -305,7 +305,7 @@ def await_role(child: Child, say: Callable[[str], None]) -> None:
 
 
 def answers(url: str) -> Callable[[str], bool]:
-    """Return a readiness check that waits for the server."""
+    """Return a readiness check that requests the URL."""
 
     def answers(_log: str) -> bool:
         try:

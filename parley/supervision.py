@@ -1,4 +1,4 @@
-"""Supervision of child processes, which are restarted when they exit."""
+"""Supervision of child processes: restarts with a growing delay."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ _STEADY_AFTER_S = 60.0
 
 @dataclass(slots=True)
 class Supervised:
-    """One child and its restarts."""
+    """The restart state of a child."""
 
     child: Child
     delay_s: float = _FIRST_DELAY_S
@@ -23,7 +23,7 @@ class Supervised:
     restart_at: float | None = None
 
     def check(self, now: float, say: Callable[[str], None]) -> None:
-        """Notice its end, or start it again when the delay is over."""
+        """Schedule a restart if the child has exited, or restart it when the delay is over."""
         name = self.child.program.name
         if self.child.is_running():
             return
@@ -43,7 +43,7 @@ class Supervised:
 def supervise(
     children: Iterable[Child], say: Callable[[str], None], until: Callable[[], bool] = lambda: False
 ) -> None:
-    """Start again what dies, with a growing delay, until `until` holds or StopRequested is raised.
+    """Restart children that exit, until `until` returns True or StopRequested is raised.
 
     Call it on the main thread: children die with the thread that started them.
     """

@@ -1,4 +1,4 @@
-"""Check a domain's templates by rendering them with sample values, to find failures before users do."""
+"""A check of a domain's templates, which renders them with sample values."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from parley.evaluation.simulation.vocabulary import list_samples
 
 _FAILURES: Final = (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 _DEEPEST = 6
-"""Levels of a schema that samples are made for."""
+"""Maximum depth of sample values."""
 _TEXTS = ("2026-11-27", "10:30", "EUR", "OSL", "ABC123", "2026-11-27T10:30:00+00:00", "sample")
-"""The first that matches a pattern is the sample; the last one, if none does."""
+"""Sample texts. The first that matches a pattern is used, or the last if none matches."""
 
 
 class _Open(dict[str, Json]):
-    """A sample of an object whose properties are not declared: it has any."""
+    """A sample of an object without declared properties. Every name has a value."""
 
     def __missing__(self, name: str) -> Json:
         return _TEXTS[-1]
@@ -40,16 +40,16 @@ class _Open(dict[str, Json]):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The result of rendering. `mistakes`: templates that fail. `hints`: names that the samples don't have."""
+    """The result of the check. `mistakes`: failing templates. `hints`: undefined names."""
 
     mistakes: list[Problem]
     hints: list[str]
 
 
 def render_templates(domain: Domain, with_policies: frozenset[str] = frozenset()) -> Rendered:
-    """Render the templates of flows, and of their confirmations.
+    """Render the templates of flows and of their confirmations.
 
-    `with_policies`: flows whose policy can return further data. These and plans are left out.
+    `with_policies`: flows to skip, because their policies can return more data. Plans are skipped too.
     """
     registry = Registry(domain.entities)
     templates = Templates(domain, registry, load_base_templates(domain.config.language.default))
@@ -75,14 +75,13 @@ def render_templates(domain: Domain, with_policies: frozenset[str] = frozenset()
 
 
 def _place(name: str, error: Exception) -> str:
-    """Return the file and the line; Jinja puts the template's line into the traceback."""
+    """Return the template's file, and the line from the traceback if it has one."""
     frames = traceback.extract_tb(error.__traceback__)
     line = next((frame.lineno for frame in reversed(frames) if frame.filename == "<template>"), None)
     return f"templates/{name}.md.j2" + (f": line {line}" if line else "")
 
 
 def _fill(flow_type: type[BaseFlow], domain: Domain) -> BaseFlow:
-    """Return a flow with a sample value in each slot."""
     flow = flow_type(START.timestamp())
     for name, slot in flow.spec.slots.items():
         samples = (one.value for one in list_samples(slot, domain, START.date()) if one.value is not None)
@@ -91,7 +90,7 @@ def _fill(flow_type: type[BaseFlow], domain: Domain) -> BaseFlow:
 
 
 def _sample_data(flow_type: type[BaseFlow], domain: Domain) -> JsonObject:
-    """Return what the flow's tools and its skill return, as their schemas say."""
+    """Return sample outputs of the flow's tools and skill."""
     tools = [domain.tools[use.tool_id] for use in flow_type.spec.tools if use.tool_id in domain.tools]
     skill = domain.skills.get(flow_type.spec.dact)
     schemas = [tool.output_schema for tool in tools] + ([skill.result] if skill and skill.result else [])
@@ -105,7 +104,7 @@ def _sample_data(flow_type: type[BaseFlow], domain: Domain) -> JsonObject:
 def _values_of(
     flow: BaseFlow, data: JsonObject, domain: Domain, registry: Registry, *, is_offer: bool
 ) -> dict[str, object]:
-    """Return the variables of a template, as RES would."""
+    """Return the variables that RES passes to a template."""
     now = START.timestamp()
     own = {name: value for name, value in flow.values().items() if value is not None}
     slots = partial(show_slots, flow, registry, now)
@@ -129,7 +128,7 @@ def _values_of(
 
 
 def sample_of(schema: Json, depth: int = 0) -> Json:
-    """Return a value that a JSON Schema allows, with all properties that it names."""
+    """Return a sample value of a JSON Schema, with all declared properties."""
     if not is_object(schema) or depth > _DEEPEST:
         return "sample"
     for key in ("enum", "examples"):

@@ -1,4 +1,4 @@
-"""Checks of PostgreSQL: responsive, writable, at our schema, with separated tenants."""
+"""Checks of PostgreSQL: server, permissions, schema, tenants and backlog."""
 
 import time
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ _TIMEOUT_S = 3
 _CONNECTIONS = """
     SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
            current_setting('max_connections')::int"""
-# Policies do not bind administrators, nor those who own the tables.
+# Row-level security does not apply to administrators and table owners.
 _ROLE = """
     SELECT rolname, rolsuper OR rolbypassrls OR EXISTS (
         SELECT FROM pg_class
         WHERE relrowsecurity AND relnamespace = current_schema()::regnamespace
             AND pg_has_role(pg_roles.oid, relowner, 'USAGE'))
     FROM pg_roles WHERE rolname = current_user"""
-# What every process reads and writes; the rest follows from the same roles.
+# Tables that every process uses. The other tables get the same grants.
 _FORBIDDEN = """
     SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
     WHERE relnamespace = current_schema()::regnamespace
@@ -42,9 +42,9 @@ _WAITING = """
 
 
 def examine_database(url: str, *, guarded: bool) -> Iterator[Finding]:
-    """Examine one database; `guarded`: tenants are separated here, so that policies have to hold.
+    """Examine a database. `guarded`: whether row-level security has to separate tenants.
 
-    Raises psycopg.Error when it does not answer.
+    Raises psycopg.Error if the database does not answer.
     """
     with psycopg.connect(url, connect_timeout=_TIMEOUT_S, autocommit=True) as connection:
         connection.execute("SET statement_timeout = '5s'")
@@ -64,7 +64,7 @@ def examine_database(url: str, *, guarded: bool) -> Iterator[Finding]:
 
 
 def check_clock(name: str, their_lead_s: float) -> Finding:
-    """`their_lead_s`: by how much the other clock is ahead of ours."""
+    """Check that a clock agrees with this machine's. `their_lead_s`: seconds that the other clock is ahead."""
     if abs(their_lead_s) <= SKEW_S:
         return well(name, "agrees with this machine's")
     direction = "ahead of" if their_lead_s > 0 else "behind"
@@ -142,7 +142,7 @@ def _check_schema(connection: psycopg.Connection[Any]) -> Finding:
 
 
 def _check_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Iterator[Finding]:
-    """Row-level security says nothing to a role that may pass it by."""
+    """Check that row-level security applies to this role."""
     (tables,) = _fetch(connection, _GUARDED)
     name, passes_by = _fetch(connection, _ROLE)
     if tables and passes_by:
@@ -156,7 +156,7 @@ def _check_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Ite
 
 
 def _check_session_flows(connection: psycopg.Connection[Any]) -> Finding:
-    """Check whether background flows with separate rights can run."""
+    """Check that background flows can switch to their restricted role."""
     if may_run_session_flows(connection):
         return well("session flows", f"run as {SESSION_FLOWS}, which can't access sessions")
     user = connection.info.user
@@ -179,7 +179,6 @@ def _check_lanes(connection: psycopg.Connection[Any]) -> Finding:
 
 
 def _fetch(connection: psycopg.Connection[Any], query: LiteralString) -> tuple[Any, ...]:
-    """Return the only row of a query."""
     row = connection.execute(query).fetchone()
     assert row is not None
     return row

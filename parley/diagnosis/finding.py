@@ -1,4 +1,4 @@
-"""The result of one check, and the remedy."""
+"""Findings of checks."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`fine` is None where nothing is wrong, only worth knowing. `remedy`: what to do; empty when all is well.
+    """The result of a check. `fine`: None for a note. `remedy`: the fix, or empty if none is needed.
 
-    Secrets, which addresses and errors carry, are hidden in `message`.
+    Secrets in `message` are hidden.
     """
 
     name: str
@@ -44,7 +44,7 @@ def note(name: str, message: str, remedy: str = "") -> Finding:
 
 
 def attempt(name: str, check: Callable[[], Iterator[Finding]], remedy: str) -> Iterator[Finding]:
-    """Yield the findings of a check; one that breaks off ends with the error, and `remedy`."""
+    """Yield the findings of a check. If the check fails with an error, yield the error with `remedy`."""
     try:
         yield from check()
     except (ParleyError, psycopg.Error, redis.RedisError, OSError) as error:

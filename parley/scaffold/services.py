@@ -1,4 +1,4 @@
-"""The external systems of this domain: one class each; their methods are the tools."""
+"""The external systems of this domain, one class each. Their methods are the tools."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from parley import JsonObject, Service, ToolCall
 
 
 class Notes(Service):
-    """Stores notes in Parley's own store."""
+    """Notes in Parley's own store."""
 
     async def create(self, topic: str, body: str, call: ToolCall) -> JsonObject:
-        """Write a note once, however often the call is repeated."""
+        """Create a note, once per call."""
         note: JsonObject = {"topic": topic, "body": body, "session_id": call.session_id}
         return await self.records.create("notes", call.idempotency_key, note)
 
     async def find(self, topic: str) -> JsonObject:
-        """Return all notes about a topic."""
+        """Return all notes on a topic."""
         return {"notes": [*await self.records.find("notes", {"topic": topic})]}

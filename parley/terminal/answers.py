@@ -1,4 +1,4 @@
-"""Display of answers in order, while the user types the next messages."""
+"""Ordered display of answers while the user types."""
 
 import threading
 
@@ -11,7 +11,7 @@ from parley.terminal.words import clean, describe_progress
 
 
 class Answers:
-    """Waits for each turn in parallel with the conversation. `shown`: lock held while an answer is printed."""
+    """The pending answers, each awaited in a thread. `shown`: lock held while an answer is printed."""
 
     def __init__(self, talk: Talk, words: StreamedWords) -> None:
         self.talk = talk
@@ -22,11 +22,11 @@ class Answers:
 
     @property
     def status(self) -> str:
-        """Return the status line: a model can take long before its first word."""
+        """Return the status line. It says that an answer is pending, since a model can take long to start."""
         return f"answering… · {self.talk.status}" if self._awaited else self.talk.status
 
     def expect(self, conversation: Conversation, turn: Turn | None) -> None:
-        """Show a turn when it has ended, or return None if nothing was sent."""
+        """Display the turn once it has ended. `turn`: None if nothing was sent."""
         if turn is None:
             self._words.finish()
             return
@@ -37,7 +37,7 @@ class Answers:
         waiting.start()
 
     def wait(self) -> None:
-        """Return when all that was sent is answered."""
+        """Wait until all messages are answered."""
         for waiting in self._waiting:
             waiting.join()
 
@@ -46,14 +46,14 @@ class Answers:
             conversation.wait(turn)
             with self.shown:
                 self._show_ended(conversation)
-        except ParleyError as error:  # that the gateway is gone, the next message says
+        except ParleyError as error:  # the next message reports a lost gateway
             self._awaited.pop(turn["turn_id"], None)
             self.talk.note(f"parley: {clean(error)}")
         finally:
             self._words.finish()
 
     def _show_ended(self, conversation: Conversation) -> None:
-        """Show the turns that have ended, in the order of their answers."""
+        """Display finished turns in the order of their answers."""
         now = [conversation.client.turn(turn_id) for turn_id in self._awaited]
         ended = [turn for turn in now if turn["status"] not in RUNNING]
         for turn in sorted(ended, key=lambda turn: (turn["epoch"] or 0, turn["seq"])):

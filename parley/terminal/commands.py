@@ -1,4 +1,4 @@
-"""The commands that begin with a slash. Other lines of that form are messages: a domain may know them."""
+"""Slash commands. Unknown commands are sent as messages, because a domain may understand them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from parley.terminal.words import (
 
 @dataclass(slots=True)
 class Talk:
-    """A conversation in a terminal. `turn`: the last one. `read`: asks the user for another line."""
+    """A conversation in a terminal. `turn`: the last turn. `read`: prompts the user for a line."""
 
     conversation: Conversation
     console: Console
@@ -34,26 +34,24 @@ class Talk:
 
     @property
     def status(self) -> str:
-        """Return the status line."""
         return describe_status(self.turn, self.progress)
 
     @property
     def flows(self) -> list[Turn]:
-        """Return the stack after the last turn, top last."""
+        """Return the flow stack after the last turn, top last."""
         return (self.turn or {}).get("flows") or []
 
     def note(self, text: str) -> None:
-        """Print a line about the conversation."""
         self.console.print(Text(text, style="dim"))
 
 
-# Does something; gives the turn that came of it, if one did.
+# A command takes its argument, and returns the turn that it submits or None.
 Command = Callable[[Talk, str], Turn | None]
 COMMANDS: dict[str, tuple[Command, str]] = {}
 
 
 def _command(name: str, words: str) -> Callable[[Command], Command]:
-    """Register what a name does, with its line in the list of commands."""
+    """Register a command with its line for `/help`."""
 
     def register(command: Command) -> Command:
         COMMANDS[name] = (command, words)
@@ -63,7 +61,7 @@ def _command(name: str, words: str) -> Callable[[Command], Command]:
 
 
 def find_command(line: str) -> tuple[Command, str] | None:
-    """Parse a line as a command and its argument, or return None if it is a message."""
+    """Parse a line as a command and its argument. Returns None for a message."""
     name, _, argument = line.partition(" ")
     known = COMMANDS.get(name)
     return None if known is None else (known[0], argument.strip())

@@ -1,4 +1,4 @@
-"""A conversation over HTTP: something said or clicked is one turn through the queue, and has one answer."""
+"""A conversation over HTTP. Each message or click is one turn with one answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestrator.domain.export_links import PREFIX as EXPORTS
 from parley_client import Client
 
 Turn: TypeAlias = dict[str, Any]
-"""A turn object."""
+"""A turn object of the HTTP API."""
 
 _SPEAKERS = {"user": "You", "agent": "Parley"}
 WAIT_S = 30.0
@@ -19,7 +19,7 @@ RUNNING = frozenset({"queued", "running"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The user's time zone and locale, or None to keep the session's."""
+    """The user's time zone and locale. None keeps the session's value."""
 
     timezone: str | None = None
     locale: str | None = None
@@ -30,8 +30,6 @@ NOWHERE = Place()
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One session of a gateway."""
-
     client: Client
     session_id: str
     domain: str | None = None
@@ -48,14 +46,14 @@ class Conversation:
         user_id: str | None = None,
         place: Place = NOWHERE,
     ) -> Conversation:
-        """Begin a session, or continue the one that has this identifier already."""
+        """Create a session, or continue the session with this ID."""
         made = client.create_session(
             domain, session_id=session_id, user_id=user_id, timezone=place.timezone, locale=place.locale
         )
         return cls(client, str(made["session_id"]), domain, user_id, place)
 
     def ask(self, text: str) -> Turn:
-        """Send a message and wait for the end of its turn."""
+        """Send a message and wait until its turn has ended."""
         return self.wait(
             self.client.submit(
                 self.session_id, text, wait_s=WAIT_S, timezone=self.place.timezone, locale=self.place.locale
@@ -63,13 +61,13 @@ class Conversation:
         )
 
     def say(self, text: str) -> Turn:
-        """Send a message without waiting. Returns the turn's receipt."""
+        """Send a message without waiting. Returns the receipt."""
         return self.client.submit(
             self.session_id, text, timezone=self.place.timezone, locale=self.place.locale
         )
 
     def act(self, name: str, payload: dict[str, Any]) -> Turn:
-        """Send an action, as a click does; gives the receipt of the turn."""
+        """Send an action, like a click. Returns the receipt."""
         action = {"name": name, "payload": payload}
         return self.client.submit(
             self.session_id,
@@ -79,20 +77,20 @@ class Conversation:
         )
 
     def wait(self, turn: Turn) -> Turn:
-        """Wait for the end of a turn."""
+        """Wait until the turn has ended."""
         while turn["status"] in RUNNING:
             turn = self.client.turn(str(turn["turn_id"]), wait_s=WAIT_S)
         return turn
 
     def words_of(self, turn: Turn) -> str:
-        """Return the reply with complete URLs of downloads."""
+        """Return the reply with absolute download URLs."""
         return answer_of(turn).replace(EXPORTS, f"{self.client.base_url.rstrip('/')}{EXPORTS}")
 
 
 def line_of(said: dict[str, Any]) -> str:
-    """Return an utterance of a history as a line; an action by its name in brackets, a repair with its reason."""
+    """Format a message of a session's history. Actions show as their name, repairs with their reason."""
     content = str(said["content"])
-    if said["form"] == "action" and content.startswith("{"):  # words alone, when it was forgotten
+    if said["form"] == "action" and content.startswith("{"):  # erased actions are plain text
         action = json.loads(content)
         repairs = [one["kind"].replace("_", " ") for one in action.get("repairs", ())]
         content = f"({', '.join(repairs)}: {action['why']})" if repairs else f"({action['name']})"
@@ -100,5 +98,5 @@ def line_of(said: dict[str, Any]) -> str:
 
 
 def answer_of(turn: Turn) -> str:
-    """Return the reply, or how the turn ended without one."""
+    """Return the reply, or the status of a turn without a reply."""
     return turn.get("reply") or f"(no answer: the turn is {turn['status']})"

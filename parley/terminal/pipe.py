@@ -1,4 +1,4 @@
-"""A conversation through a pipe: each line is one turn, each answer is printed as text or as JSON."""
+"""A conversation over a pipe: each line is a turn, each answer is printed as text or JSON."""
 
 import sys
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from parley.signals import raise_if_stopped
 from parley.terminal.conversation import Conversation
 from parley.terminal.words import plain
 
-LONGEST_LINE = 64 * 1024  # bytes; the gateway takes no larger body
+LONGEST_LINE = 64 * 1024  # bytes, as in the gateway's limit on request bodies
 
 
 def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool) -> None:
-    """Submit each line as one turn. An invalid line is reported and skipped."""
+    """Submit each line as a turn. An invalid line is reported and skipped."""
     for number, line in enumerate(read_lines(stream), start=1):
         try:
             text = decode(line)
@@ -33,7 +33,7 @@ def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool)
 
 
 def read_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Read lines without their end; of an over-long one only the first `LONGEST_LINE` + 1 bytes are kept."""
+    """Yield lines without line ends. Lines that exceed `LONGEST_LINE` are truncated just above it."""
     while line := stream.readline(LONGEST_LINE + 2):
         kept = line
         while not line.endswith(b"\n") and (line := stream.readline(LONGEST_LINE)):
@@ -42,7 +42,7 @@ def read_lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def decode(line: bytes) -> str:
-    """Decode the text of a line. Raises InvalidInput when it is too long or not UTF-8."""
+    """Decode a line. Raises InvalidInput if the line is too long or not UTF-8."""
     if len(line) > LONGEST_LINE:
         raise InputTooLarge(f"The line is longer than {LONGEST_LINE} bytes.", field="text")
     try:

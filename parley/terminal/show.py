@@ -1,4 +1,4 @@
-"""A turn as a terminal shows it: words, tables, cards, forms, and suggested replies with numbers."""
+"""Display of a turn: text, tables, cards, forms and numbered replies."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -18,7 +18,6 @@ LONGEST_CELL = 40
 
 
 def show_turn(console: Console, turn: Turn) -> None:
-    """Print everything of a turn."""
     console.print(Text(f"Parley: {plain(answer_of(turn))}"))
     for part in show_frame(turn):
         console.print(part)
@@ -27,7 +26,7 @@ def show_turn(console: Console, turn: Turn) -> None:
 
 
 def show_frame(turn: Turn) -> Iterator[RenderableType]:
-    """Render the blocks beside the words, unless the words say all of them."""
+    """Render the turn's frames, unless the reply already contains their content."""
     for frame in turn.get("frames") or []:
         shown = _BLOCKS.get(frame["block"]["type"])
         if shown is not None:
@@ -50,7 +49,7 @@ def _count_listed(turn: Turn) -> int:
 
 
 def make_table(columns: list[Turn], rows: list[Turn], *, title: str = "") -> Table:
-    """Return the first rows and columns."""
+    """Return a table of at most `MOST_ROWS` rows and `MOST_COLUMNS` columns."""
     table = Table(
         title=Text(title) if title else None, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left"
     )
@@ -78,7 +77,7 @@ def _show_chart(frame: Turn, block: Turn, turn: Turn) -> Iterator[RenderableType
 
 
 def _show_card(frame: Turn, block: Turn, turn: Turn) -> Iterator[RenderableType]:
-    """Show facts that the text does not contain."""
+    """Render a card if at least two of its facts are missing in the reply."""
     del frame
     said = plain(turn.get("reply") or "")
     items = [item for item in block["items"] if clean(item["value"]) not in said]
@@ -112,7 +111,7 @@ _BLOCKS: Mapping[str, Callable[[Turn, Turn, Turn], Iterator[RenderableType]]] = 
 
 
 def show_replies(turn: Turn) -> Iterator[RenderableType]:
-    """Numbered replies, and the way into a form."""
+    """Render numbered replies, and a hint for forms."""
     interaction = turn.get("interaction") or {}
     if interaction.get("kind") == "form":
         names = ", ".join(clean(field["label"]) for field in interaction["fields"])

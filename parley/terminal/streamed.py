@@ -1,6 +1,6 @@
-"""Words of an answer, collected as they arrive (RT-15).
+"""Partial answers, collected as they stream (RT-15).
 
-Also collects answers that no request waits for, such as those of a task that resumed automatically.
+Also collects answers to turns that this chat did not submit, such as tasks that resume automatically.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ LEADER = "Parley: "
 
 
 class StreamedWords:
-    """The words so far of the answer that is being written. `write` prints a line; `changed` has them shown again."""
+    """The partial answer of the current turn. `write` prints a line; `changed` redraws the prompt."""
 
     def __init__(self, write: Callable[[str], None], changed: Callable[[], object]) -> None:
         self._write = write
@@ -29,12 +29,12 @@ class StreamedWords:
 
     @property
     def written(self) -> str:
-        """Return the visible text."""
+        """Return the partial answer as displayed."""
         words = self._words
         return f"{LEADER}{plain(words)}" if words else ""
 
     def begin(self) -> None:
-        """Count a further answer that is awaited."""
+        """Count another pending answer."""
         with self._lock:
             self._busy += 1
 
@@ -43,30 +43,30 @@ class StreamedWords:
         text, offset = str(event.payload.get("text", "")), int(event.payload.get("offset", 0))
         with self._lock:
             if not self._busy or event.turn_id in self._over:
-                return  # of a turn that is over
+                return  # the turn has ended
             if event.turn_id != self._turn_id:
                 self._turn_id, self._words = event.turn_id, ""
             kept = self._words[:offset] + text
             if offset > len(self._words) or (kept and self._words.startswith(kept)):
-                return  # a piece is missing, and the whole answer follows; or a repetition by another attempt
+                return  # a piece is missing and the whole answer follows, or a retry repeats a piece
             self._words = kept
         self._changed()
 
     def answered(self, turn_id: str, reply: str) -> None:
-        """Print the answer of a turn that was not awaited, once none is."""
+        """Print the answer of a turn that was not submitted here, once no answer is pending."""
         with self._lock:
             self._others.append((turn_id, reply))
             self._print_others()
 
     def end(self, turn_id: str) -> None:
-        """Discard a finished turn's partial answer; the caller prints the whole answer."""
+        """Discard the partial answer of a finished turn. The caller prints the whole answer."""
         with self._lock:
             self._over.add(turn_id)
             if turn_id == self._turn_id:
                 self._turn_id, self._words = None, ""
 
     def finish(self) -> None:
-        """Count an answer as arrived; after the last, print the answers that came meanwhile."""
+        """Count an answer as received. After the last, print the answers of other turns."""
         with self._lock:
             self._busy -= 1
             self._print_others()
@@ -81,10 +81,10 @@ class StreamedWords:
 
 
 def listen(client: Client, session_id: str, words: StreamedWords) -> None:
-    """Follow a session's tokens and answers for as long as the process lives, beside the conversation."""
+    """Collect the session's tokens and answers in a background thread."""
 
     def follow() -> None:
-        # Without events the answers come whole; that the gateway is gone, the conversation itself says.
+        # Without events, answers arrive whole. The conversation reports a lost gateway.
         with contextlib.suppress(ParleyError):
             for event in client.stream(session_id, after=None):
                 if event.type == "token":

@@ -1,4 +1,4 @@
-"""The interactive conversation: a prompt that stays, answers and their words above it, a status line, commands."""
+"""The interactive conversation: a fixed prompt, streamed answers above it, a status line and commands."""
 
 import asyncio
 import shutil
@@ -23,18 +23,18 @@ PROMPT = "You: "
 
 
 def talk_in_terminal(conversation: Conversation, data_dir: Path) -> None:
-    """Prompt until Ctrl-D, Ctrl-C or /quit. Messages are stored if there is a data folder."""
+    """Prompt until Ctrl-D, Ctrl-C or /quit. Stores the input history if the data folder exists."""
     asyncio.run(_converse(conversation, _make_prompt(data_dir)))
 
 
 async def _converse(conversation: Conversation, session: PromptSession[str]) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     words = StreamedWords(lambda text: print(text, flush=True, file=console.file), session.app.invalidate)
-    # A prompt of its own, in a thread of its own: the loop is that of the prompt that stays.
+    # A separate prompt in a separate thread: the event loop belongs to the main prompt.
     talk = Talk(conversation, console, lambda label: str(PromptSession[str]().prompt(label, in_thread=True)))
     answers = Answers(talk, words)
     listen(conversation.client, conversation.session_id, words)
-    with patch_stdout(raw=True):  # answers stand above the prompt
+    with patch_stdout(raw=True):  # prints answers above the prompt
         talk.note(f"Session {conversation.session_id}. /help lists commands, Ctrl-D ends the conversation.")
         while not talk.over:
             try:
@@ -51,7 +51,7 @@ async def _converse(conversation: Conversation, session: PromptSession[str]) -> 
 
 
 def _begin_prompt(words: StreamedWords) -> str:
-    """Show the end of a streamed answer above the input line, half a screen at most."""
+    """Return the prompt, below the end of a streamed answer of at most half a screen."""
     written = "" if get_app().is_done else words.written
     if not written:
         return PROMPT
@@ -68,7 +68,7 @@ def _make_prompt(data_dir: Path) -> PromptSession[str]:
 
 
 def _make_keys() -> KeyBindings:
-    """Bind Enter to send and Alt-Enter to a new line; pasted lines stay together."""
+    """Bind Enter to send and Alt-Enter to insert a line break."""
     keys = KeyBindings()
 
     @keys.add("enter")
@@ -83,7 +83,7 @@ def _make_keys() -> KeyBindings:
 
 
 def _take(answers: Answers, line: str, words: StreamedWords) -> None:
-    """Carry out one line of the user: a command, a number, or something said. Its answer is not waited for."""
+    """Process a line: a command, a number or a message. Does not wait for the answer."""
     talk = answers.talk
     before = talk.conversation
     words.begin()
@@ -103,7 +103,7 @@ def _send(answers: Answers, line: str) -> Turn | None:
     talk, command = answers.talk, find_command(line)
     if command is not None:
         do, argument = command
-        with answers.shown:  # no answer comes in between what it prints
+        with answers.shown:  # keeps answers out of the command's output
             return do(talk, argument)
     action = choose_action(talk.turn, line)
     if action is not None:

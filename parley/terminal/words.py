@@ -1,11 +1,11 @@
-"""Text that is safe to print in a terminal: it can't move the cursor or change colors."""
+"""Text without control characters, safe to print in a terminal."""
 
 from typing import Any
 
 from orchestrator.res.markup import to_plain
 from orchestrator.res.templates import INVISIBLE
 
-# Questions that a bare number answers; elsewhere a number may be a value, and `/1` chooses.
+# Kinds of questions that a bare number answers. For others, a number may be a value, and `/1` chooses.
 NUMBERED = frozenset({"options", "confirmation", "approval"})
 
 
@@ -21,12 +21,12 @@ def clean(value: Any) -> str:
 
 
 def clean_lines(text: str) -> str:
-    """Several lines, without control characters."""
+    """Return the lines without control characters."""
     return INVISIBLE.sub("", text.replace("\t", " "))
 
 
 def plain(message: str) -> str:
-    """Return a message's words."""
+    """Return a message as plain text."""
     return clean_lines(to_plain(message))
 
 
@@ -48,7 +48,7 @@ def choose_action(turn: dict[str, Any] | None, text: str) -> dict[str, Any] | No
 
 
 def describe_status(turn: dict[str, Any] | None, progress: str = "") -> str:
-    """Return the stack in one line, the current task first."""
+    """Format the flow stack as one line, the current task first."""
     flows = (turn or {}).get("flows") or []
     if not flows:
         return "no open task"
@@ -58,13 +58,13 @@ def describe_status(turn: dict[str, Any] | None, progress: str = "") -> str:
 
 
 def describe_flow(flow: dict[str, Any]) -> tuple[str, str]:
-    """Return a flow's name, state and reason."""
+    """Return a flow's name, and its state with the reason."""
     reason = f", {clean(flow['reason']).replace('_', ' ')}" if flow.get("reason") else ""
     return clean(flow["dact"]), f"{clean(flow['state'])}{reason}"
 
 
 def describe_search(plan: dict[str, Any]) -> list[str]:
-    """Return the plans that a tree search compared last, each with its score and faults; the chosen one is marked."""
+    """Format the plans of the last tree search with scores and faults. ``*`` marks the chosen plan."""
     searches = [one["search"] for one in plan.get("revisions") or [] if one.get("search")]
     if not searches:
         return []
@@ -78,7 +78,7 @@ def describe_search(plan: dict[str, Any]) -> list[str]:
 
 
 def describe_progress(plan: dict[str, Any]) -> str:
-    """Return a plan's progress, or an empty text without steps."""
+    """Return a plan's progress, or an empty text for a plan without steps."""
     steps = (plan.get("body") or plan).get("steps") or []
     done = sum(1 for step in steps if step.get("state") == "Completed" or step.get("done"))
     return f" · plan {done}/{len(steps)}" if steps else ""
