@@ -1,1 +1,1 @@
-"""Records of durable execution: turn, lease, commit, step, event."""
+"""Records and rules of durable turns: submission, lease, steps, commit and events."""

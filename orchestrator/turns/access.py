@@ -1,7 +1,4 @@
-"""Callers, their rights and their keys: a tenant's backend, one of its users, or an operator (RT-22).
-
-Records and rules only. Each API authenticates callers in its own way.
-"""
+"""Callers, their rights and their keys (RT-22). Each API authenticates callers in its own way."""
 
 import hashlib
 import hmac
@@ -18,21 +15,21 @@ KEY = "key"  # prefix of a key holder's credential
 
 
 class Scope(StrEnum):
-    """A caller's rights."""
+    """Access rights of a caller."""
 
     USER = "user"
-    """Talk in sessions, read them, decide the approvals that users can decide."""
+    """Talk in sessions, read them, and decide approvals that users can decide."""
     OPERATOR = "operator"
-    """Everything within the tenant."""
+    """Access everything within the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of a request.
+    """The authenticated caller of a request.
 
-    `user_id`: with only the scope `user`, restricts access to this user's sessions; None for a backend that
-    acts for all users of its tenant. `name`: for display. `credential`: distinguishes key and token holders.
-    Neither is secret.
+    `user_id` restricts callers without the operator scope to this user's sessions; it is None for a backend
+    that acts for all of its tenant's users. `name` is for display, and `credential` distinguishes holders of
+    keys and tokens. Neither is secret.
     """
 
     tenant_id: TenantId
@@ -43,7 +40,7 @@ class Caller:
     known: bool = True
     """False if callers do not authenticate."""
     expires_at: float | None = None
-    """Expiry time of a token in Unix seconds, or None for a key, which stores its own."""
+    """The expiry time of a token in Unix seconds. None for keys, whose expiry is checked in the store."""
 
     @property
     def operates(self) -> bool:
@@ -51,21 +48,20 @@ class Caller:
 
     @property
     def only_user(self) -> UserId | None:
-        """Return the only user whose sessions this caller can access, or None for all of the tenant's."""
+        """Return the only user whose sessions the caller can access, or None if the caller can access all."""
         return None if self.operates else self.user_id
 
     def require_operator(self) -> None:
-        """Raise Forbidden unless the caller is an operator."""
         if not self.operates:
             raise Forbidden("Only operators may do this: use a key or token with the scope 'operator'.")
 
     def require_owner(self, session_id: SessionId, owner: UserId | None) -> None:
-        """Raise NotFound, as for a missing session, so that others learn nothing about it."""
+        """Raise NotFound if the caller can't access the session, so that its existence stays hidden."""
         if self.only_user is not None and owner != self.only_user:
             raise NotFound("session", session_id)
 
     def acting_user(self, wanted: UserId | None) -> UserId | None:
-        """Return the user for whom a session is created. Raises Forbidden for another user."""
+        """Return the user to create a session for. Raise Forbidden if the caller can't act for this user."""
         if self.only_user is None:
             return wanted or self.user_id
         if wanted not in {None, self.only_user}:
@@ -73,25 +69,25 @@ class Caller:
         return self.only_user
 
     def author(self, claimed: str | None) -> str | None:
-        """Return the author of feedback: users act as themselves, others name an author."""
+        """Return the author to record with feedback: the caller's user, or the name that the caller claims."""
         if self.user_id is not None:
             return self.user_id
         return claimed or (self.name if self.known else None)
 
     def decider(self, claimed: str | None) -> str:
-        """Return the decider to record: users act as themselves, operators name one."""
+        """Return the decider to record with an approval. Operators and backends can claim a name."""
         if self.only_user is not None:
             return self.only_user
         return claimed or self.name
 
 
-# The caller if no authentication is configured: on loopback only.
+# The caller if authentication is off, which is possible on loopback only.
 ANYBODY = Caller(DEFAULT_TENANT, frozenset(Scope), "operator", known=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as listed. The secret part is shown once, on creation, and stored as a hash."""
+    """A caller key without its secret. The secret is displayed once, on creation; only its hash is stored."""
 
     key_id: str
     tenant_id: TenantId
@@ -116,7 +112,7 @@ class KeyText(NamedTuple):
 
 
 def make_key_text() -> KeyText:
-    """Create a key: a 64-bit ID and a 256-bit secret."""
+    """Generate a key with a 64-bit ID and a 256-bit secret."""
     return KeyText(secrets.token_hex(8), secrets.token_urlsafe(32))
 
 
@@ -125,7 +121,7 @@ def show_key(text: KeyText) -> str:
 
 
 def read_key(text: str) -> KeyText | None:
-    """Split a key into its parts. Returns None if it is malformed."""
+    """Split a key into its parts, or return None if it is malformed."""
     if len(text) > _LONGEST or not text.isascii():
         return None
     prefix, _, rest = text.partition("_")
@@ -134,7 +130,7 @@ def read_key(text: str) -> KeyText | None:
 
 
 def digest(secret: str) -> str:
-    """Hash a secret. One pass of SHA-256 is enough, because the secret is random and long."""
+    """Hash a secret. A single pass of SHA-256 is enough because the secret is long and random."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

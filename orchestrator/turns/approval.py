@@ -1,4 +1,4 @@
-"""Approvals as stored: the question, the decision and the outcome (PX-17). Records only."""
+"""Approvals as stored: the question, the decision and the outcome (PX-17)."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,19 +8,19 @@ from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
 from orchestrator.types import FlowId, JsonObject, SessionId, TenantId, ToolId, TurnId
 
 PERSON = ToolId("person")
-"""Stands for the tool if a person's attention is requested (AM-5)."""
+"""The tool ID of a request for human attention, which has no tool (AM-5)."""
 
 
 class ApprovalStatus(StrEnum):
     PENDING = "pending"
-    """Undecided; denied if it expires undecided."""
+    """Undecided. A pending approval that expires counts as denied."""
     GRANTED = "granted"
     DENIED = "denied"
     EXPIRED = "expired"
     VOID = "void"
-    """The requested call no longer applies: a correction, a new plan, or the flow's end."""
+    """The call is no longer wanted, because of a correction, a new plan or the end of the flow."""
     USED = "used"
-    """The call was made; the approval permits no other."""
+    """The call was made. The approval can't be used again."""
 
 
 APPROVAL_TRANSITIONS: dict[ApprovalStatus, frozenset[ApprovalStatus]] = {
@@ -39,7 +39,7 @@ APPROVAL_TRANSITIONS: dict[ApprovalStatus, frozenset[ApprovalStatus]] = {
 class ApprovalRecord:
     """An approval request. `fingerprint` binds it to the call, the plan and the policy.
 
-    `cause`: why it was requested. `reason`: the decider's explanation.
+    `cause`: why an approval was required. `reason`: the decider's explanation.
     """
 
     approval_id: str
@@ -61,10 +61,10 @@ class ApprovalRecord:
     decided_at: datetime | None = None
     closed_at: datetime | None = None
     operator_only: bool = False
-    """Only an operator can grant it; the user can still deny it."""
+    """Restricts granting to operators. The user can still deny it."""
 
     def as_json(self) -> JsonObject:
-        """Return the approval as the APIs show it, with ISO 8601 times."""
+        """Return the approval in the form of the APIs, with ISO 8601 times."""
         shown: JsonObject = {
             name: getattr(self, name)
             for name in (
@@ -87,16 +87,17 @@ class ApprovalRecord:
         return {**shown, "status": self.status.value, **written}
 
     def status_at(self, now: datetime) -> ApprovalStatus:
-        """Return its status at a time, taking expiry into account."""
+        """Return the status at a time, taking expiry into account."""
         expired = self.status is ApprovalStatus.PENDING and now >= self.expires_at
         return ApprovalStatus.EXPIRED if expired else self.status
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision. `now`: Unix seconds by the decider's clock, or None for the store's.
+    """A decision about an approval.
 
-    `by_operator`: the decider can grant what users cannot.
+    `now`: Unix seconds on the decider's clock, or None for the store's clock. `by_operator`: the decider can
+    grant operator-only approvals.
     """
 
     granted: bool
@@ -106,7 +107,7 @@ class Decision:
     by_operator: bool = False
 
     def suffices(self, *, operator_only: bool) -> bool:
-        """Return whether this decision is sufficient for such an approval."""
+        """Return whether the decider is permitted to decide this."""
         return self.by_operator or not self.granted or not operator_only
 
     @property
@@ -116,7 +117,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class ClosedApproval:
-    """The outcome of an approval in a turn: used, expired or void."""
+    """An approval that a turn closed: used, expired or void."""
 
     approval_id: str
     status: ApprovalStatus
@@ -127,7 +128,7 @@ def from_unix(seconds: float) -> datetime:
 
 
 def explain_refusal(record: ApprovalRecord, now: datetime) -> str:
-    """Return why a decision comes too late."""
+    """Return why an approval can't be granted or denied."""
     match record.status_at(now):
         case ApprovalStatus.EXPIRED:
             return "This approval has expired; nothing was done. It is asked again when the task is."
@@ -140,7 +141,7 @@ def explain_refusal(record: ApprovalRecord, now: datetime) -> str:
 
 
 def resuming_turn(tenant: TenantId, record: ApprovalRecord, *, granted: bool) -> Submission:
-    """Return the turn in which the flow resumes after a decision; the key deduplicates repeated decisions."""
+    """Return the turn that resumes the flow after a decision. Its key deduplicates repeated decisions."""
     action = {
         "name": "approve" if granted else "deny",
         "payload": {"flow_id": record.flow_id or None, "approval_id": record.approval_id},

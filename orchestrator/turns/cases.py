@@ -1,4 +1,4 @@
-"""Conversations as cases of a domain's `evaluations/`: what was said up to a turn, and what to expect of it."""
+"""Conversion of recorded conversations to cases for a domain's `evaluations/`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from orchestrator.types import Json, JsonObject, is_object
 
 REFERENCE = re.compile(r"\b(?=\w*\d)(?=\w*[A-Z])[A-Z0-9]{5,}\b")
-"""A reference that a tool created, which is another one in every run."""
+"""A reference created by a tool, such as a booking number. It differs in each run."""
 _OF_ITS_SESSION = re.compile(r"_id$|^candidate$")
-"""Members of an action's payload that exist only in the session it was taken in."""
+"""Payload members of actions that are valid only in the original session."""
 
 
 def make_case(
     turns: Sequence[JsonObject], turn_id: str, feedback: JsonObject | None = None
 ) -> JsonObject | None:
-    """Return a session as a conversation up to a turn, or None if nothing can be expected of the turn.
+    """Return the conversation up to a turn as a case, or None if the turn has nothing to expect.
 
     Args:
         turns: the session's turns with their times, oldest first, at least up to that turn.
-        turn_id: the turn that has expectations.
-        feedback: rating, comment and correction of the turn. Default: leave the expectations to the author.
+        turn_id: the turn that the case is about.
+        feedback: rating, comment and correction of the turn. Default: the case's author adds expectations.
     """
     taken: list[JsonObject] = []
     remembered: dict[str, str] = {}
@@ -56,10 +56,10 @@ def _without_identifiers(action: JsonObject) -> JsonObject:
 
 
 def _expect(feedback: JsonObject, turn: JsonObject, remembered: Mapping[str, str]) -> JsonObject:
-    """Return the expectations of a turn: the correction, the same if it was good, otherwise another answer.
+    """Return the expectations of a turn, from its correction, rating or comment.
 
-    `remembered`: values in the answers so far. A reference among them differs in each run, so no slot is expected
-    to hold it.
+    `remembered`: values in earlier answers. Slots with references among them are omitted, because references
+    differ in each run.
     """
     correction: JsonObject = feedback["correction"] or {}
     expected: JsonObject = {}
@@ -94,7 +94,7 @@ def outcome_of(turn: JsonObject) -> JsonObject:
 
 
 def insert_names(text: str, remembered: Mapping[str, str]) -> str:
-    """Replace references in earlier answers by their names, as ``<booking_ref>``."""
+    """Replace references from earlier answers by placeholders such as ``<booking_ref>``."""
     for name, value in remembered.items():
         if REFERENCE.fullmatch(value):
             text = re.sub(rf"\b{value}\b", f"<{name}>", text, flags=re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Side effects of tools in the session's ledger (RT-10, RT-12). Records and their states only."""
+"""Side effects of tool calls, as recorded in the session's ledger (RT-10, RT-12)."""
 
 import math
 import unicodedata
@@ -13,20 +13,20 @@ from orchestrator.types import FlowId, Json, JsonObject, SessionId, ToolId, Turn
 
 class LedgerStatus(StrEnum):
     STARTED = "started"
-    """Recorded before the call; the outcome is unknown if nothing follows."""
+    """Recorded before the call. Without a later record, the outcome is unknown."""
     DONE = "done"
     FAILED = "failed"
-    """The tool reported that nothing was done; it can be retried."""
+    """The tool reported that nothing was done. The call can be retried."""
     UNKNOWN = "unknown"
-    """The call ended without reporting whether it had its side effect (RT-9)."""
+    """The call ended without reporting whether the side effect happened (RT-9)."""
     AWAITED = "awaited"
-    """The tool accepted the call, and its result comes later (RT-32)."""
+    """The tool accepted the call and will send its result later (RT-32)."""
     COMPENSATED = "compensated"
     """Undone by the tool's compensation."""
 
 
 OPEN = frozenset({LedgerStatus.STARTED, LedgerStatus.UNKNOWN, LedgerStatus.AWAITED})
-"""States with an unknown outcome."""
+"""Statuses with an unknown outcome."""
 MAY_BE_HAD = OPEN | {LedgerStatus.DONE}
 
 
@@ -34,9 +34,11 @@ MAY_BE_HAD = OPEN | {LedgerStatus.DONE}
 class Effect:
     """The intended side effect of a non-idempotent call.
 
-    `instance`: the flow, or the step of a plan, that needs it. `again`: the user, or the tool's status
-    query, decided to repeat it although it may have happened. `compensates`: the fingerprint of the side
-    effect that it undoes. `judge`: derives the status from a result.
+    Args:
+        instance: the flow or plan step that needs it.
+        again: whether to repeat it although it may have happened, as decided by the user or the status query.
+        compensates: the fingerprint of the side effect that it undoes.
+        judge: returns the status for a tool result.
     """
 
     fingerprint: str
@@ -51,7 +53,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """A ledger entry. `at`: its last change."""
+    """A side effect in the ledger. `at`: the time of its last change."""
 
     session_id: SessionId
     fingerprint: str
@@ -66,19 +68,19 @@ class LedgerEntry:
     result: Json = None
     at: datetime | None = None
     of_session: SessionId | None = None
-    """The session that had the side effect, if a fork inherited it."""
+    """The session that made the call, if a fork inherited the entry."""
 
 
 def fingerprint_effect(
     tool_id: ToolId, arguments: JsonObject, instance: str, *, defaults: Mapping[str, Json] | None = None
 ) -> str:
-    """Return a short digest of a side effect: tool, normalized arguments, flow instance.
+    """Return a digest that identifies a side effect by tool, normalized arguments and flow instance.
 
     Args:
         tool_id: the tool.
-        arguments: its inputs.
-        instance: what needs the side effect, see `Effect`.
-        defaults: values equivalent to omitting an argument.
+        arguments: its arguments.
+        instance: the flow or plan step that needs the side effect.
+        defaults: values that are equivalent to omitting an argument.
     """
     meant = {
         name: canonical
@@ -90,7 +92,7 @@ def fingerprint_effect(
 
 
 def _canonical(value: Json) -> Json:
-    """Return the canonical form of a value: 2.0 is 2, and spaces and composed letters do not matter."""
+    """Normalize a value, so that 2.0 equals 2 and strings that differ only in spacing or Unicode form are equal."""
     if isinstance(value, str):
         return " ".join(unicodedata.normalize("NFC", value).split())
     if isinstance(value, float) and math.isfinite(value) and value.is_integer():

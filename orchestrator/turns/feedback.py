@@ -1,4 +1,4 @@
-"""User feedback on an answer: a rating, a comment and a correction. Records only."""
+"""User feedback on an answer: a rating, a comment and a correction."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,9 +14,9 @@ class Rating(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """Feedback.
+    """Feedback on an answer.
 
-    `correction`: the right result, any of ``reply``, ``dact`` and ``slots``. `author`: who gives it.
+    `correction`: the expected ``reply``, ``dact`` or ``slots``. `author`: the name of the user or operator.
     """
 
     rating: Rating | None = None
@@ -27,8 +27,6 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackRecord:
-    """Stored feedback."""
-
     feedback_id: str
     session_id: SessionId
     turn_id: TurnId

@@ -1,4 +1,4 @@
-"""Forked sessions: where two diverge, and what each did afterwards (ST-4). Records and rules only."""
+"""Comparison of forked sessions: where their lineages diverge, and what each did afterwards (ST-4)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from orchestrator.types import Epoch, Json, JsonObject, SessionId
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Part of a lineage: what one session did up to and including an epoch; None for all of it."""
+    """Part of a lineage: one session up to and including the epoch `until`, or all of it."""
 
     session_id: SessionId
     until: Epoch | None = None
@@ -21,7 +21,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """A session with its ancestors, oldest first, and their turns and side effects by session."""
+    """A session's lineage: its ancestors and itself, oldest first, with their turns and side effects."""
 
     stretches: Sequence[Stretch]
     turns: Mapping[SessionId, Sequence[TurnRecord]]
@@ -32,7 +32,7 @@ class Journey:
         return self.stretches[-1].session_id
 
     def after(self, fork: Stretch | None) -> list[JsonObject]:
-        """Return the messages and effects after a fork, one entry per turn."""
+        """Return summaries of the turns after a fork, or of all turns."""
         names = [one.session_id for one in self.stretches]
         start = names.index(fork.session_id) if fork is not None else 0
         since = (fork.until or 0) if fork is not None else 0
@@ -47,7 +47,7 @@ class Journey:
 
 
 def show_doing(turn: TurnRecord) -> JsonObject:
-    """Return a summary of a turn without details of its reply; for a system turn only its name."""
+    """Return a summary of a turn. Actions of system turns are reduced to their names."""
     shown = turn_object(turn)
     said, action = turn.input.text, turn.input.action
     if action is not None:
@@ -58,7 +58,7 @@ def show_doing(turn: TurnRecord) -> JsonObject:
 
 
 def find_fork(left: Journey, right: Journey) -> Stretch | None:
-    """Return the last epoch that two lineages share, with its session, or None."""
+    """Return the last session and epoch that two lineages share, or None if they share none."""
     fork = None
     for one, other in zip(left.stretches, right.stretches, strict=False):
         if one.session_id != other.session_id:
@@ -74,17 +74,18 @@ COMPARED = ("said", "reply", "status", "flows", "completed", "tools")
 
 
 def find_differences(left: JsonObject | None, right: JsonObject | None) -> list[str]:
-    """Return the names of members that differ between two turns of `show_doing`; all if one is missing."""
+    """Return the names of members that differ between two turn summaries, or all names if one is missing."""
     if left is None or right is None:
         return [*COMPARED]
     return [name for name in COMPARED if left[name] != right[name]]
 
 
 def compare(left: Journey, right: Journey) -> JsonObject:
-    """Compare two lineages from where they diverge.
+    """Compare two lineages from the point where they diverge.
 
-    ``{left, right, common, turns, effects}``: the sessions, ``{session_id, epoch}`` of the last shared epoch
-    or null, ``{left, right, differs}`` for each later turn, and the side effects that only one of them has.
+    The result is ``{left, right, common, turns, effects}``. `left` and `right` are the session IDs. `common`
+    is the last shared ``{session_id, epoch}``, or None. `turns` has ``{left, right, differs}`` for each later
+    turn. `effects` has the side effects that only one of them has.
     """
     fork = find_fork(left, right)
     shared = {one.idempotency_key for one in left.effects} & {one.idempotency_key for one in right.effects}

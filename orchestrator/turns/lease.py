@@ -1,4 +1,4 @@
-"""The claim of a lane's holder, and its commit."""
+"""The lease of a session lane, and the commit of its turn."""
 
 from dataclasses import dataclass
 
@@ -17,8 +17,14 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, U
 class Work:
     """The next turn of a claimed lane.
 
-    `attempts`: attempts including this one, from 1. `steps`: the journal of earlier attempts, including
-    uncounted ones. `deadline_s`: remaining time of the turn, in seconds.
+    Args:
+        attempts: the number of attempts, including this one.
+        deadline_s: remaining time of the turn, in seconds.
+        waited_s: seconds since the turn was accepted.
+        steps: the journal of all earlier attempts, including those that did not count.
+        accepted_at: Unix seconds by the store's clock. Every attempt uses it as the current time (RT-29).
+        failure: why no attempts are left. The turn must end with its results so far, without further calls
+            (RT-25).
     """
 
     turn_id: TurnId
@@ -28,19 +34,19 @@ class Work:
     deadline_s: float
     cancelled: bool = False
     waited_s: float = 0.0
-    """Seconds since the turn was accepted."""
     steps: tuple[Step, ...] = ()
     accepted_at: float = 0.0
-    """Time of acceptance in Unix seconds of the store's clock: the time of the turn in every attempt (RT-29)."""
     failure: str | None = None
-    """Reason why no attempts are left: end the turn with what they did, without any further call (RT-25)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Mid-turn messages to read now (RT-5).
+    """Mid-turn messages for the running turn (RT-5).
 
-    `upto`: the session's last `seq` at the time. `cancelled`: the running turn must be canceled.
+    Args:
+        upto: the session's last `seq` when the messages were read.
+        cancelled: whether the running turn must stop.
+        turns: the turns that contain the messages.
     """
 
     upto: int
@@ -50,10 +56,12 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A claimed lane: the right to commit while `token` and `epoch` are current (RT-2, RT-3).
+    """A claimed session lane: the right to commit while `token` and `epoch` are current (RT-2, RT-3).
 
-    `state`: the serialized working state before the first of `patches`, which lead to the current one; None
-    for a new session. `root`: for a fork, the root of its fork tree.
+    Args:
+        state: the serialized working state before `patches`, or None for a new session.
+        root: the root of the fork tree, if the session is a fork.
+        patches: changes that lead from `state` to the current working state.
     """
 
     session_id: SessionId
@@ -76,16 +84,14 @@ class Lease:
 
 
 AGENT = "agent"
-"""The assistant's role."""
 OPERATOR = "operator"
-"""The operator's role."""
 
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """A line of the conversation, with the role user, agent, system or operator.
+    """A message in the conversation, from a user, agent, system or operator.
 
-    A turn has an input and an answer.
+    Each turn has an input and an answer.
     """
 
     role: str
@@ -95,7 +101,7 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """A message to send after the commit, until it is acknowledged (RT-4).
+    """A message to send after the commit until it is acknowledged (RT-4).
 
     `kind`: ``internal_flow`` or ``webhook``.
     """
@@ -117,7 +123,7 @@ class ArchivedFlow:
 
 @dataclass(frozen=True, slots=True)
 class FrameRecord:
-    """A serialized display frame; one per flow, the newest wins."""
+    """A serialized display frame. Each flow keeps only its latest frame."""
 
     frame_id: str
     flow_id: str
@@ -126,10 +132,15 @@ class FrameRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnCommit:
-    """Everything a turn changes, written in one fenced transaction (RT-4).
+    """Everything that a turn changes, written in one fenced transaction (RT-4).
 
-    `state`: the full working state. `diff`: the change from the previous state; stores may keep only this.
-    `snapshot`: also store a full copy in the history.
+    Args:
+        state: the full working state.
+        diff: the change from the previous state. Stores may keep only the diff.
+        snapshot: whether the history also stores the full state.
+        approvals: approvals requested in this turn.
+        signals: predictions, checks, calls and recoveries during the turn, for evaluation (CO-6).
+        outline: the outline of `state`, or None if the turn did not change it.
     """
 
     status: TurnStatus
@@ -146,21 +157,22 @@ class TurnCommit:
     events: tuple[Event, ...] = ()
     outbox: tuple[OutboxEntry, ...] = ()
     approvals: tuple[ApprovalRecord, ...] = ()
-    """Requested in this turn."""
     closed_approvals: tuple[ClosedApproval, ...] = ()
     signals: tuple[JsonObject, ...] = ()
-    """Predictions, checks, calls and recoveries along the way, for evaluation (CO-6)."""
     outline: Outline | None = None
-    """Outline of `state`; None if the turn did not change it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A successful commit. `next`: the session's next turn, or None if the lane was released."""
+    """A successful commit.
+
+    Args:
+        events: the commit's events with their numbers.
+        next: the session's next turn, or None if the lane was released.
+        awaited: whether Celery tasks end with this turn. Their messages are in the outbox.
+    """
 
     epoch: Epoch
     events: tuple[Event, ...]
-    """The commit's events with their sequence numbers."""
     next: Work | None
     awaited: bool = False
-    """Broker tasks end with the turn and are in the outbox."""

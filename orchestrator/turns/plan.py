@@ -1,4 +1,4 @@
-"""Plans as stored: the current plan and its revisions (PL-6). Records and their display form."""
+"""Plans as stored: the current plan and its revisions (PL-6)."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class PlanRecord:
-    """A plan after a turn. `body`: its steps, progress, slots and the tree search that chose it."""
+    """A plan after a turn. `body`: steps, progress, slots and the tree search that chose the plan."""
 
     plan_id: str
     dact: str
@@ -20,9 +20,12 @@ class PlanRecord:
 
 @dataclass(frozen=True, slots=True)
 class PlanRevision:
-    """A change of a plan. `outcome`: for example decomposed, continue, reorder, expand, prune, edited or finished.
+    """A revision of a plan.
 
-    `number`: counts the recorded changes of this plan, from 1. `body`: the resulting steps and the reason.
+    Args:
+        number: the revision's position in the plan's history, from 1.
+        outcome: for example decomposed, continue, reorder, expand, prune, edited or finished.
+        body: the resulting steps and the reason.
     """
 
     plan_id: str
@@ -33,7 +36,7 @@ class PlanRevision:
 
 
 def show_plan(record: PlanRecord, turn_id: str, at: str, revisions: list[JsonObject]) -> JsonObject:
-    """Return a plan as the APIs show it. `turn_id`, `at`: turn and time of its last change."""
+    """Return a plan in the form of the APIs. `turn_id` and `at` belong to its last change."""
     return {
         "plan_id": record.plan_id,
         "dact": record.dact,
@@ -49,7 +52,7 @@ def show_plan(record: PlanRecord, turn_id: str, at: str, revisions: list[JsonObj
 
 
 def plan_in(state: JsonObject) -> JsonObject | None:
-    """Return the active plan in a working state, or its most recent one, as the APIs show plans."""
+    """Return the active or most recent plan in a working state, in the form of the APIs."""
     flows = [*state.get("stack", ()), *reversed(state.get("completed", ()))]
     plan = next((flow for flow in flows if "steps" in flow), None)
     if plan is None:

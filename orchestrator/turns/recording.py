@@ -1,4 +1,4 @@
-"""Finished turns as stored, with all inputs of their decisions: the input of a replay. Records only."""
+"""Recorded turns with all inputs of their decisions, for replay."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,8 +16,11 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, U
 class RecordedTurn:
     """A recorded turn.
 
-    `state`: the state before the turn, or None in a new session. `began`: Unix seconds. `epoch`: the epoch
-    it created.
+    Args:
+        epoch: the epoch that the turn created.
+        state: the state before the turn, or None in a new session.
+        began: Unix seconds.
+        waited_s: seconds between acceptance and `began`.
     """
 
     turn_id: TurnId
@@ -31,12 +34,11 @@ class RecordedTurn:
     signals: list[JsonObject]
     steps: tuple[Step, ...]
     waited_s: float = 0.0
-    """Seconds between acceptance and `began`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A context-gathering run: the requesting turn and its `found` result, or None if it failed."""
+    """A recorded run that gathered context for a turn. `found` is None if the run failed."""
 
     turn_id: str
     ended: datetime | None
@@ -47,7 +49,9 @@ class RecordedRun:
 class RecordedSession:
     """A session's replayable turns, in order.
 
-    `left_out`: counts of the others by reason. `root`: see `Lease`.
+    Args:
+        root: the root of the fork tree, if the session is a fork.
+        left_out: the number of turns that can't be replayed, by reason.
     """
 
     session_id: SessionId

@@ -1,6 +1,6 @@
-"""The repairs that an operator can order for one session, and the order's format.
+"""Repair orders for a session, as operators submit them.
 
-`agent.repairs` applies them; the store releases lanes.
+`agent.repairs` applies them in a turn. Stores apply the urgent ones.
 """
 
 from typing import Annotated, ClassVar, Literal, TypeAlias
@@ -12,23 +12,23 @@ from orchestrator.turns.submission import NO_NUL, AnyJson, Identifier, PlainText
 from orchestrator.types import JsonObject, is_object
 
 REPAIR = "repair"
-"""The action of a system turn that carries a repair order."""
+"""The action of a system turn that contains a repair order."""
 REPAIRED = "repaired"
-"""The event with the operator and reason of a repair."""
+"""The event of a repair, with the operator and the reason."""
 _OF_OPERATORS = frozenset({"by", "why"})
-"""Fields that operators write for each other."""
+"""Fields for operators, which users never see."""
 MOST = 16
 
 
 class Drop(RequestBody):
-    """Drop a flow, as if the user had canceled it; for a plan, all its flows."""
+    """Drop a flow, as if the user had canceled it. Dropping a plan drops all of its flows."""
 
     kind: Literal["drop"]
     flow: Identifier
 
 
 class Mark(RequestBody):
-    """Record whether a call had its side effect. `result`: what it would have returned, if it did."""
+    """Record whether a call had its side effect. `result`: the call's result, if it had."""
 
     kind: Literal["mark"]
     fingerprint: Identifier
@@ -37,33 +37,33 @@ class Mark(RequestBody):
 
 
 class TakeOver(RequestBody):
-    """An operator takeover: the assistant records what the user says, and does nothing."""
+    """Start an operator takeover. The assistant only records the user's messages."""
 
     kind: Literal["take_over"]
 
 
 class Say(RequestBody):
-    """Send the user a message as the operator who has taken over."""
+    """Send a message to the user, as the operator who took over."""
 
     kind: Literal["say"]
     text: Annotated[PlainText, StringConstraints(max_length=4000)]
 
 
 class HandBack(RequestBody):
-    """Return the conversation to the assistant."""
+    """Hand the conversation back to the assistant."""
 
     kind: Literal["hand_back"]
 
 
 class Release(RequestBody):
-    """The release of a lane from its holder: another worker restarts the running turn."""
+    """Release the session lane from its holder. Another worker restarts the running turn."""
 
     kind: Literal["release"]
     done: ClassVar = "The lane is taken from its holder, and the turn at work is begun again."
 
 
 class Retry(RequestBody):
-    """Requeue a quarantined turn as the session's last."""
+    """Requeue a quarantined turn at the end of the session's queue."""
 
     kind: Literal["retry"]
     turn: Identifier
@@ -79,23 +79,22 @@ class GiveUp(RequestBody):
 
 
 Change: TypeAlias = Drop | Mark | TakeOver | Say | HandBack
-"""Repairs committed as a turn."""
+"""Repairs that are committed as a turn."""
 Urgent: TypeAlias = Release | Retry | GiveUp
-"""Repairs applied immediately and one by one, because the lane may be stuck."""
+"""Repairs that are applied immediately, one at a time, because the lane may be stuck."""
 Repair: TypeAlias = Annotated[Change | Urgent, Field(discriminator="kind")]
 
 
 class WantedRepairs(RequestBody):
-    """Repairs applied together, in order, or not at all."""
+    """Repairs to apply together, in order. If one fails, none is applied."""
 
     repairs: Annotated[list[Repair], Field(min_length=1, max_length=MOST)]
 
 
 class RepairOrder(WantedRepairs):
-    """A repair order.
+    """A repair order. `epoch`: the session's epoch when the operator inspected it.
 
-    `epoch`: the session's epoch when it was inspected. `why`: stored with the turn. `idempotency_key`:
-    deduplicates the order.
+    `why`: the reason, stored with the turn. `idempotency_key`: deduplicates the order.
     """
 
     model_config = ConfigDict(
@@ -116,7 +115,7 @@ class RepairOrder(WantedRepairs):
 
 
 class SignedOrder(RepairOrder):
-    """An order for the lane, without immediate repairs. `by`: the operator."""
+    """A repair order without urgent repairs, signed by an operator (`by`)."""
 
     repairs: list[Annotated[Change, Field(discriminator="kind")]]  # pyright: ignore[reportIncompatibleVariableOverride]
     by: str
@@ -126,20 +125,20 @@ GONE_ON = "The session has gone on since it was looked at."
 
 
 def require_looked_at(*, moved: bool) -> None:
-    """Raise Refused unless the session is still at the inspected epoch."""
+    """Raise Refused if the session has changed since the operator inspected it."""
     if moved:
         raise Refused(GONE_ON)
 
 
 def require_held(*, held: bool, moved: bool) -> None:
-    """Raise Refused unless a lane is held at the inspected epoch."""
+    """Raise Refused unless the session lane is held and the session is still at the inspected epoch."""
     require_looked_at(moved=moved)
     if not held:
         raise Refused("Nobody holds the lane of this session: there is nothing to release.")
 
 
 def without_reasons(told: JsonObject) -> JsonObject:
-    """Return an event, order or turn for users: without the operators and their reasons."""
+    """Return an event, order or turn without the operator's name and reason, for users."""
     kept = {name: value for name, value in told.items() if name not in _OF_OPERATORS}
     if is_object(repair := told.get("repair")):
         kept["repair"] = without_reasons(repair)

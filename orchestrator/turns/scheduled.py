@@ -1,7 +1,7 @@
-"""Outside events and reminders: turns of the system that start a flow, now or at a time (RT-31).
+"""Scheduled events: external events, reminders and results of asynchronous tool calls (RT-31, RT-32).
 
-The result of a call that is answered later is such an event too: due when the call is to be looked after, at the
-latest when it expires, or with its result (RT-32).
+An event is delivered as a system turn that starts a flow. The event of an asynchronous call is due when the
+call must be polled or expires, or when its result arrives.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
 
 EVENT: Final = "event"
-"""Action name of the system turn that an event causes."""
+"""The action of the system turn that delivers an event."""
 RESULT: Final = "tool_result"
-"""Event name of a call's result, and action name of its turn (RT-32)."""
+"""The event name of a tool call's result, and the action of its turn (RT-32)."""
 CALLS: Final = "/v1/calls/"
-"""Path to which results of calls are posted; its signature is the only credential."""
+"""The path that receives results of asynchronous calls. Its signature is the only credential."""
 MOST_SCHEDULED: Final = 100
-"""Maximum number of undelivered events of one session."""
+"""Maximum number of undelivered events per session."""
 TRY_AGAIN_AFTER_S: Final = 5.0
-"""Seconds until an event is tried again whose session had no room in its inbox."""
+"""Seconds until the delivery is retried if the session's inbox is full."""
 
 
 class EventStatus(StrEnum):
@@ -47,9 +47,11 @@ class EventStatus(StrEnum):
 class NewEvent:
     """An event to schedule.
 
-    `key`: identifies the event within its session. `set_by`: idempotency key of the tool call that sets it, or None for
-    outside callers. A second `set_by` with the same key replaces the event; an outside caller's repetition returns the
-    first one. `not_before`: when it is due. Default: now.
+    Args:
+        key: identifies the event within its session.
+        not_before: when it is due. Default: now.
+        set_by: the idempotency key of the tool call that schedules it, or None for external callers. A call
+            replaces earlier events with the same `key`. A repeated external request returns the first event.
     """
 
     session_id: SessionId
@@ -63,7 +65,7 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledEvent:
-    """An event as stored. `revision` counts how often it was moved; `turn_id` is its turn once it was delivered."""
+    """A stored event. `revision` counts how often it was moved. `turn_id` is set on delivery."""
 
     event_id: str
     session_id: SessionId
@@ -90,7 +92,7 @@ class ScheduledEvent:
         }
 
     def as_turn(self) -> Submission:
-        """Return the turn that the event causes: the same one, however often it is submitted."""
+        """Return the turn that delivers the event. Its idempotency key is the same for every submission."""
         payload = {"event_id": self.event_id, "name": self.name, "payload": self.payload}
         action = {"name": EVENT, "payload": payload}
         if self.name == RESULT:
@@ -110,14 +112,14 @@ class ScheduledEvent:
 
     @property
     def signature(self) -> str:
-        """Return the signature of a call's callback URL, which no one else can compute."""
+        """Return the signature of the call's callback URL."""
         signed = f"{self.tenant_id}\n{self.event_id}"
         return _encode(hmac.digest(self.payload[_SIGNED_BY].encode(), signed.encode(), "sha256"))
 
     def answered_with(self, outcome: JsonObject) -> JsonObject | None:
-        """Return the payload with the call's result, or None if it has this one.
+        """Return the payload with the call's result, or None if it already has this result.
 
-        Raises Refused if it has another.
+        Raises Refused if it has a different result.
         """
         known = self.payload.get(_OUTCOME)
         if known is None:
@@ -141,16 +143,16 @@ def expect_result(
     due: datetime,
     set_by: str,
 ) -> NewEvent:
-    """Return the event that looks after a call.
+    """Return the event that waits for the result of an asynchronous call.
 
     Args:
         session_id: the session of the call.
-        tenant_id: its tenant.
-        call: its idempotency key.
+        tenant_id: the tenant of the session.
+        call: the call's idempotency key.
         tool_id: the tool.
-        fingerprint: its line in the ledger.
-        due: when to look after it, unless its result comes before.
-        set_by: what asks for it: a step or a turn, which may be repeated.
+        fingerprint: the call's entry in the side-effect ledger, if it has one.
+        due: when to check on the call if its result has not arrived.
+        set_by: the step or turn that made the call, which can be repeated.
     """
     payload = {
         "call": call,
@@ -162,9 +164,9 @@ def expect_result(
 
 
 def replacing(found: ScheduledEvent, event: NewEvent) -> NewEvent | None:
-    """Return the replacement of an event with the same key, or None if the event stays.
+    """Return the event that replaces an event with the same key, or None to keep the existing one.
 
-    A call that is polled again keeps its reference and signature; an answered one stays answered.
+    A repeated poll keeps the call's reference and signature. An answered call is never replaced.
     """
     if event.set_by in {None, found.set_by} or found.is_answered:
         return None
@@ -180,7 +182,7 @@ def new_event_id(name: str = EVENT) -> str:
 
 
 class EventRequest(RequestBody):
-    """A submitted event: its name, and values for the slots of the flow that it starts."""
+    """A submitted event: its name, and slot values for the flow that it starts."""
 
     name: Identifier
     payload: Annotated[dict[str, AnyJson], Field(max_length=64)] = Field(default_factory=dict[str, Any])
@@ -188,13 +190,13 @@ class EventRequest(RequestBody):
     idempotency_key: IdempotencyKey | None = None
 
     def to_event(self, session_id: SessionId, tenant_id: TenantId, *, key: str | None = None) -> NewEvent:
-        """Return the event. `key` counts if the request has no idempotency key. Default: a new one."""
+        """Return the event to schedule. `key`: used if the request has no idempotency key. Default: a new key."""
         chosen = self.idempotency_key or key or new_event_id()
         return NewEvent(session_id, tenant_id, self.name, dict(self.payload), chosen, self.not_before)
 
 
 def require_movable(event: ScheduledEvent) -> ScheduledEvent:
-    """Return the event. Raises Refused unless it waits to be delivered."""
+    """Return the event, or raise Refused if it is no longer scheduled."""
     if event.status is not EventStatus.SCHEDULED:
         raise Refused(f"Only an event that waits can be moved; this one is {event.status.value}.")
     return event
@@ -205,7 +207,7 @@ def too_many_events() -> InboxFull:
 
 
 def require_known_event(name: str, known: Collection[str]) -> None:
-    """Raise Refused unless a flow of the domain starts on this event."""
+    """Raise Refused unless a flow of the domain starts with this event."""
     if name not in known:
         listed = ", ".join(sorted(known)) or "none; add `events: [NAME]` to a flow"
         raise Refused(f"The domain has no event {name[:60]!r}; known events: {listed}.")

@@ -1,4 +1,4 @@
-"""Searching the turns of all sessions of a tenant."""
+"""Search across all turns of a tenant."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,11 +8,14 @@ from orchestrator.types import JsonObject, TurnId, UserId
 
 @dataclass(frozen=True, slots=True)
 class TurnFilter:
-    """A filter for turns; None matches all.
+    """A filter for turns. None matches all turns.
 
-    `words`: all occur in the message or the reply. `failed`: ended with an error or an apology.
-    `not_understood`: no NLU component could interpret the message. `rated_down`: has a thumbs-down.
-    `over_budget`: a budget refused a model call.
+    Args:
+        words: words that the message or the reply must contain.
+        failed: whether the turn ended with an error or an apology.
+        not_understood: whether no NLU component could interpret the message.
+        rated_down: whether the turn has a thumbs-down.
+        over_budget: whether a budget prevented a model call.
     """
 
     words: tuple[str, ...] = ()
@@ -28,12 +31,12 @@ class TurnFilter:
 
 @dataclass(frozen=True, slots=True)
 class FoundTurns:
-    """A page of turns, newest first. `next`: where the search continues, or None at its end."""
+    """A page of turns, newest first. `next`: the ID to continue from, or None on the last page."""
 
     turns: list[JsonObject]
     next: TurnId | None
 
 
 def turn_id_at(at: datetime) -> TurnId:
-    """Return the lowest ID that a turn accepted at this time can have."""
+    """Return the lowest turn ID for turns accepted at this time."""
     return TurnId(f"turn_{int(at.timestamp() * 1000):012x}")

@@ -1,4 +1,4 @@
-"""A journaled step: a model or tool call whose result must not be produced twice (RT-8)."""
+"""Journal steps: model and tool calls that must not be repeated (RT-8)."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,14 +8,17 @@ from orchestrator.types import Json
 
 class StepStatus(StrEnum):
     STARTED = "started"
-    """Recorded before the call; the outcome is unknown without a later record."""
+    """Recorded before the call. Without a later record, the outcome is unknown."""
     FINISHED = "finished"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step. `key`: stable across attempts of the turn, for example ``tool:flight_book:1``."""
+    """A model or tool call in the journal.
+
+    `key`: the same in all attempts of the turn, for example ``tool:flight_book:1``.
+    """
 
     key: str
     kind: str
@@ -23,19 +26,19 @@ class Step:
     request_hash: str
     result: Json = None
     duration_ms: float | None = field(default=None, compare=False)
-    """Duration of a call made by this attempt, or None until it ends."""
+    """Duration of the call, or None if it has not ended or was made by an earlier attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
-    """The turn was stopped before this call, which was therefore not made (RT-25)."""
+    """A call that was not made because the turn had been stopped (RT-25)."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownOutcome:
-    """An earlier attempt started a non-idempotent call whose outcome is unknown (RT-9).
+    """A non-idempotent call from an earlier attempt whose outcome is unknown (RT-9).
 
-    It is not repeated: consult the tool's status query, or the user, and settle it.
+    The call is not repeated. The tool's status query or the user must settle it.
     """
 
     key: str

@@ -1,7 +1,4 @@
-"""Submissions: their fields, limits and validation errors.
-
-Used by every API: HTTP, WebSocket and Celery. The clients and the command line pass on the gateway's errors.
-"""
+"""Submissions: their fields, limits and validation errors, for every API."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ MAX_WAIT_S = 300.0
 
 IDENTIFIER_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}", re.ASCII)
 
-# Letters, digits and `. _ : @ -`, at most 128.
+# Up to 128 letters, digits and ``. _ : @ -``.
 Identifier = Annotated[
     str, StringConstraints(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]*$")
 ]
@@ -49,7 +46,7 @@ IdempotencyKey = Annotated[str, StringConstraints(min_length=1, max_length=255, 
 
 @dataclass(frozen=True, slots=True)
 class _NamesInSchema:
-    """Lists the valid names in a JSON schema, looked up when the schema is generated."""
+    """A JSON schema annotation that lists valid names when the schema is generated."""
 
     names: Callable[[], Iterable[str]]
 
@@ -59,7 +56,7 @@ class _NamesInSchema:
         return {"type": "string", "enum": sorted(self.names())}
 
 
-# The user's region: the current day and number formats. Named types, so that a schema lists each once.
+# Named types, so that a schema defines each only once.
 Timezone = TypeAliasType(
     "Timezone",
     Annotated[
@@ -106,7 +103,7 @@ def _fit_text(text: str) -> str:
 
 
 def _fit(value: JsonValue) -> JsonValue:
-    """Normalize numbers for any JSON parser, and reject what no store accepts."""
+    """Normalize numbers for all JSON parsers. Raise ValueError for values that stores reject."""
     if isinstance(value, list):
         return [_fit(one) for one in value]
     if isinstance(value, dict):
@@ -128,20 +125,20 @@ AnyJson = Annotated[JsonValue, AfterValidator(_fit)]
 
 
 class RequestBody(BaseModel):
-    """A request that rejects unknown fields, so that a misspelled one is noticed."""
+    """A request body. Unknown fields are rejected, so that misspelled names are reported."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Action(RequestBody):
-    """A non-text input: a button, a chosen row or a form."""
+    """A non-text input, such as a button, a selected row or a form."""
 
     name: Identifier
     payload: AnyJson = None
 
 
 class TurnRequest(RequestBody):
-    """A turn to submit: `text` or `action`, not both."""
+    """A turn to submit, with either `text` or `action`."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -176,7 +173,7 @@ class TurnRequest(RequestBody):
     def to_submission(
         self, session_id: SessionId, tenant_id: TenantId, *, idempotency_key: str | None = None
     ) -> Submission:
-        """Convert to the inbox's form. `idempotency_key`: used if the request has none."""
+        """Return the submission. `idempotency_key`: used if the request has none."""
         action = None if self.action is None else self.action.model_dump()
         form = self.form or ("text" if action is None else "action")
         turn_input = TurnInput(self.text, action, form, timezone=self.timezone, locale=self.locale)
@@ -191,7 +188,7 @@ class TurnRequest(RequestBody):
 
 
 class Mistake(NamedTuple):
-    """A validation error. `field`: dotted path; ``body`` for the request as a whole."""
+    """A validation error. `field`: dotted path, or ``body`` for the whole request."""
 
     field: str
     message: str
@@ -201,7 +198,7 @@ class Mistake(NamedTuple):
 
 
 def mistakes_in(errors: Sequence[Any]) -> list[Mistake]:
-    """Convert Pydantic's errors; ``("body", "action", "name")`` becomes ``action.name``."""
+    """Convert Pydantic's errors. The location ``("body", "action", "name")`` becomes ``action.name``."""
     mistakes: list[Mistake] = []
     for error in errors:
         place = error["loc"]
@@ -213,18 +210,18 @@ def mistakes_in(errors: Sequence[Any]) -> list[Mistake]:
 
 
 def invalid_input(error: ValidationError) -> InvalidInput:
-    """Return the first validation error as the error that every API reports."""
+    """Return the first validation error in the form that all APIs report."""
     first = mistakes_in(error.errors(include_url=False, include_input=False))[0]
     return InvalidInput(str(first), field=first.field)
 
 
 def too_large(most: int = MAX_INPUT_BYTES) -> InputTooLarge:
-    """Return the error for a request of more than so many bytes."""
+    """Return the error for a request of more than `most` bytes."""
     return InputTooLarge(f"A request may have at most {most} bytes; send a shorter text.", field="body")
 
 
 def require_bounded(encoded: bytes, most: int = MAX_INPUT_BYTES) -> None:
-    """Check a request's size and depth. Raises InputTooLarge, InvalidInput."""
+    """Raise InputTooLarge or InvalidInput if a request is too large or nested too deeply."""
     if len(encoded) > most:
         raise too_large(most)
     if is_too_deep(encoded):
@@ -232,7 +229,7 @@ def require_bounded(encoded: bytes, most: int = MAX_INPUT_BYTES) -> None:
 
 
 def require_bounded_arguments(arguments: dict[str, Any]) -> None:
-    """Check the size and depth of a decoded request. Raises like `require_bounded`."""
+    """Raise like `require_bounded` for a decoded request, or if it is not JSON."""
     try:
         encoded = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
     except RecursionError as error:
@@ -247,7 +244,7 @@ def _too_deep() -> InvalidInput:
 
 
 def is_too_deep(encoded: bytes) -> bool:
-    """Return whether JSON is nested deeper than `MAX_DEPTH`. Most requests have too few brackets to check."""
+    """Return whether JSON is nested deeper than `MAX_DEPTH`."""
     if encoded.count(b"[") + encoded.count(b"{") <= MAX_DEPTH:
         return False
     depth = 0

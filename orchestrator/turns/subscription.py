@@ -1,6 +1,6 @@
-"""A listener's subscription to a session's live events: limited, and aware of gaps.
+"""Bounded subscriptions to a session's live events.
 
-Receivers of `LOOK`, or of a number gap, must read the durable log.
+A listener that receives `LOOK`, or notices a gap in the numbers, must read the log.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from orchestrator.turns.event import LOOK, TOKEN, Event
 from orchestrator.types import SessionId
 
 MOST_WAITING = 512
-"""Events buffered for a slow listener; on overflow all are dropped and the listener must read the log."""
+"""Maximum number of buffered events. On overflow, all are dropped and the listener must read the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """The streamed part of a running turn's answer.
+    """The text that a running turn has streamed so far.
 
-    `event`: a token with offset 0 and all text so far. `stamp`: its order among live tokens.
+    `event`: a token with offset 0 and the text. `stamp`: its position among the live tokens.
     """
 
     event: Event
@@ -31,10 +31,12 @@ ReadStreamed = Callable[[SessionId], Awaitable[Streamed | None]]
 
 
 class Subscription:
-    """An endless iterator; canceling one wait does not end it. Belongs to one event loop.
+    """An endless iterator of live events, for use in one event loop. Canceling a wait does not end it.
 
     Args:
-        read_streamed: provided for listeners that want the text so far, initially and after a gap.
+        session_id: the session.
+        read_streamed: returns the text streamed so far, which the iterator repeats at the start and after
+            gaps. Default: no text is repeated.
     """
 
     def __init__(self, session_id: SessionId, read_streamed: ReadStreamed | None = None) -> None:
@@ -45,7 +47,7 @@ class Subscription:
         self._read_until = 0
 
     def push(self, event: Event, stamp: int = 0) -> None:
-        """Add an event; tokens have an increasing `stamp`."""
+        """Buffer an event. `stamp`: the position of a token, which must increase."""
         if self._waiting.qsize() >= MOST_WAITING:
             self.drop()
         else:
@@ -57,7 +59,7 @@ class Subscription:
             self._waiting.put_nowait((Event(self.session_id, LOOK), 0))
 
     def drop(self) -> None:
-        """Drop buffered events after an earlier or partial loss."""
+        """Drop all buffered events, because some were lost, and make the listener read the log."""
         while not self._waiting.empty():
             self._waiting.get_nowait()
         self._missed_text = self._read_streamed is not None

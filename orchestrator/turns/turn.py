@@ -1,7 +1,4 @@
-"""Turns: an input to a session and its way through the inbox; records, states and the turn object.
-
-The turn object is the public representation, the same on the command line, over HTTP and in Celery.
-"""
+"""Turns: their inputs, records and statuses, and the turn object that all APIs return."""
 
 from __future__ import annotations
 
@@ -19,22 +16,22 @@ class TurnStatus(StrEnum):
     QUEUED = "queued"
     """Accepted; waits for earlier turns."""
     RUNNING = "running"
-    """Claimed by the holder of the session's lane."""
+    """Claimed by the worker that holds the session lane."""
     DONE = "done"
     """Answered and committed."""
     FAILED = "failed"
-    """Ended without an answer of the assistant: past its deadline, or a gap in the sequence."""
+    """Ended without an answer, because of its deadline or a gap in the sequence."""
     CANCELLED = "cancelled"
     """Canceled by the user or an operator before the commit."""
     REJECTED = "rejected"
     """Rejected before it ran."""
     QUARANTINED = "quarantined"
-    """Failed repeatedly; later turns continue, and an operator can retry or drop it."""
+    """Failed repeatedly. Later turns continue; an operator can retry or drop it."""
 
 
 TURN_TRANSITIONS: dict[TurnStatus, frozenset[TurnStatus]] = {
-    # A merged turn ends like the turn it was merged into; one released too often is quarantined at its next
-    # claim.
+    # A merged turn ends like the turn it was merged into. A turn that was released too often is quarantined
+    # at its next claim.
     TurnStatus.QUEUED: frozenset(
         {
             TurnStatus.RUNNING,
@@ -70,25 +67,26 @@ FINISHED = frozenset(
         TurnStatus.QUARANTINED,
     }
 )
-"""A waiting caller gets its response in these; only an operator moves a turn out of quarantine."""
+"""Statuses in which waiting callers get a response. Only an operator can move a turn out of quarantine."""
 
 
 def require_transition(present: TurnStatus, wanted: TurnStatus) -> None:
-    """Raise IllegalTransition if a turn cannot change between these statuses."""
+    """Raise IllegalTransition if a turn cannot change from `present` to `wanted`."""
     if wanted not in TURN_TRANSITIONS[present]:
         raise IllegalTransition(f"A turn that is {present} cannot become {wanted}.")
 
 
 class IfBusy(StrEnum):
-    """The handling of a new turn while the session has an unfinished one (RT-5)."""
+    """Policies for a new turn while an earlier turn of the session is unfinished (RT-5)."""
 
     ENQUEUE = "enqueue"
     REJECT = "reject"
     INTERRUPT = "interrupt"
     ROLLBACK = "rollback"
     UNDERSTAND = "understand"
-    """Read it against the unfinished turn: a correction or cancellation stops that turn; anything else
-    waits.
+    """Interpret the message in the context of the unfinished turn.
+
+    A correction or cancellation stops that turn; other messages wait.
     """
 
 
@@ -96,16 +94,18 @@ class TurnKind(StrEnum):
     USER = "user"
     """The user's text or action."""
     SYSTEM = "system"
-    """A message from the system, for example a background flow's proposal."""
+    """A message from the system, for example a proposal of a background flow."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnInput:
-    """A turn's input: text or one action, not both.
+    """A turn's input: either text or an action.
 
-    `form`: its source, ``text``, ``speech``, ``image`` or ``action``. `action`: ``{"name": str, "payload":
-    object}``. `timezone` and `locale`: in a submission, values to store with the session; in an accepted
-    turn, the session's values at the time, or None for the domain's default.
+    Args:
+        action: ``{"name": str, "payload": object}``.
+        form: ``text``, ``speech``, ``image`` or ``action``.
+        timezone, locale: in a submission, values to store with the session. In an accepted turn, the
+            session's values at that time, or None for the domain's defaults.
     """
 
     text: str | None = None
@@ -120,9 +120,12 @@ class TurnInput:
 class Submission:
     """A turn to accept (RT-5).
 
-    `sequence`: the client's own number within the session, from 1; the lane waits for a missing predecessor.
-    `domain`, `user_id` and `session_if_busy` (the session's default rule) only apply when `create_session`
-    creates the session.
+    Args:
+        sequence: the client's number for the turn within the session, from 1. The lane waits for missing
+            predecessors.
+        if_busy: the policy for this turn. Default: the session's policy.
+        create_session: whether to create a missing session, with `domain`, `user_id` and `session_if_busy`.
+        session_if_busy: the default policy of a created session.
     """
 
     session_id: SessionId
@@ -138,7 +141,7 @@ class Submission:
 
 
 def session_in_use(session_id: SessionId) -> Refused:
-    """Return the error for an ID used by another tenant or domain."""
+    """Return the error for a session ID that another tenant or domain uses."""
     return Refused(f"The session identifier {session_id!r} is in use elsewhere; choose another.")
 
 
@@ -147,7 +150,7 @@ def sequence_in_use(submission: Submission) -> Refused:
 
 
 def require_room(rule: IfBusy, *, closed: bool, busy: bool, pending: int, limit: int) -> None:
-    """Raise the reason a session cannot accept a turn: SessionClosed, SessionBusy or InboxFull."""
+    """Raise SessionClosed, SessionBusy or InboxFull if a session can't accept a turn."""
     if closed:
         raise SessionClosed("The session has been closed; start a new one.")
     if busy and rule is IfBusy.REJECT:
@@ -161,26 +164,30 @@ def inbox_full(pending: int) -> InboxFull:
 
 
 def require_total_room(waiting: int, limit: int) -> None:
-    """Raise InboxFull if the limit of all sessions together is reached."""
+    """Raise InboxFull if all sessions together have too many waiting turns."""
     if waiting >= limit:
         raise InboxFull("Too many turns are waiting in all; try again later.", retry_after_s=5)
 
 
 def require_retriable(turn: TurnRecord) -> None:
-    """Raise Refused unless an operator can retry the turn."""
+    """Raise Refused unless the turn is quarantined."""
     if turn.status is not TurnStatus.QUARANTINED:
         raise Refused(f"Only a quarantined turn can be retried; this one is {turn.status}.")
 
 
 def require_droppable(turn: TurnRecord) -> None:
-    """Raise Refused unless an operator can drop the turn."""
+    """Raise Refused unless the turn is queued or quarantined."""
     if turn.status not in {TurnStatus.QUEUED, TurnStatus.QUARANTINED}:
         raise Refused(f"Only a queued or quarantined turn can be dropped; this one is {turn.status}.")
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The response to an accepted turn. `position`: earlier unfinished turns of the session."""
+    """The response to an accepted turn.
+
+    `position`: the number of earlier unfinished turns. `repeated`: an earlier turn had the same idempotency
+    key.
+    """
 
     turn_id: TurnId
     session_id: SessionId
@@ -188,12 +195,11 @@ class Receipt:
     status: TurnStatus
     position: int
     repeated: bool = False
-    """True if an idempotency key matched an earlier turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A stored turn. `result`: the turn object, once finished."""
+    """A stored turn. `result`: the turn object, once the turn is finished."""
 
     turn_id: TurnId
     session_id: SessionId
@@ -212,12 +218,20 @@ class TurnRecord:
 
 
 LONGEST_TITLE = 80
-"""Maximum characters of a session's title."""
+"""Maximum length of a session title, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
-    """A session's fixed facts and current state."""
+    """A session with its current status.
+
+    Args:
+        title: the beginning of the first message, or None if it was not read.
+        parent: the session that this session was forked from.
+        parent_epoch: the parent's epoch at the fork.
+        root: the root of the fork tree, if the session is a fork.
+        locale: the user's locale, or None for the domain's default.
+    """
 
     session_id: SessionId
     tenant_id: TenantId
@@ -231,19 +245,15 @@ class SessionRecord:
     if_busy: IfBusy = IfBusy.UNDERSTAND
     state: JsonObject | None = field(default=None)
     title: str | None = None
-    """The beginning of the first message; None if the session was read without it."""
     parent: SessionId | None = None
     parent_epoch: Epoch | None = None
-    """For a fork: the epoch of the parent session at which it was created."""
     root: SessionId | None = None
-    """For a fork: the root of its fork tree."""
     timezone: str | None = None
     locale: str | None = None
-    """The user's locale, or None for the domain's default."""
 
 
 def require_branch(found: SessionRecord, parent: SessionId, epoch: Epoch | None) -> None:
-    """Raise Refused unless the session is a fork of this one, at the given epoch if any."""
+    """Raise Refused unless the session was forked from `parent`, and at `epoch` if given."""
     if found.parent != parent or epoch not in {None, found.parent_epoch}:
         raise session_in_use(found.session_id)
 
@@ -254,10 +264,10 @@ SAFE_REPLIES: Mapping[TurnStatus, Saying] = {
     TurnStatus.FAILED: say("turn_failed"),
     TurnStatus.REJECTED: say("turn_rejected"),
 }
-"""Messages to users in place of the error."""
+"""Replies that users receive instead of an error."""
 
 ACTED_REPLY = say("turn_acted")
-"""The same if tools with side effects were called."""
+"""The reply if tools with side effects were called."""
 
 
 def unanswered(
@@ -271,9 +281,9 @@ def unanswered(
     *,
     acted: bool = False,
 ) -> JsonObject:
-    """Return a complete turn object with a safe reply for a canceled, gapped or quarantined turn.
+    """Return the turn object of a canceled, failed, rejected or quarantined turn, with a safe reply.
 
-    `acted`: tools with side effects were called. `word`: puts the reply into the user's language.
+    `acted`: whether tools with side effects were called. `word`: translates the reply for the user.
     """
     return {
         "session_id": session_id,
@@ -289,11 +299,11 @@ def unanswered(
 
 
 def turn_object(record: TurnRecord) -> JsonObject:
-    """Return the public representation of a turn; unknown parts are empty.
+    """Return the turn object. Parts that are not known yet are empty.
 
     Keys: session_id, turn_id, seq, epoch, status, text, reply, flows, completed, tools, frames (`frame` is
-    the last of them), actions, interaction, code_snippet, properties, ambiguity, flags, duration_ms, and
-    error if there is one.
+    the last one), actions, interaction, code_snippet, properties, ambiguity, flags, duration_ms, and error if
+    the turn has one.
     """
     body: JsonObject = {
         "session_id": record.session_id,
@@ -316,7 +326,7 @@ def turn_object(record: TurnRecord) -> JsonObject:
 
 
 def _nothing_yet() -> JsonObject:
-    """Return the parts of a turn object that only an answer fills."""
+    """Return empty values for the parts of a turn object that come from an answer."""
     return {
         "flows": [],
         "completed": [],

@@ -1,6 +1,6 @@
-"""Webhooks: delivery format, signature and retries (RT-16).
+"""Webhook deliveries: their format, signatures and retries (RT-16).
 
-Signed according to Standard Webhooks. Pure: workers send, adapters store.
+Deliveries are signed according to Standard Webhooks.
 """
 
 import base64
@@ -28,9 +28,10 @@ LONGEST_RETRY_S: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A destination of events.
+    """A destination for events.
 
-    `session_id` None: all sessions of the tenant. `events` None: all durable events.
+    `session_id`: the session to report, or None for all sessions of the tenant. `events`: the event types to
+    report, or None for all events in the log.
     """
 
     webhook_id: str
@@ -47,9 +48,10 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """The delivery progress of one session's events to one webhook.
+    """The progress of delivering one session's events to one webhook.
 
-    `wanted`, `delivered`: event numbers. `given_up_at`: when it was abandoned until an operator retries it.
+    `wanted` and `delivered` are event numbers. `given_up_at`: when deliveries stopped until an operator
+    retries them.
     """
 
     webhook_id: str
@@ -65,7 +67,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class HeldFeed:
-    """A feed claimed by this process until the hold expires."""
+    """A feed that this process holds until its claim expires."""
 
     webhook: Webhook
     session_id: SessionId
@@ -77,12 +79,12 @@ class HeldFeed:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The receiver confirmed the event."""
+    """A delivery that the receiver confirmed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFailed:
-    """The receiver did not confirm. `final`: it unsubscribed."""
+    """A delivery that the receiver did not confirm. `final`: whether the receiver unsubscribed."""
 
     why: str
     final: bool = False
@@ -93,7 +95,7 @@ DeliveryResult: TypeAlias = Delivered | DeliveryFailed
 
 
 def check_url(url: str) -> str:
-    """Return the host of a webhook URL. Raises InvalidInput."""
+    """Return the host of a webhook URL. Raise InvalidInput if the URL is not valid."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -107,12 +109,11 @@ def check_url(url: str) -> str:
 
 
 def event_id(event: Event) -> str:
-    """Return the event's ID, the same in every attempt, so that receivers can deduplicate."""
+    """Return the event's ID, which is the same in all attempts so that receivers can deduplicate."""
     return f"{event.session_id}:{event.number}"
 
 
 def delivery_body(tenant_id: TenantId, event: Event) -> bytes:
-    """Return the request body for one event."""
     body: JsonObject = {
         "id": event_id(event),
         "type": event.type,
@@ -126,12 +127,12 @@ def delivery_body(tenant_id: TenantId, event: Event) -> bytes:
 
 
 def new_secret() -> str:
-    """Create a tenant's secret: 32 random bytes in Standard Webhooks format."""
+    """Generate a signing secret in Standard Webhooks format, from 32 random bytes."""
     return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
 
 
 def signed_headers(keys: Sequence[str], event_id: str, body: bytes, now: float) -> dict[str, str]:
-    """Return the Standard Webhooks headers: ID, time, and one signature per active secret."""
+    """Return the Standard Webhooks headers: ID, timestamp and one signature per active secret."""
     at = datetime.fromtimestamp(int(now), UTC)
     return {
         "webhook-id": event_id,
@@ -141,6 +142,6 @@ def signed_headers(keys: Sequence[str], event_id: str, body: bytes, now: float) 
 
 
 def retry_after(attempts: int) -> float:
-    """Return the delay after this many failed attempts: exponential, limited, with jitter."""
+    """Return the delay after this many failed attempts: capped exponential backoff with jitter."""
     delay = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2.0 ** min(attempts - 1, 20))
     return delay * random.uniform(0.75, 1.25)
