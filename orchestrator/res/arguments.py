@@ -9,13 +9,13 @@ from orchestrator.res.wording import label_slot, name_slot, show_slot, show_trut
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 LONGEST_SHOWN = 1000
-"""Maximum characters of an argument; longer ones are visibly truncated."""
+"""Maximum length of a displayed argument, in characters."""
 
 
 def list_arguments(
     flow: BaseFlow, arguments: JsonObject, found: Collection[str], registry: Registry, now: float
 ) -> list[JsonObject]:
-    """Return name and display value of each argument. `found`: arguments from a tool's result or a document."""
+    """Return each argument's name and display value. `found`: the arguments from a tool's result or a document."""
     inputs = {name: slot for use in flow.spec.tools for name, slot in use.slot_mapping.items()}
     return [
         {
@@ -31,7 +31,7 @@ def list_arguments(
 def list_unshown(
     flow: BaseFlow, arguments: JsonObject, shown: Iterable[JsonObject], text: str
 ) -> list[JsonObject]:
-    """Return the displayed arguments that are neither in a text nor a slot value chosen by the user."""
+    """Return the displayed arguments that are neither in the text nor slot values."""
     chosen = [value for value in flow.values().values() if value is not None]
     unseen = {
         label_slot(flow, name)
@@ -42,7 +42,7 @@ def list_unshown(
 
 
 def show_argument(value: Json) -> str:
-    """Return a value in one line: lists with commas, objects as ``name: value``."""
+    """Return a value on one line: lists with commas, objects as ``name: value``."""
     if is_object(value):
         return "; ".join(f"{name_slot(name)}: {show_argument(part)}" for name, part in value.items())
     if is_list(value):

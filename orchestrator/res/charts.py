@@ -15,7 +15,7 @@ from orchestrator.types import Json, JsonObject, is_list, is_object
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MOST_POINTS = 5_000
 LOOKED_AT = 50
-"""Rows from which column types are inferred."""
+"""Number of rows from which column types are inferred."""
 
 _TOP = frozenset({"$schema", "title", "description", "width", "height", "data", "mark", "encoding", "layer"})
 _LAYER = frozenset({"title", "description", "mark", "encoding"})
@@ -137,13 +137,13 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class NotDrawn:
-    """No chart. `why`: completes "because …"."""
+    """A refusal to draw a chart. `why` completes "because …"."""
 
     why: Told
 
 
 def draw(rows: Json, title: str = "", chart_type: str | None = None) -> Drawn | NotDrawn:
-    """Return a chart of rows; its type follows from the columns unless the frame names a suitable one."""
+    """Draw a chart of rows. If `chart_type` does not suit the columns, choose the most informative type that does."""
     if not is_list(rows) or not rows or not all(is_object(row) for row in rows):
         return NotDrawn(say("no_rows"))
     if len(rows) > MOST_POINTS:
@@ -229,7 +229,7 @@ _PLANS: Mapping[str, Callable[[_Columns], _Plan | None]] = {
     "scatter": _scatter,
     "histogram": _histogram,
 }
-"""By chart type, the most informative first."""
+"""Plans by chart type, the most informative first."""
 
 
 def _axis(name: str, kind: str) -> JsonObject:
@@ -237,7 +237,7 @@ def _axis(name: str, kind: str) -> JsonObject:
 
 
 def _write_channel(channel: JsonObject) -> JsonObject:
-    """Escape dots and brackets in a field's name, which would be parsed as a path."""
+    """Escape dots and brackets in a field's name, which Vega-Lite would parse as a path."""
     if "field" not in channel:
         return channel
     escaped = re.sub(r"([.\[\]\\])", r"\\\1", channel["field"])

@@ -1,4 +1,4 @@
-"""The runtime's templates and sayings, a folder for each language. Other languages get those of English."""
+"""The runtime's templates and sayings, one folder per language. Other languages use the English ones."""
 
 import tomllib
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from orchestrator.domain.locales import ENGLISH, language_in_use
 
 SUFFIX = ".md.j2"
 SAYING = "say."
-"""Starts the name of a saying's template."""
+"""The prefix of a saying's template name."""
 _FOLDER = files("orchestrator.res") / "templates"
 _SAYINGS = "sayings.toml"
 
@@ -22,7 +22,7 @@ def languages_worded() -> frozenset[str]:
 
 @cache
 def load_base_templates(language: str = ENGLISH) -> Mapping[str, str]:
-    """Return the shared templates of a language, by name."""
+    """Return a language's base templates and sayings, by template name."""
     if language not in languages_worded():
         return load_base_templates(ENGLISH)
     sayings = {f"{SAYING}{code}": text for code, text in load_sayings(language).items()}
@@ -35,12 +35,12 @@ def load_base_templates(language: str = ENGLISH) -> Mapping[str, str]:
 
 @cache
 def load_sayings(language: str = ENGLISH) -> Mapping[str, str]:
-    """Return the templates of short sentences and labels of a language, by code."""
+    """Return a language's short sentences and labels, as templates by code."""
     if language not in languages_worded():
         return load_sayings(ENGLISH)
     return tomllib.loads((_FOLDER / language / _SAYINGS).read_text(encoding="utf-8"))
 
 
 def word(code: str) -> str:
-    """Return a saying without variables in the language of the running turn."""
+    """Return a saying without variables, in the running turn's language."""
     return load_sayings(language_in_use())[code]

@@ -1,7 +1,7 @@
 """The format of a `message`, and its conversion to plain text (RS-7).
 
 A message uses a small subset of Markdown: paragraphs, line breaks, lists (``- `` and ``1. ``), and backslash
-escapes. There are no links, images, emphasis, headings, tables or HTML: anything like them is text.
+escapes. Clients show links, images, emphasis, headings, tables and HTML as plain text.
 """
 
 import re
@@ -15,5 +15,5 @@ def unescape(text: str) -> str:
 
 
 def to_plain(message: str) -> str:
-    """Convert a message to plain text, such as for a terminal: lists keep their markers."""
+    """Convert a message to plain text. Lists keep their markers."""
     return unescape(message)

@@ -1,4 +1,4 @@
-"""RES: generate answers from the turn's events, whichever policy ran (RS-1 … RS-7)."""
+"""The response generator (RES), which answers from the turn's events, whichever policy ran (RS-1 … RS-7)."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ def clear_stack(context: TurnContext) -> None:
 
 class RES:
     def __init__(self, templates: Templates, writer: Writer | None = None) -> None:
-        """`writer`: a model that rephrases templates; None leaves them unchanged."""
+        """Create the generator. `writer`: a model that rephrases templates, or None."""
         self._templates = templates
         self._writer = writer
         self._steps = STEPS if writer is not None else tuple(one for one in STEPS if one is not naturalize)
@@ -46,14 +46,14 @@ class RES:
         return response.answer
 
     def apologise(self, context: TurnContext, done: Sequence[Told]) -> Answer:
-        """Return the safe message for an unexpected error (AG-4); `done`: committed side effects of tools."""
+        """Return the safe message for an unexpected error (AG-4). `done`: summaries of committed side effects."""
         text = self._templates.render("breakdown", done=done)
         context.log.signal("res", SignalType.TEMPLATE, templates=["breakdown"])
         return Answer(parts=[text], templates=["breakdown"])
 
 
 def _finish(response: Response) -> None:
-    """Ensure that the answer is present and limited; record violations."""
+    """Ensure that the answer is neither empty nor too long, and record violations."""
     context, answer = response.context, response.answer
     message = answer.message
     if not message:

@@ -25,7 +25,7 @@ class Writer(Protocol):
 
 
 class Response(NamedTuple):
-    """The response in progress. `writer`: a model that rephrases templates, if any."""
+    """An answer in progress. `writer`: a model that rephrases templates, or None."""
 
     context: TurnContext
     answer: Answer

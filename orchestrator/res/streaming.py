@@ -1,4 +1,4 @@
-"""Model-written parts of a message: no markup except paragraphs and list items (RS-7)."""
+"""Escape and stream text that a model writes. Its only markup is paragraphs and list items (RS-4, RS-7)."""
 
 import re
 import time
@@ -13,12 +13,12 @@ _ITEM = re.compile(r"(?:[-*]|\d+[.)])\s+")
 
 
 def is_list(text: str) -> bool:
-    """Return whether a paragraph contains a list or similar, which stays unchanged."""
+    """Return whether a paragraph contains a list or similar markup."""
     return _LIST.search(text) is not None
 
 
 def escape_rewriting(text: str) -> str:
-    """Escape the text as part of a message."""
+    """Escape a model's text for a message, except its list markers."""
     return "\n".join(_escape_line(line.strip()) for line in text.splitlines())
 
 
@@ -31,7 +31,7 @@ def _escape_line(line: str) -> str:
 
 BATCH_CHARACTERS = 24
 BATCH_S = 0.04
-"""Minimum interval between published pieces, unless a piece is long enough."""
+"""Minimum interval between published pieces, in seconds, unless a piece reaches `BATCH_CHARACTERS`."""
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -42,13 +42,9 @@ def count_tokens(text: str) -> int:
 
 
 class TokenStream:
-    """Publishes a model's text in whole words, escaped, while it is valid.
+    """A stream that publishes a model's text, escaped and in whole words.
 
-    Args:
-        world: the turn, with its listeners.
-        before: paragraphs before this text.
-        find_fault: checks a beginning that ends with a word; after a fault, publishing stops.
-        clock: monotonic seconds.
+    `before`: the paragraphs before this text. Publishing stops when `find_fault` finds a fault in the text so far.
     """
 
     def __init__(
@@ -92,7 +88,7 @@ class TokenStream:
         shown = escape_rewriting(whole)
         known = escape_rewriting(self._told)
         if not shown.startswith(known):
-            return  # only now recognizable as a list item; the next piece has it
+            return  # the new piece turned the line into a list item, which is escaped differently
         if not self.begun and self._before:
             await self._publish(self._before, 0)
         self.begun = self._context.changes.streamed = True
@@ -100,7 +96,7 @@ class TokenStream:
         self._told, self._last = whole, self._clock()
 
     async def take_back(self) -> None:
-        """Withdraw the published text: listeners start over."""
+        """Withdraw the published text, so that listeners discard it."""
         if self.begun:
             self.begun = self._context.changes.streamed = False
             await self._publish("", 0)

@@ -33,14 +33,14 @@ _SPACES_AT_END = re.compile(r"[ \t]+\n")
 INVISIBLE = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
 )
-"""Control characters and those that change text direction or are invisible."""
+"""Control characters, invisible characters, and characters that change the text direction."""
 
 ACTIVE = re.compile(
     r"[\\`*\[\]<>]|(?<!\w)_|_(?!\w)|^(?=#{1,6}\s|[+\-]\s|\d+[.)]\s|---|~~~|\|)|\n",
 )
 
 _PLAIN = re.compile(r"(?:[^\W_]|[€$£¥])(?:[^\W_]|[ ,:;/'(€$£¥-]|\.(?=[^\W_])|\)(?!\s))*+")
-"""Most values: without active or invisible characters, so they need no escaping."""
+"""Values without active or invisible characters, which need no escaping."""
 
 
 def escape_value(value: Json | Markup) -> str:
@@ -58,7 +58,7 @@ def _disarm(found: re.Match[str]) -> str:
 
 
 class _Writer(CodeGenerator):
-    """Generates template code that escapes every value with `escape_value`."""
+    """A code generator that escapes every value with `escape_value`."""
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
         self.write("(environment.finalize(")
@@ -83,7 +83,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         self.filters.update(_FILTERS)  # pyright: ignore[reportUnknownMemberType]
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Look up most members directly; a dictionary's own items take precedence."""
+        """Return a dictionary's item directly, which is faster than the sandbox's lookup."""
         if obj.__class__ is dict and attribute in obj and attribute not in _OF_DICTIONARIES:
             return obj[attribute]
         return super().getattr(obj, attribute)
@@ -93,7 +93,7 @@ _OF_DICTIONARIES = frozenset(dir(dict))
 
 
 class _Compiled(NamedTuple):
-    """A compiled template. `uses`: its variables; None: it includes another template."""
+    """A compiled template. `uses`: its variables, or None if it includes another template."""
 
     template: Template
     uses: Collection[str] | None
@@ -117,7 +117,7 @@ class Templates:
         self._environment = _Environment(sources, registry)
 
     def first(self, *names: str) -> str | None:
-        """Return the first of these names that has a template."""
+        """Return the first of these names that has a template, or None."""
         return next(filter(self._names.__contains__, names), None)
 
     def is_fixed(self, name: str) -> bool:
@@ -125,9 +125,9 @@ class Templates:
         return name in self._fixed
 
     def render(self, name: str, /, **values: Json) -> str:
-        """Render a template; blank lines are merged, ends are trimmed.
+        """Render a template, merging blank lines and trimming the ends.
 
-        A `partial` is evaluated when the template uses it. Sayings are put into words.
+        A `partial` is called only if the template uses it. Sayings in the values are rendered too.
         """
         template, uses = self._compiled.get(name) or self._compile(name)
         given: JsonObject = {
@@ -144,7 +144,7 @@ class Templates:
         return text.strip()
 
     def _word_all(self, value: Json) -> Json:
-        """Render a saying, or those of a list or a dictionary."""
+        """Render a saying, or the sayings in a list or a dictionary."""
         if isinstance(value, Saying):
             return self.word(value)
         if value.__class__ is dict:
@@ -155,35 +155,33 @@ class Templates:
         return [self._word_all(one) if one.__class__ is dict else one for one in value]
 
     def word(self, told: Told) -> str:
-        """Return a message in the domain's language; a saying becomes safe markup."""
+        """Return a message in the domain's language. A saying becomes safe markup."""
         if not isinstance(told, Saying):
             return told
         return Markup(self.render(f"{SAYING}{told.code}", **told.values))  # noqa: S704  # its values are escaped
 
     def label(self, told: Told) -> str:
-        """Return a reply's label, which is plain text."""
+        """Return a reply's label as plain text."""
         if not isinstance(told, Saying):
             return told
         return to_plain(self.word(told))
 
     def _compile(self, name: str) -> _Compiled:
         code, uses = _translate(self._sources[name], name)
-        shared = dict(
-            self._environment.make_globals(None)
-        )  # otherwise each answer would search a chain of two
+        shared = dict(self._environment.make_globals(None))  # lookups in its ChainMap are slower
         template = Template.from_code(self._environment, code, shared)
         made = self._compiled[name] = _Compiled(template, uses)
         return made
 
 
 def word_for(domain: Domain, told: Told) -> str:
-    """Return a message for a domain's user outside a turn, as plain text."""
+    """Return a message to a user outside a turn, as plain text."""
     return Templates(domain, Registry({}), load_base_templates(domain.config.language.default)).label(told)
 
 
 @lru_cache(maxsize=1024)
 def _translate(source: str, name: str) -> tuple[CodeType, Collection[str] | None]:
-    """Return a template's code, which all domains share, and its variables."""
+    """Return a template's code, which all domains share, and its variables, or None if it includes another."""
     environment = _Environment({}, Registry({}))
     tree = environment.parse(source)
     takes_in = next(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)), None)
@@ -195,7 +193,7 @@ def _translate(source: str, name: str) -> tuple[CodeType, Collection[str] | None
 def _name(context: Context, value: Json, entity: str) -> str:
     """Implement the filter ``value | name("airport")``.
 
-    It needs the context, so shared code never evaluates it early.
+    Jinja never evaluates a filter with a context at compile time, when the code is shared by all domains.
     """
     assert isinstance(context.environment, _Environment)
     return context.environment.registry.name(entity, value)

@@ -1,6 +1,6 @@
 """Display forms of values: names instead of codes, dates with weekday, amounts with currency.
 
-With a user locale, dates, times, numbers and amounts follow it (`forms_in_use`, RT-29).
+Dates, times, numbers and amounts follow the user's locale, if it is known (`forms_in_use`, RT-29).
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from orchestrator.res.languages import load_sayings, word
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 LONGEST_LABEL = 4
-"""Words; a longer description explains a slot rather than naming it."""
+"""Maximum length of a slot's name, in words. A longer description explains the slot."""
 CURRENCY_SIGNS: Mapping[str, str] = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
 
 
@@ -36,7 +36,7 @@ def show_date(value: Json, now: float | None = None) -> str:
 
 
 def show_month(value: Json) -> str:
-    """Return the name of a month, 1 to 12."""
+    """Format a month, 1 to 12, as its name."""
     if not isinstance(value, int) or not 1 <= value <= 12:
         return str(value)
     forms = forms_in_use.get()
@@ -76,18 +76,18 @@ def show_money(value: Json, currency: str = "") -> str:
 
 
 def show_count(value: Json, noun: str, plural: str = "") -> str:
-    """Format a number with its noun: 1 row, 1,200 rows. `plural`: by default, the English one."""
+    """Format a number with its noun: 1 row, 1,200 rows. Default plural: the noun with an “s”."""
     forms = forms_in_use.get()
     number = f"{value:,}" if forms is None or not isinstance(value, int | float) else forms.number(value)
     return f"{number} {noun if value == 1 else plural or f'{noun}s'}"
 
 
 MOST_CHOICES = 8
-"""Maximum choices that a sentence lists."""
+"""Maximum number of choices that a sentence lists."""
 
 
 def join_choices(values: list[str], conjunction: str) -> str:
-    """Join choices as in “a, b or c”. Of more than eight, the rest is left out."""
+    """Join choices as in “a, b or c”, leaving out those after `MOST_CHOICES`."""
     if len(values) > MOST_CHOICES:
         return ", ".join(values[:MOST_CHOICES]) + " …"
     return (
@@ -100,7 +100,7 @@ def show_truth(value: bool) -> str:
 
 
 def show_slot(value: Json, slot: SlotSpec | None, registry: Registry, now: float) -> Json:
-    """Return a slot's value as people say it, or unchanged."""
+    """Return the display form of a slot's value."""
     if slot is None or value is None:
         return value
     if slot.entity is not None:
@@ -119,7 +119,7 @@ def show_slot(value: Json, slot: SlotSpec | None, registry: Registry, now: float
 
 
 def show_slots(flow: BaseFlow, registry: Registry, now: float) -> JsonObject:
-    """Return the display values of all slots; None for empty ones."""
+    """Return the display values of all slots. Empty slots are None."""
     slots = flow.spec.slots
     shown: JsonObject = dict.fromkeys(slots)
     for name, value in flow.values().items():
@@ -143,7 +143,7 @@ def name_slot(name: str) -> str:
 
 
 def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
-    """Return a slot's display name: its label, or a short English description that starts with “the”, or its name."""
+    """Return a slot's display name: the noun of a short description such as “the day”, or else its label."""
     slot = flow.spec.slots.get(name)
     if slot is None:
         return name_slot(name)
@@ -153,15 +153,15 @@ def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
 
 
 def label_slot(flow: BaseFlow | type[BaseFlow], name: str) -> str:
-    """Return a slot's name in a list of values."""
+    """Return a slot's label in a list of values."""
     slot = flow.spec.slots.get(name)
     return name_slot(name) if slot is None else slot.label
 
 
 def name_doing(flow: BaseFlow | type[BaseFlow]) -> str:
-    """Return the flow's activity: ``booking a flight``.
+    """Return the flow's activity, such as ``booking a flight``.
 
-    The option `doing` if set, or else its name as a gerund; in other languages than English, its description.
+    The option `doing` sets it. Default: the flow's name as a gerund in English, its description in other languages.
     """
     told = flow.spec.options.get("doing")
     if isinstance(told, str):
@@ -173,12 +173,12 @@ def name_doing(flow: BaseFlow | type[BaseFlow]) -> str:
 
 
 def name_task(flow: BaseFlow | type[BaseFlow]) -> str:
-    """Return the flow's description, or else its name."""
+    """Return the flow's description, or its name if it has none."""
     return flow.spec.description.rstrip(".") or flow.spec.dact.replace("_", " ").capitalize()
 
 
 def name_purpose(flow: BaseFlow | type[BaseFlow]) -> str:
-    """Return the flow's purpose: ``to book a flight``; in other languages than English, its description."""
+    """Return the flow's purpose, such as ``to book a flight``, or its description in languages other than English."""
     task = name_task(flow)
     if flow.spec.language != ENGLISH:
         return task
@@ -186,7 +186,7 @@ def name_purpose(flow: BaseFlow | type[BaseFlow]) -> str:
 
 
 def list_facts(flow: BaseFlow, found: JsonObject, registry: Registry, now: float) -> list[JsonObject]:
-    """Return name and display value of each filled slot, from the findings or else the flow."""
+    """Return the label and display value of each filled slot. Findings override the flow's values."""
     values = {**flow.values(), **found}
     return [
         {"name": slot.label, "value": _show_number(show_slot(values[name], slot, registry, now))}
@@ -196,13 +196,13 @@ def list_facts(flow: BaseFlow, found: JsonObject, registry: Registry, now: float
 
 
 def _show_number(value: Json) -> Json:
-    """Format a fraction in the user's locale; integers can be years or IDs."""
+    """Format a float in the user's locale. Integers stay unchanged, because they can be years or IDs."""
     forms = forms_in_use.get()
     return forms.number(value) if forms is not None and isinstance(value, float) else value
 
 
 def _make_gerund(verb: str) -> str:
-    """Return the gerund: ``book`` → ``booking``; sufficient for regular verbs, and YAML can override it."""
+    """Return the gerund of a regular verb: ``book`` → ``booking``."""
     if verb.endswith("e") and not verb.endswith(("ee", "ye", "oe")):
         return f"{verb[:-1]}ing"
     if len(verb) == 3 and verb[-1] not in "aeiouwxy" and verb[-2] in "aeiou":

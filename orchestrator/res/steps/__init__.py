@@ -1,7 +1,7 @@
 """The steps that generate an answer, in order, one file per step (RS-2).
 
-Before them, `clear_stack` removes finished flows after each flow that PEX runs (RS-1); the final check
-validates the whole answer (RS-6). Both are in `module`.
+`module` has what comes before and after: `clear_stack` removes finished flows (RS-1), and a final check
+covers the whole answer (RS-6).
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,6 +1,6 @@
-"""Request several missing slots at once if a flow's option `form` is set (RS-5).
+"""Ask the open question, with suggested replies (AM-4).
 
-The response is the action `fill_form`, which NLU reads.
+A flow with the option `form` asks for all missing slots in one form (RS-5).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from orchestrator.types import Json, JsonObject
 FEWEST_FIELDS = 2
 _REGRETS = frozenset({RemarkKind.NOT_UNDERSTOOD, RemarkKind.ASSUMED})
 _INPUTS = {"date": "date", "time": "time", "level": "number", "number": "number", "integer": "number"}
-"""Slot types with a special input; others are text, or a choice if they list values."""
+"""Form inputs by slot type. Default: text, or a choice if the slot lists values."""
 
 
 def make_form(flow: BaseFlow | None, question: Asked) -> JsonObject | None:
-    """Return the form for a flow's missing slots, or None if its question should be asked alone."""
+    """Return the form for a flow's missing slots, or None if the question stands alone."""
     if flow is None or question.about.level is not Level.SPECIFIC or not flow.spec.options.get("form"):
         return None
     missing = flow.missing()
@@ -74,7 +74,7 @@ def _make_field(flow: BaseFlow, slot: SlotSpec) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """The wording of a question by RES: see `Wording`. `flow`: None if the question belongs to no flow."""
+    """The `Wording` of one question. `flow`: the question's flow, or None."""
 
     context: TurnContext
     flow: BaseFlow | None
@@ -99,7 +99,7 @@ class Speech:
         return try_template(self.templates, own, values, self.context, self.flow)
 
     def name_slot(self, slot: str) -> str:
-        """Return the slot's name; a slot filled by a displayed row has no user-visible name."""
+        """Return the slot's label, or its name if a displayed row can fill it."""
         listed = self.context.changes.state.shown
         takes_row = listed is not None and listed.key == slot
         if self.flow is None:
@@ -116,7 +116,7 @@ class Speech:
         return list_facts(self.flow, shown, self.context.world.registry, self.context.local_now)
 
     def list_done(self) -> list[Told]:
-        if self.flow is None or self.context.journal.stopped:  # a stopped turn has already reported it
+        if self.flow is None or self.context.journal.stopped:  # a stopped turn has already reported them
             return []
         mine = (one for one in self.context.changes.state.effects if one.flow_id == self.flow.flow_id)
         return [one.summary for one in mine if one.is_done and one.summary]
@@ -156,9 +156,9 @@ class Speech:
 
 
 async def clarify(response: Response) -> None:
-    """Add the open question, last, with suggested replies, unless the next turn already deals with it.
+    """Add the open question with suggested replies, unless a newer message has stopped the turn.
 
-    A question that was asked too often is accompanied by fallback options (AM-4).
+    A question that was asked too often gets fallback options (AM-4).
     """
     context, answer, templates = response.context, response.answer, response.templates
     handler = context.changes.state.ambiguity
@@ -179,7 +179,7 @@ async def clarify(response: Response) -> None:
     # A user who did something else meanwhile has not failed to answer: offer the options silently.
     pressing = question.escalate and not context.changes.asks_again and not context.changes.completed
     if pressing:
-        if not _REGRETS.intersection(answer.templates):  # once is enough
+        if not _REGRETS.intersection(answer.templates):  # one apology is enough
             answer.add(templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else ""))
         context.log.flags["escalated"] = True
     answer.add(text)
@@ -194,7 +194,7 @@ async def clarify(response: Response) -> None:
 
 
 def _put_labels(handler: AmbiguityHandler, entry: Ambiguity, templates: Templates) -> None:
-    """Store the replies as the user reads them, because the answer can repeat them."""
+    """Store the replies with their rendered labels, which the user's answer can repeat."""
     options = entry.about.options
     if any(isinstance(option.label, Saying) for option in options):
         handler.offer(entry, tuple(replace(one, label=templates.label(one.label)) for one in options))
@@ -231,7 +231,7 @@ def _approval_options(context: TurnContext) -> list[Option]:
 
 
 def ways_out(context: TurnContext, flow: BaseFlow | None, entry: Ambiguity) -> list[Option]:
-    """Return the fallback options: values to choose from, a simpler task, an end, help, a person (AM-4)."""
+    """Return the fallback options: the slot's values, a simpler task, cancellation, help, a person (AM-4)."""
     options: list[Option] = []
     if flow is not None:
         slot, flows = flow.slot(entry.slot or ""), context.world.domain.flows

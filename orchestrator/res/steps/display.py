@@ -1,7 +1,7 @@
-"""Visual output: a frame with its block, pages and notes (RS-5).
+"""Visual output: frames with blocks, pages and notes (RS-5).
 
-A block describes how to show the frame's `data` without copying them. Data that cannot be shown as intended
-are shown in a simpler form, with a note.
+A block describes how to show the frame's `data`, without copying it. Data that does not fit the intended form
+is shown in a simpler form, with a note.
 """
 
 from collections import ChainMap
@@ -24,9 +24,9 @@ from orchestrator.saying import Saying, Told, say
 from orchestrator.types import FlowId, Json, JsonObject, ToolId, are_rows, is_list, is_object
 
 LOOKED_AT = 20
-"""Rows from which columns and their types are inferred."""
+"""Number of rows from which columns and their types are inferred."""
 MOST_ITEMS = 40
-"""Maximum facts on a card."""
+"""Maximum number of facts on a card."""
 
 
 class BlockType(StrEnum):
@@ -69,7 +69,7 @@ def degrade(frame: Frame, templates: Templates, log: TurnLog) -> Frame:
 
 
 def _finish_chart(frame: Frame, templates: Templates, log: TurnLog) -> Frame:
-    """Return a chart with its own specification, one drawn from its rows, or the rows themselves."""
+    """Return a chart with its own specification, a chart drawn from its rows, or a simpler frame."""
     if is_object(frame.data):
         fault = find_chart_fault(frame.data)
         if fault is None:
@@ -102,7 +102,7 @@ def _simplify(frame: Frame, templates: Templates, why: Told, *, chart: bool = Fa
     )
 
 
-# Blocks: what a client needs besides the frame's data.
+# Each of these functions returns the part of a block that is specific to its type.
 
 
 def _table(frame: Frame, context: TurnContext) -> JsonObject:
@@ -124,7 +124,7 @@ def _table(frame: Frame, context: TurnContext) -> JsonObject:
 
 
 def _page_action(frame: Frame, label: str, page: int) -> JsonObject:
-    """Return an action for the client itself, which reads ``/v1/sessions/{id}/frames/{frame_id}/page/{page}``."""
+    """Return an action for which the client reads ``/v1/sessions/{id}/frames/{frame_id}/page/{page}``."""
     payload = {"frame_id": frame.frame_id, "table_id": frame.table_id, "page": page}
     return {"label": label, "name": "show_page", "payload": payload}
 
@@ -150,7 +150,7 @@ def _read_fields(frame: Frame, context: TurnContext) -> Mapping[str, JsonObject]
 
 
 def _label(name: str, fields: Mapping[str, JsonObject]) -> str:
-    """Return a field's declared name, with its unit."""
+    """Return a field's display name with its unit."""
     declared = fields.get(name, {})
     label, unit = declared.get("title") or name_slot(name), declared.get("x-unit")
     return f"{label} ({unit})" if unit else str(label)
@@ -170,7 +170,7 @@ def _chart(frame: Frame, context: TurnContext) -> JsonObject:
 
 
 def _card(frame: Frame, context: TurnContext) -> JsonObject:
-    """Return named facts; nested values stay in the frame's data."""
+    """Return labeled facts. A card does not show nested values."""
     flow = next(flow for flow in context.changes.reported if flow.flow_id == frame.flow_id)
     facts = frame.data if is_object(frame.data) else {"value": frame.data}
     fields = _read_fields(frame, context)
@@ -194,7 +194,7 @@ def _plain(frame: Frame, context: TurnContext) -> JsonObject:
 
 
 def _form(frame: Frame, context: TurnContext) -> JsonObject:
-    """Return a policy's own form, whose data are the fields."""
+    """Return the submit action of a policy's form. The frame's data contains the fields."""
     del context
     submit = {"label": word("send"), "name": "fill_form", "payload": {"flow_id": frame.flow_id}}
     return {"actions": [submit]}
@@ -240,7 +240,7 @@ _FITS: Mapping[str, Callable[[Json], bool]] = {
 
 
 def show_code(frame: JsonObject | None) -> JsonObject | None:
-    """Return the code that a frame ran, and its language."""
+    """Return a frame's code and its language, or None."""
     code = frame.get("code") if frame is not None else None
     if not code:
         return None

@@ -1,7 +1,4 @@
-"""Text for results, messages and limitations (RS-3, RS-5).
-
-One template per flow type, or else the family's.
-"""
+"""Generate text for results, messages and limitations (RS-3, RS-5)."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -30,7 +27,7 @@ from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 LASTING_BUDGETS = frozenset({"session", "user_day", "tenant_day", "day"})
-"""Model budgets that users are told about: the next turns reach them, too."""
+"""Model budgets that users are told about, because these budgets limit later turns too."""
 
 LEADING = frozenset(
     {
@@ -62,7 +59,7 @@ LEADING = frozenset(
 """Responses that a question can follow in the same paragraph."""
 
 ROWS_AT_HAND = 100
-"""Maximum rows that a base template can show or count."""
+"""Maximum number of rows that a base template can show or count."""
 
 _log = get_logger(__name__)
 
@@ -75,7 +72,7 @@ async def generate(response: Response) -> None:
         if isinstance(part, Remark):
             is_told = part.kind is RemarkKind.NOT_UNDERSTOOD and not part.values.get("words")
             if is_told and RemarkKind.ASSUMED in said:
-                continue  # the NLU has already explained why it accepted nothing
+                continue  # NLU has already explained why it rejected the message
             said.add(part.kind)
             name, text = render_remark(context, part, templates)
             answer.add(text, leads=part.kind in LEADING, fixed=templates.is_fixed(name))
@@ -89,7 +86,7 @@ async def generate(response: Response) -> None:
 
 
 def _add_limits(response: Response) -> None:
-    """Add what a client cannot know: a replaced chart, an unavailable model (RS-5)."""
+    """Report limitations: a simplified frame, an unavailable model or a used-up budget (RS-5)."""
     context, answer, templates = response.context, response.answer, response.templates
     note = answer.frames[-1]["block"]["note"] if answer.frames else None
     if note:
@@ -101,7 +98,7 @@ def _add_limits(response: Response) -> None:
 
 
 def _report_degraded(response: Response) -> None:
-    """Add, once in a conversation, that a budget is used up or, if the domain wants it, that a model is down."""
+    """Report a used-up budget or, if the domain enables it, an unavailable model, once per conversation."""
     context, answer, templates = response.context, response.answer, response.templates
     scope = context.call.spending.refused_by
     if scope in LASTING_BUDGETS:
@@ -117,7 +114,7 @@ def _report_degraded(response: Response) -> None:
 
 
 def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
-    """Return a flow template's context: displayed slots, raw values, tools' data by name, outputs, frame."""
+    """Return the variables of a flow's template."""
     data = context.changes.findings.get(flow.flow_id, {})
     frame = context.changes.frames.get(flow.flow_id)
     registry, now = context.world.registry, context.local_now
@@ -139,10 +136,9 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
 
 
 def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates) -> tuple[str, str]:
-    """Render a completed flow: its own template, or the intent's, or the family's.
+    """Render a completed flow with its own, its intent's or its family's template. Returns the template's name too.
 
-    If a template fails, because a tool returned unexpected data, the base template replaces it: results are
-    always reported.
+    If a tool's unexpected data makes the template fail, the base template reports the result.
     """
     values = context_of(context, flow)
     intent = flow.spec.intent.lower()
@@ -155,13 +151,13 @@ def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates)
 
 
 def _warn(text: str, warning: str | None, templates: Templates) -> str:
-    """Report a result's limitation (RS-5), unless its template has done so."""
+    """Append a result's warning (RS-5), unless the text contains it."""
     told = templates.render("warning", warning=warning) if warning else ""
     return text if not told or told in text else f"{text}\n\n{told}"
 
 
 def render_remark(context: TurnContext, remark: Remark, templates: Templates) -> tuple[str, str]:
-    """Render a response. `flow_id` in its values becomes the current task's name."""
+    """Render a response. A `flow_id` in its values adds the task's name and facts. Returns the template's name too."""
     name = remark.kind.value
     values: dict[str, Json] = {
         "persona": context.world.domain.config.persona,
@@ -211,7 +207,7 @@ def _find_flow(context: TurnContext, flow_id: str | None) -> BaseFlow | None:
 def try_template(
     templates: Templates, name: str, values: Mapping[str, Json], context: TurnContext, flow: BaseFlow
 ) -> str | None:
-    """Render a domain's template. Returns None, and records why, if it fails."""
+    """Render a domain's template. If it fails, record why and return None."""
     try:
         text = templates.render(name, **values)
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
@@ -222,7 +218,7 @@ def try_template(
 
 
 def list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
-    """Return plain results of tools that belong to no slot."""
+    """Return the tools' scalar results that do not belong to a slot."""
     return [
         {"name": name_slot(name), "value": show_truth(value) if isinstance(value, bool) else value}
         for name, value in data.items()
@@ -231,7 +227,7 @@ def list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
 
 
 def _rows_as_text(frame: Frame | None, data: JsonObject) -> list[str] | None:
-    """Return a table's rows as text: empty if tools found no rows, None without any list."""
+    """Return a table's rows as text, an empty list if the tools found no rows, or None for other results."""
     if frame is not None and frame.display_type == "table":
         rows = frame.data if is_list(frame.data) else []
         return [_row_as_text(row) for row in rows[:ROWS_AT_HAND]]

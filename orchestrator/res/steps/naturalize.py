@@ -1,6 +1,6 @@
-"""Check that a rephrasing matches its draft: numbers, codes, links, names, their roles, and yes or no (RS-3).
+"""Rephrase an answer with a model, unless the rephrasing changes facts of the draft (RS-3).
 
-Only compares texts; `naturalize` handles faults.
+Facts are numbers, codes, links, names, their roles, and negations.
 """
 
 import re
@@ -29,9 +29,9 @@ _PREPOSITIONS = frozenset(
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 SHORT_SENTENCE = 12
-"""Maximum characters of a sentence that may legitimately occur twice."""
+"""Maximum length of a sentence that may occur twice, in characters."""
 MOST_TOLD = 200
-"""Maximum characters of a fault."""
+"""Maximum length of a reported fault, in characters."""
 
 
 def find_fault(
@@ -42,9 +42,9 @@ def find_fault(
     Args:
         draft: the rendered template.
         text: the rephrasing.
-        values: words for slot values in the draft.
-        known: other words that introduce nothing new, such as the assistant's name.
-        english: whether capitals mark names, and "not" a negation.
+        values: display values of slots, which the rephrasing must keep.
+        known: words that the rephrasing can add, such as the assistant's name.
+        english: whether to compare capitalized names and English negations.
     """
     lost = _facts(draft) - _facts(text)
     lost |= {value for value in values if value in draft and value.casefold() not in text.casefold()}
@@ -78,7 +78,7 @@ def _find_repeated(text: str) -> str | None:
 
 
 def find_added(draft: str, text: str, *, known: str = "", english: bool = True) -> str | None:
-    """Return what a rephrasing, or its beginning up to a word's end, adds to the draft."""
+    """Return which facts a rephrasing adds or confuses, or None. `text` can be partial, up to a word's end."""
     added = _facts(text) - _facts(draft)
     if english:
         added |= {name for name in find_names(text) if not (_holds(draft, name) or _holds(known, name))}
@@ -88,10 +88,10 @@ def find_added(draft: str, text: str, *, known: str = "", english: bool = True) 
 
 
 def find_confusion(draft: str, text: str) -> str | None:
-    """Return which facts changed roles: "from Oslo to Madrid" is not "from Madrid to Oslo".
+    """Return which facts changed roles, or None: "from Oslo to Madrid" is not "from Madrid to Oslo".
 
-    A fact keeps its preposition. Two of one form keep their order, unless different prepositions distinguish
-    them. A partial text is compared as far as it goes.
+    A fact must keep its preposition. Two facts of the same form must keep their order, unless different
+    prepositions distinguish them.
     """
     names = find_names(draft) | find_names(text)
     meant, told = _read_parts(draft, names), _read_parts(text, names)
@@ -111,7 +111,7 @@ def find_confusion(draft: str, text: str) -> str | None:
 
 
 def _read_parts(text: str, names: Iterable[str]) -> dict[str, str]:
-    """Return the numbers and these names in a text, in order, each with its preposition, if any."""
+    """Return the facts and the given names in a text, in order, each with its preposition or an empty string."""
     found = {fact[0].rstrip(".:"): fact.start() for fact in reversed([*_FACT.finditer(text)])}
     found |= {name: match.start() for name in names if (match := re.search(rf"\b{name}\b", text))}
     parts: dict[str, str] = {}
@@ -122,7 +122,7 @@ def _read_parts(text: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def _shape(fact: str) -> str:
-    """Return the form of a fact: digits and letters each map to one symbol, names are alike."""
+    """Return a fact's form: "name", or a pattern with 9 for digits and "a" for letters."""
     if not any(letter.isdigit() for letter in fact):
         return "name"
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", fact))
@@ -163,7 +163,7 @@ LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "
 
 
 class Draft(NamedTuple):
-    """Paragraphs `first` … `last` (exclusive) of an answer, unescaped."""
+    """The unescaped paragraphs of an answer from `first` to `last` (exclusive)."""
 
     first: int
     last: int
@@ -195,7 +195,7 @@ async def naturalize(response: Response) -> None:
 
 
 async def _ask(context: TurnContext, draft: Draft, writer: Writer, stream: TokenStream | None) -> str | None:
-    """Return the rephrasing, if available and usable."""
+    """Return the rephrasing, or None if it is unavailable or unusable."""
     publish = stream.take if stream is not None else None
     try:
         text = await writer.text(NATURALIZE, _variables(context, draft.text), context.call, publish=publish)
@@ -211,7 +211,7 @@ async def _ask(context: TurnContext, draft: Draft, writer: Writer, stream: Token
 
 
 def _find_draft(answer: Answer, *, lists: bool) -> Draft | None:
-    """Return the longest run of paragraphs that can be rephrased."""
+    """Return the longest run of paragraphs that can be rephrased, or None."""
     best: Draft | None = None
     first = 0
     for place in range(len(answer.parts) + 1):
@@ -226,7 +226,7 @@ def _find_draft(answer: Answer, *, lists: bool) -> Draft | None:
 
 
 def _open_stream(context: TurnContext, draft: Draft, before: str) -> TokenStream | None:
-    """Return a stream for an answer that will be long (RS-4)."""
+    """Return a stream for a long answer, or None (RS-4)."""
     longest = context.world.domain.config.thresholds.stream_threshold_tokens
     if context.live is None or count_tokens(draft.text) <= longest:
         return None

@@ -1,4 +1,4 @@
-"""Suggested replies besides those of an open question: plan steps, and common next tasks (RS-7)."""
+"""Suggest replies that do not answer a question: plan steps to skip, and next tasks (RS-7)."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ ABOUT_PLANS = frozenset(
 
 
 async def suggest(response: Response) -> None:
-    """Add suggestions about a plan, or next steps if nothing is open."""
+    """Suggest plan steps to skip, or next tasks if nothing is open."""
     context, answer, templates = response.context, response.answer, response.templates
     most = context.world.domain.config.generation.suggested_replies
     plan = context.changes.state.stack.plan
