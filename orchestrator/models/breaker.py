@@ -1,6 +1,6 @@
-"""Circuit breakers: stop calling a failing endpoint, and detect its recovery.
+"""Circuit breakers for models. They stop calls to a failing endpoint and detect its recovery.
 
-One circuit per endpoint and model, in this process. Time is passed in.
+Each process has one circuit per endpoint and model.
 """
 
 from collections.abc import Callable, Generator
@@ -20,11 +20,11 @@ from orchestrator.models.profiles import ProfileBook, describe
 
 class CircuitState(StrEnum):
     CLOSED = "closed"
-    """Requests pass."""
+    """Requests are sent."""
     OPEN = "open"
-    """Nothing is sent until the reset timeout ends."""
+    """No request is sent until the reset timeout ends."""
     HALF_OPEN = "half_open"
-    """One request at a time passes, to test whether the endpoint has recovered."""
+    """One request at a time is sent, to test whether the endpoint has recovered."""
 
 
 class CircuitEvent(StrEnum):
@@ -32,9 +32,9 @@ class CircuitEvent(StrEnum):
     FAILED = "failed"
     """A failure below the threshold."""
     TRIPPED = "tripped"
-    """The failure that reaches the threshold, or one that would affect every request."""
+    """A failure that reaches the threshold, or that will affect all requests."""
     COOLED = "cooled"
-    """A request arrives after the reset timeout."""
+    """A request arrived after the reset timeout."""
 
 
 TRANSITIONS: dict[tuple[CircuitState, CircuitEvent], CircuitState] = {
@@ -45,15 +45,15 @@ TRANSITIONS: dict[tuple[CircuitState, CircuitEvent], CircuitState] = {
     (CircuitState.HALF_OPEN, CircuitEvent.SUCCEEDED): CircuitState.CLOSED,
     (CircuitState.HALF_OPEN, CircuitEvent.FAILED): CircuitState.OPEN,
 }
-"""All transitions. While OPEN nothing is sent, and late answers are ignored."""
+"""All valid transitions. Late answers to requests from before OPEN are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerPolicy:
-    """`threshold` consecutive failures open the circuit for `cooling_s` seconds.
+    """Limits of a circuit breaker: `threshold` consecutive failures open the circuit for `cooling_s` seconds.
 
-    An invalid key, an empty account or an unknown model opens it immediately for `long_cooling_s`, because
-    an operator must act.
+    An invalid key, an empty account or an unknown model opens it immediately, for `long_cooling_s` seconds,
+    because an operator must act.
     """
 
     threshold: int = 5
@@ -63,7 +63,7 @@ class BreakerPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """The state of one endpoint and model. `generation`: counts its transitions."""
+    """The circuit of one endpoint and model. `generation`: the number of its state changes."""
 
     state: CircuitState = CircuitState.CLOSED
     failures: int = 0
@@ -74,7 +74,7 @@ class Circuit:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The right to send one request, with the generation in which it was granted."""
+    """Permission to send one request. `generation`: the circuit's generation at that time."""
 
     generation: int
     probe: bool
@@ -82,10 +82,13 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class CircuitView:
-    """A circuit for display.
+    """The status of a circuit, for display.
 
-    `retry_in_s`: time until the next probe. `problem`: the code of the last failure, or None. `not_taken`:
-    request features that the endpoint rejected. `never_answered`: no request has been answered so far.
+    Args:
+        retry_in_s: seconds until the next probe.
+        problem: the error code of the last failure.
+        not_taken: request features that the endpoint rejected.
+        never_answered: whether all requests have failed so far.
     """
 
     endpoint: str
@@ -99,7 +102,7 @@ class CircuitView:
 
 
 def advance(circuit: Circuit, event: CircuitEvent, now: float) -> Circuit:
-    """Return the circuit after an event. Raises IllegalTransition if the table has no such transition."""
+    """Return the circuit after an event. Raise IllegalTransition if its state doesn't allow the event."""
     state = TRANSITIONS.get((circuit.state, event))
     if state is None:
         raise IllegalTransition(f"A circuit that is {circuit.state} cannot take {event}.")
@@ -114,7 +117,7 @@ def advance(circuit: Circuit, event: CircuitEvent, now: float) -> Circuit:
 
 
 class Breaker:
-    """A circuit and its clock. Every permit is returned in exactly one of three ways."""
+    """A circuit breaker. Each permit must be returned once: as succeeded, failed or released."""
 
     def __init__(
         self,
@@ -141,7 +144,7 @@ class Breaker:
 
     @property
     def would_admit(self) -> bool:
-        """Return whether a request would pass now."""
+        """Return whether a request would be sent now."""
         match self._circuit.state:
             case CircuitState.CLOSED:
                 return True
@@ -152,7 +155,7 @@ class Breaker:
 
     @property
     def never_answered(self) -> bool:
-        """Return whether no request has been answered so far."""
+        """Return whether requests have failed and none has been answered so far."""
         return self._last is not None and not self._answered
 
     def view(self) -> CircuitView:
@@ -169,20 +172,20 @@ class Breaker:
         )
 
     def announce(self) -> None:
-        """Publish the view after learning about the endpoint, although the state is unchanged."""
+        """Report the circuit after the endpoint's profile changed."""
         self._on_change(self.view())
 
     @contextmanager
     def guard(self) -> Generator[None, None, None]:
         """Acquire a permit for the block and return it according to the outcome. Raises CircuitOpen.
 
-        A rate limit counts as a failure: while it lasts, turns are better off without this model.
+        A rate limit counts as a failure: turns do better without a model that is overloaded.
         """
         permit = self.admit()
         try:
             yield
         except ModelRejected:
-            self.succeeded(permit)  # Rejecting one request is a response.
+            self.succeeded(permit)  # The endpoint works: it rejected only this request.
             raise
         except ModelUnavailable as error:
             self.failed(permit, error)
@@ -194,7 +197,7 @@ class Breaker:
             self.succeeded(permit)
 
     def admit(self) -> Permit:
-        """Admit one request, or raise CircuitOpen."""
+        """Permit one request, or raise CircuitOpen."""
         if not self.would_admit:
             raise CircuitOpen(
                 f"The model {self._model} at {self._endpoint} failed {self._circuit.failures} times "
@@ -210,13 +213,13 @@ class Breaker:
         return Permit(self._circuit.generation, probe)
 
     def succeeded(self, permit: Permit) -> None:
-        """Return a permit: the endpoint responded."""
+        """Return a permit after the endpoint answered."""
         self._answered = True
         if permit.generation == self._circuit.generation:
             self._apply(CircuitEvent.SUCCEEDED)
 
     def failed(self, permit: Permit, error: ModelUnavailable) -> None:
-        """Return a permit: the endpoint failed."""
+        """Return a permit after the endpoint failed."""
         if permit.generation != self._circuit.generation:
             return
         self._last = error
@@ -226,7 +229,7 @@ class Breaker:
         self._apply(CircuitEvent.TRIPPED if trips else CircuitEvent.FAILED)
 
     def released(self, permit: Permit) -> None:
-        """Return a permit: the request was abandoned, so nothing is known."""
+        """Return a permit after the request was abandoned, so that its outcome is unknown."""
         if permit.probe and permit.generation == self._circuit.generation:
             self._circuit = replace(self._circuit, probing=False)
 
@@ -245,7 +248,7 @@ class Breaker:
 
 
 class BreakerBoard:
-    """The breakers of this process, created on first use, and the profiles of their endpoints."""
+    """The circuit breakers of this process, created on first use, with the profiles of their endpoints."""
 
     def __init__(
         self,

@@ -1,7 +1,8 @@
 """Token and cost budgets per call, turn, session, user, tenant and day.
 
-The worst case of a call is reserved before sending and corrected afterwards, so that concurrent calls cannot
-exceed a limit together. Calls and turns are counted in this process, everything else in the given store.
+A call reserves its maximum cost before it is sent, so that concurrent calls can't exceed a limit together.
+The reservation is corrected after the answer. Calls and turns are counted in this process, all other scopes
+in a store.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from orchestrator.ports.spending import SpendingStore, Spent
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, UserId
 
 CHARACTERS_PER_TOKEN = 3
-"""A conservative estimate: English has about four characters per token, other languages fewer."""
+"""A conservative estimate. English has about four characters per token, other languages have fewer."""
 TOKENS_PER_MESSAGE = 4
 MICROS = 1_000_000
 MINUTE_S = 60
@@ -24,16 +25,16 @@ _NOTHING = Spent()
 
 
 class Tariff(Protocol):
-    """Prices of a model."""
+    """The prices of a model."""
 
     def of(self, usage: Usage) -> Spent:
-        """Return the spending for token counts."""
+        """Return the tokens and cost of a usage."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ListPrice:
-    """A provider's published price. `cost`: US dollars for token counts."""
+    """A provider's list price. `cost` returns US dollars."""
 
     cost: Callable[[Usage], float]
 
@@ -43,13 +44,13 @@ class ListPrice:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Prices per million tokens, in US dollars."""
+    """Configured prices in US dollars per million tokens."""
 
     per_million_prompt: float = 0.0
     per_million_completion: float = 0.0
 
     def of(self, usage: Usage) -> Spent:
-        # A price per million tokens is a price per token in millionths.
+        # Dollars per million tokens are millionths of a dollar per token.
         prompt = usage.prompt_tokens * self.per_million_prompt
         return Spent(
             usage.total_tokens, round(prompt + usage.completion_tokens * self.per_million_completion)
@@ -58,7 +59,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The spending limit of one scope; None for no limit."""
+    """A limit on tokens and cost. None means unlimited."""
 
     tokens: int | None = None
     cost_micros: int | None = None
@@ -81,9 +82,9 @@ class BudgetLimits:
 
 @dataclass(slots=True)
 class Spending:
-    """The spending of one turn, created by the turn and passed to its calls.
+    """The tokens and cost of one turn, shared by its calls.
 
-    `refused_by`: the budget that last refused a call, as `BudgetLimits` names it.
+    `refused_by`: the `BudgetLimits` field that last refused a call, or None.
     """
 
     spent: Spent = _NOTHING
@@ -95,10 +96,7 @@ class Spending:
 
 
 class InProcessSpending:
-    """Session and day counters in this process only.
-
-    Sufficient for one worker and for tests; several workers need a shared store.
-    """
+    """An in-memory `SpendingStore`, for a single worker or tests."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -120,7 +118,7 @@ class InProcessSpending:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A limited counter in the store."""
+    """A counter in the store with its limit."""
 
     name: str
     limit: Limit
@@ -130,7 +128,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The reserved worst case of one call, in the turn and every limited scope."""
+    """The reserved maximum cost of a call, in its turn and in all limited scopes."""
 
     worst: Spent
     turn: Spending
@@ -138,10 +136,10 @@ class Reservation:
 
 
 class Budgets:
-    """Reserves and charges the spending of calls."""
+    """Budget checks and accounting for model calls."""
 
     def __init__(self, limits: BudgetLimits, store: SpendingStore, wall_clock: Callable[[], float]) -> None:
-        """`wall_clock`: seconds since 1970; days are UTC days."""
+        """Create the budgets. `wall_clock` returns Unix seconds. Days are UTC days."""
         self._limits = limits
         self._store = store
         self._wall_clock = wall_clock
@@ -155,9 +153,9 @@ class Budgets:
         tenant_id: TenantId = DEFAULT_TENANT,
         user_id: UserId | None = None,
     ) -> Reservation:
-        """Reserve a call's worst case in every scope, or raise BudgetExceeded and reserve nothing.
+        """Reserve a call's maximum cost in all scopes, or raise BudgetExceeded and reserve nothing.
 
-        A session without a user counts as a user.
+        If a session has no user, the user limit applies to the session.
         """
         worst = price.of(worst_usage(request))
         check("call", self._limits.call, worst)
@@ -174,7 +172,7 @@ class Budgets:
         return Reservation(worst, turn, tuple(taken))
 
     async def charge(self, reservation: Reservation, actual: Spent) -> None:
-        """Replace the worst case by the actual spending, or zero if there was no answer."""
+        """Replace the reservation with the actual cost, which is zero if there was no answer."""
         await self._correct(reservation, actual.minus(reservation.worst))
 
     async def _correct(self, reservation: Reservation, correction: Spent) -> None:
@@ -200,7 +198,7 @@ class Budgets:
 
 
 def check(scope: str, limit: Limit, wanted: Spent) -> None:
-    """Raise BudgetExceeded if a limit would be exceeded."""
+    """Raise BudgetExceeded if `wanted` exceeds the limit."""
     if limit.tokens is not None and wanted.tokens > limit.tokens:
         raise BudgetExceeded(scope, "tokens", limit=limit.tokens, wanted=wanted.tokens)
     if limit.cost_micros is not None and wanted.cost_micros > limit.cost_micros:
@@ -208,12 +206,12 @@ def check(scope: str, limit: Limit, wanted: Spent) -> None:
 
 
 def worst_usage(request: ChatRequest) -> Usage:
-    """Estimate the maximum tokens of a request: its text and its full answer limit."""
+    """Return the maximum usage of a request: its estimated prompt and its answer limit."""
     return Usage(prompt_tokens(request), request.max_tokens)
 
 
 def prompt_tokens(request: ChatRequest) -> int:
-    """Estimate the tokens of messages and tools, preferring too many."""
+    """Estimate the tokens of messages, tools and schema. The estimate is rather too high."""
     characters = sum(len(message.content) for message in request.messages)
     characters += sum(len(call.arguments) for message in request.messages for call in message.tool_calls)
     characters += sum(len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
@@ -223,5 +221,5 @@ def prompt_tokens(request: ChatRequest) -> int:
 
 
 def completion_tokens(text: str) -> int:
-    """Estimate the tokens of an answer whose endpoint does not count them."""
+    """Estimate the tokens of an answer if the endpoint reports no usage."""
     return len(text) // CHARACTERS_PER_TOKEN + 1

@@ -1,5 +1,3 @@
-"""The record of one model call."""
-
 from dataclasses import asdict, dataclass, field
 
 from orchestrator.errors import EndpointError
@@ -10,8 +8,6 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A failed request."""
-
     model: str
     code: str
     said: EndpointError
@@ -23,29 +19,35 @@ class Problem:
 
 @dataclass(slots=True)
 class CallLog:
-    """The record of one model call, for its signal."""
+    """The record of one model call, for its signal.
+
+    Args:
+        model: the model that answered, as named by the endpoint.
+        asked: the last model called, as configured.
+        refused_by: the budget scope that refused the call.
+        requests: the number of requests sent.
+        corrected: request fields that were omitted or changed after an endpoint rejected them.
+        repaired: whether an unusable answer was requested again.
+        doubled: whether a truncated answer was requested again with a higher token limit.
+        shortened: whether the older half of the conversation was omitted because the request was too long.
+        messages: the messages of the last request.
+        answer: the answer to the last request, possibly incomplete.
+    """
 
     model: str | None = None
-    """The answering model, as named by the endpoint."""
     asked: str | None = None
-    """The last model called, as configured."""
     refused_by: str | None = None
-    """The budget scope that rejected the call."""
     requests: int = 0
     problems: list[Problem] = field(default_factory=list[Problem])
     corrected: list[str] = field(default_factory=list[str])
-    """Parts of the request that were omitted or rewritten after an endpoint rejected them."""
     spent: Spent = field(default_factory=Spent)
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     repaired: bool = False
     doubled: bool = False
     shortened: bool = False
-    """The older half of the conversation was omitted because the request was too long."""
     messages: tuple[ChatMessage, ...] = ()
-    """The last messages sent."""
     answer: ChatMessage | None = None
-    """The possibly partial answer to them."""
 
     def begin(self, model: str, request: ChatRequest) -> None:
         self.asked, self.messages, self.answer = model, request.messages, None

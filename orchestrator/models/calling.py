@@ -1,6 +1,6 @@
-"""Get one answer from models that can fail: budget, breaker, model, retries, fallback.
+"""Calls to models that can fail: budgets, circuit breakers, retries and fallback.
 
-Independent of prompts, and does not validate answers.
+This module doesn't know prompts and doesn't validate answers.
 """
 
 import asyncio
@@ -54,12 +54,12 @@ from orchestrator.types import DEFAULT_TENANT, FlowId, SessionId, TenantId, Turn
 
 _logger = get_logger(__name__)
 PublishCall = Callable[[str, str], Awaitable[None]]
-"""Receives a tool call's name and its partial arguments."""
+"""A callback that receives the name and partial arguments of a tool call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """Injected time. `clock`: monotonic. `wall_clock`: seconds since 1970."""
+    """Clocks and sleep, replaceable in tests. `clock` is monotonic; `wall_clock` returns Unix seconds."""
 
     clock: Callable[[], float] = time.monotonic
     wall_clock: Callable[[], float] = time.time
@@ -68,9 +68,10 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """The context of a call. A turn creates one and uses it, or its `for_flow`, for all calls.
+    """The turn that makes a call. Calls of the same turn share one context, or copies of it from `for_flow`.
 
-    `deadline`: when the turn needs its answer, on `Pacing.clock`.
+    `deadline`: the time on `Pacing.clock` at which the turn needs its answer. `journal`: stores answers for
+    retries of the turn. Default: answers are not stored.
     """
 
     session_id: SessionId
@@ -81,13 +82,12 @@ class CallContext:
     deadline: float | None = None
     spending: Spending = field(default_factory=Spending)
     journal: CallJournal | None = None
-    """Stores answers for a retried turn; without it every call is sent."""
 
     def for_flow(self, flow: FlowId) -> "CallContext":
         return replace(self, flow=flow)
 
     def within(self, seconds: float, clock: Callable[[], float]) -> "CallContext":
-        """Return a copy with an earlier deadline, if it is earlier."""
+        """Return a context whose deadline is at most `seconds` from now."""
         latest = clock() + seconds
         return (
             self if self.deadline is not None and self.deadline <= latest else replace(self, deadline=latest)
@@ -96,13 +96,11 @@ class CallContext:
 
 @dataclass(slots=True)
 class _Payment:
-    """Token counts of an answer, or None until it arrives."""
-
     usage: Usage | None = None
 
 
 class ModelCaller:
-    """A client of the configured models."""
+    """A client for the configured models."""
 
     def __init__(
         self,
@@ -119,7 +117,7 @@ class ModelCaller:
         self._pacing = pacing
 
     def can_answer(self, prompt_id: str | None) -> bool:
-        """Return whether a model for this prompt, or for any (None), accepts requests."""
+        """Return whether a model for this prompt accepts requests. None stands for the default model."""
         return any(self.would_admit(choice) for choice in self._config.choices(prompt_id))
 
     def would_admit(self, choice: ModelChoice) -> bool:
@@ -130,8 +128,8 @@ class ModelCaller:
         """Return a complete answer.
 
         Raises:
-            ModelUnavailable: how the last model failed.
-            BudgetExceeded: nothing was sent.
+            ModelUnavailable: the last model failed.
+            BudgetExceeded: the call would exceed a budget; it was not sent.
         """
         choices = self._choices(request)
         for choice in choices:
@@ -149,7 +147,7 @@ class ModelCaller:
     async def stream(
         self, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[ChatDelta, None]:
-        """Stream an answer; after the first text, a failure is final. Raises like `complete`."""
+        """Stream an answer. Raises like `complete`, but does not retry after the first text."""
         choices = self._choices(request)
         has_begun = False
 
@@ -174,7 +172,7 @@ class ModelCaller:
     async def complete_aloud(
         self, request: ChatRequest, call: CallContext, log: CallLog, publish: PublishCall
     ) -> ChatReply:
-        """Return one complete answer, publishing its calls while they are written; retry if it breaks off."""
+        """Return a complete answer and publish its tool calls while they stream. Retry if the stream breaks off."""
         text, finish_reason, usage, opaque = "", FinishReason.STOP, None, None
         calls: dict[int, ToolCall] = {}
         try:
@@ -200,7 +198,7 @@ class ModelCaller:
     async def _complete_once(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> ChatReply:
-        """Request a complete answer, again each time a rejection suggests another form of the request."""
+        """Request a complete answer. After a rejection, retry with a form of the request that the endpoint accepts."""
         while True:
             sent = self._begin(choice, request, call, log)
             try:
@@ -268,7 +266,7 @@ class ModelCaller:
         return self._models[choice.provider].endpoint, choice.model
 
     def _correct(self, choice: ModelChoice, sent: ChatRequest, error: ModelRejected, log: CallLog) -> bool:
-        """Learn from a rejection; return whether another form of the request is worth trying."""
+        """Learn from a rejection. Return whether to retry with a different form of the request."""
         if log.answer is not None and log.answer.content:
             return False
         if self._board.profiles.correct(self._key(choice), sent, error) is None:
@@ -339,7 +337,7 @@ class ModelCaller:
     async def _paid(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[_Payment, None]:
-        """Reserve the budget during the block, then charge the usage that the block reports."""
+        """Reserve budget for the block, and charge the usage that the block sets."""
         tariff = self._tariff(choice)
         try:
             reservation = await self._budgets.reserve(
@@ -360,7 +358,7 @@ class ModelCaller:
             try:
                 await self._budgets.charge(reservation, actual)
             except Unavailable as error:
-                # The reservation stays: counters can be too high, never too low.
+                # The reservation stays, so counters can be too high but never too low.
                 _logger.warning("What a model call spent could not be counted.", error=error)
 
 
@@ -369,7 +367,6 @@ def _said(text: str, calls: tuple[ToolCall, ...], opaque: Opaque | None) -> Chat
 
 
 def _in_one_piece(reply: ChatReply) -> ChatDelta:
-    """Return a non-streamed answer as a single delta."""
     calls = tuple(
         CallPiece(place, call.id, call.name, call.arguments) for place, call in enumerate(reply.tool_calls)
     )

@@ -1,4 +1,4 @@
-"""Models by prompt, and their limits. Values only; loading is elsewhere."""
+"""Model selection and limits, per domain and prompt."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Timeouts. `request_s`: one attempt. `stream_s`: one streamed attempt. `answer_s`: all attempts."""
+    """Timeouts: `request_s` for one attempt, `stream_s` for one streamed attempt, `answer_s` for all attempts."""
 
     request_s: float = 20.0
     stream_s: float = 60.0
@@ -32,10 +32,14 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
-    """Configuration of model calls.
+    """The configuration of model calls.
 
-    `default`: None to use no model. Keys of `max_tokens_per_prompt`, `effort_per_prompt` and `per_prompt` are
-    prompt IDs; keys of `prices` are models, and other models have their provider's list price.
+    Args:
+        default: the model for prompts without an entry in `per_prompt`, or None for no model.
+        per_prompt, max_tokens_per_prompt, effort_per_prompt: settings by prompt ID.
+        fallback: the model to call if the first one fails.
+        prices: prices by model. Default: the provider's list price.
+        meant: configured choices, such as ``provider:name``, and the choices they resolve to.
     """
 
     default: ModelChoice | None = None
@@ -49,13 +53,12 @@ class ModelConfig:
     temperature: float | None = None
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     meant: Mapping[ModelChoice, ModelChoice] = field(default_factory=dict[ModelChoice, ModelChoice])
-    """Configured choices, such as ``provider:name``, and what they resolve to."""
     budgets: BudgetLimits = field(default_factory=BudgetLimits)
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
 
     def choices(self, prompt_id: str | None) -> tuple[ModelChoice, ...]:
-        """Return the models to try for a prompt, or for any (None), in order."""
+        """Return the models to try for a prompt, in order. None stands for the default model."""
         own = None if prompt_id is None else self.per_prompt.get(prompt_id)
         first = own or self.default
         candidates = [self.resolve(choice) for choice in (first, self.fallback) if choice is not None]
@@ -65,18 +68,18 @@ class ModelConfig:
         return self.meant.get(choice, choice)
 
     def tokens_for(self, prompt: Prompt) -> int:
-        """Return the answer limit: the domain's for this prompt, the prompt's own, or the domain's."""
+        """Return the answer limit in tokens. A domain's limit for this prompt overrides the prompt's own."""
         return self.max_tokens_per_prompt.get(prompt.id) or prompt.max_tokens or self.max_tokens
 
     def effort_for(self, prompt: Prompt) -> Effort | None:
-        """Return the reasoning effort, chosen like `tokens_for`."""
+        """Return the reasoning effort, with the same precedence as `tokens_for`."""
         return self.effort_per_prompt.get(prompt.id) or prompt.effort or self.effort
 
 
 def read_model_config(
     config: DomainConfig, model: ModelChoice, fallback: ModelChoice | None = None
 ) -> ModelConfig:
-    """Read a domain's model configuration. `model`, `fallback`: the environment's."""
+    """Convert a domain's configuration. `model` and `fallback`: the defaults from the environment."""
     models, budgets = config.models, config.budgets
     return ModelConfig(
         default=_choose(models.default) or model,

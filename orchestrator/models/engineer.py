@@ -1,7 +1,6 @@
 """The Prompt Engineer: the only interface to models (CO-2).
 
-Turns a prompt's name and variables into a usable answer or one of `MODEL_FAILURES`, and records the call.
-Callers interpret the answer.
+It turns a prompt ID and variables into a validated answer, and records each call.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
@@ -77,10 +76,10 @@ def _withheld(*, refused: bool) -> ModelRejected:
 
 
 class PromptEngineer:
-    """Calls models by prompt ID.
+    """Model calls by prompt ID.
 
-    Every call raises ModelUnavailable (or a subclass), ModelOutputInvalid or BudgetExceeded if there is no
-    usable answer, and NotFound or PromptVariablesWrong for incorrect use.
+    Calls without a usable answer raise ModelUnavailable, ModelOutputInvalid or BudgetExceeded. Incorrect use
+    raises NotFound or PromptVariablesWrong.
     """
 
     def __init__(
@@ -95,17 +94,17 @@ class PromptEngineer:
         board: BreakerBoard | None = None,
         keep_prompts: bool = False,
     ) -> None:
-        """Create an engineer.
+        """Create a Prompt Engineer.
 
         Args:
-            models: endpoints by provider name; empty if none is configured.
+            models: endpoints by provider name.
             prompts: the available prompts.
             config: the configuration of calls.
-            spending: counters shared with other processes.
-            record: receives a signal for every call and every change of a breaker.
-            pacing: the clock.
-            board: breakers shared with other engineers, which record where they were created.
-            keep_prompts: include prompts and answers in the signals.
+            spending: counters of tokens and cost. Default: counters in this process.
+            record: receives a signal for each call and each state change of a circuit breaker.
+            pacing: clocks and sleep.
+            board: circuit breakers to share with other engineers. Default: new ones.
+            keep_prompts: whether signals include prompts and answers.
         """
         self._prompts = prompts
         self._config = config
@@ -121,16 +120,16 @@ class PromptEngineer:
 
     @property
     def available(self) -> bool:
-        """Return whether a model can be called now: one is configured and its breaker lets requests pass."""
+        """Return whether a model is configured and its circuit breaker lets requests pass."""
         return self.can_answer(None)
 
     def can_answer(self, prompt_id: str | None) -> bool:
-        """Return the same for one prompt, which can have a separate model."""
+        """Return whether a model for this prompt is available. None stands for the default model."""
         return self._caller.can_answer(prompt_id)
 
     @property
     def circuits(self) -> tuple[CircuitView, ...]:
-        """Return the breakers' states, for health reports and display."""
+        """Return the status of all circuit breakers."""
         return self._board.views()
 
     async def structured(
@@ -142,10 +141,10 @@ class PromptEngineer:
         *,
         judged_by: JsonObject | None = None,
     ) -> JsonObject:
-        """Request one JSON object that matches a JSON Schema.
+        """Request a JSON object that matches a JSON Schema.
 
-        `schema`: closed, with all members required, as strict modes need it. `judged_by`: the schema that the
-        answer must match. Default: `schema`, with any other members.
+        `schema`: requires all of its properties and allows no others, as strict modes demand. `judged_by`:
+        the schema that the answer must match. Default: `schema` with additional properties.
         """
         prompt = self._prompts.get(prompt_id)
 
@@ -171,8 +170,8 @@ class PromptEngineer:
     ) -> str:
         """Request plain text.
 
-        `publish`: receives the text while it is written, but not for a journaled answer. An answer that
-        breaks off is not retried.
+        `publish`: receives the text while it streams, unless the answer comes from the journal. A published
+        answer is not retried if it breaks off.
         """
         prompt = self._prompts.get(prompt_id)
 
@@ -197,18 +196,18 @@ class PromptEngineer:
         find_fault: FindFault | None = None,
         publish: PublishCall | None = None,
     ) -> ToolsAnswer:
-        """Ask for one step of a loop over tools.
+        """Request one step of a tool loop.
 
         Args:
-            prompt_id: the prompt that opens the loop.
-            variables: its variables, the same in every step.
-            tools: the tools on offer; a call of another one, or with wrong arguments, is repaired.
-            call: for whom.
-            transcript: `reply` of each earlier step, followed by a `tool_result` for each of its calls.
-            tool_choice: whether a tool must be called, or the name of the one that must be.
-            find_fault: says why an answer cannot be used although its calls fit their schemas.
-            publish: gets the name of each call and its arguments so far while the model writes them, and
-                nothing when the answer is known from an earlier attempt, or is asked for again.
+            prompt_id: the prompt that starts the loop.
+            variables: the prompt's variables, the same in all steps.
+            tools: the tools to offer. Calls of other tools, or with invalid arguments, are repaired.
+            call: the context of the call.
+            transcript: the `reply` of each earlier step, followed by a `tool_result` for each of its calls.
+            tool_choice: whether to call a tool, or the name of the tool to call.
+            find_fault: returns why an otherwise valid answer is unusable, or None.
+            publish: receives tool calls while they stream, unless the answer comes from the journal or is a
+                repair.
         """
         shapes = {tool.name: Shape(tool.judged_by or tool.parameters) for tool in tools}
 
@@ -236,7 +235,7 @@ class PromptEngineer:
     async def stream(
         self, prompt_id: str, variables: Mapping[str, Json], call: CallContext
     ) -> AsyncGenerator[str, None]:
-        """Stream plain text. A failure after the first piece leaves it incomplete."""
+        """Stream plain text. If the stream fails, the text that was already returned is incomplete."""
         prompt = self._prompts.get(prompt_id)
         request = replace(self._request(prompt, variables, call), timeout_s=self._config.timeouts.stream_s)
         finish_reason: FinishReason | None = None
@@ -257,7 +256,7 @@ class PromptEngineer:
         call: CallContext,
         publish: Callable[[str], Awaitable[None]],
     ) -> str:
-        """Stream an answer, publish its pieces, and return all of it."""
+        """Stream an answer, publish its pieces and return the whole text."""
         pieces: list[str] = []
         async with aclosing(self.stream(prompt_id, variables, call)) as stream:
             async for piece in stream:
@@ -271,7 +270,7 @@ class PromptEngineer:
     async def _once(
         self, prompt: Prompt, call: CallContext, asked: Json, ask: Callable[[], Awaitable[Json]]
     ) -> Any:
-        """Call the model, unless the turn's journal has the answer of an earlier attempt."""
+        """Return the answer from the turn's journal, or request it."""
         return await ask() if call.journal is None else await call.journal.once(prompt.id, asked, ask)
 
     async def _obtain(
@@ -283,7 +282,7 @@ class PromptEngineer:
         *,
         publish: PublishCall | None = None,
     ) -> Answer:
-        """Request until the answer is usable: at most once with twice the tokens, and once with the reason."""
+        """Request an answer until it is usable, with at most one retry for truncation and one for repair."""
         request = make(prompt)
         if (bound := self._config.timeouts.answer_s) is not None:
             call = call.within(bound, self._pacing.clock)
@@ -311,7 +310,7 @@ class PromptEngineer:
     async def _reply(
         self, request: ChatRequest, call: CallContext, log: CallLog, publish: PublishCall | None
     ) -> ChatReply:
-        """Request one answer; if the request is too long, retry with the newer half of the conversation."""
+        """Request one answer. If the request is too long, retry without the older half of the conversation."""
         try:
             if publish is None:
                 return await self._caller.complete(request, call, log)
@@ -326,7 +325,7 @@ class PromptEngineer:
 
     def _request(self, prompt: Prompt, variables: Mapping[str, Json], call: CallContext) -> ChatRequest:
         return ChatRequest(
-            model="",  # The caller sets it for each attempt.
+            model="",  # Set by the caller for each attempt.
             messages=prompt.render(variables),
             metadata=CallMetadata(prompt.id, prompt.version, call.session_id, call.turn_id),
             max_tokens=self._config.tokens_for(prompt),
@@ -337,7 +336,7 @@ class PromptEngineer:
 
     @contextmanager
     def _recorded(self, prompt: Prompt, call: CallContext) -> Generator[CallLog, None, None]:
-        """Record one signal for the block, however it ends."""
+        """Record one signal for the block, even if it fails."""
         log = CallLog()
         started = self._pacing.clock()
         outcome = "answered"
@@ -359,7 +358,7 @@ class PromptEngineer:
 
 
 def tool_result(call_id: str, result: Json) -> ChatMessage:
-    """Return the message with a tool's result for the model, as data."""
+    """Return a tool's result as a message for the model."""
     return ChatMessage(ChatRole.TOOL, encode_data(result), tool_call_id=call_id)
 
 

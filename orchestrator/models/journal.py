@@ -1,6 +1,6 @@
-"""Model calls as steps of a turn: a retried turn does not repeat answered calls (RT-8).
+"""Model calls as journal steps, so that a retried turn doesn't repeat answered calls (RT-8).
 
-Whoever runs the turn owns the journal. Failures are not stored, because a later attempt may succeed.
+Failures are not stored, because a later attempt may succeed.
 """
 
 from collections import Counter
@@ -17,12 +17,12 @@ KIND = "model"
 
 
 class StepCaller(Protocol):
-    """A turn's journal."""
+    """The journal of a turn."""
 
     async def call(
         self, key: str, kind: str, request: Json, run: Callable[[str], Awaitable[Json]], *, idempotent: bool
     ) -> Json | UnknownOutcome | NotBegun:
-        """Return the journaled result of `key`, or run and record it."""
+        """Return the journaled result of `key`, or run the step and record its result."""
         ...
 
 
@@ -30,17 +30,17 @@ class StepCaller(Protocol):
 class CallJournal:
     """The model calls of one attempt at a turn.
 
-    Calls are identified by content, not by position: an attempt that takes another path, because a model
-    failed, asks again instead of getting the answer to another question.
+    Calls are identified by content, not by position. An attempt that takes a different path therefore never
+    receives the answer to a different question.
     """
 
     steps: StepCaller
     asked: Counter[str] = field(default_factory=Counter[str])
 
     async def once(self, prompt_id: str, question: Json, run: Callable[[], Awaitable[Json]]) -> Json:
-        """Return the recorded answer to a question, or ask and record.
+        """Return the recorded answer to a question, or request and record it.
 
-        Raises what `run` and the journal raise.
+        Errors of `run` and of the journal propagate.
         """
         digest = blake2b(encode_data(question).encode(errors="surrogatepass"), digest_size=12).hexdigest()
         name = f"{KIND}:{prompt_id}:{digest}"

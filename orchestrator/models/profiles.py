@@ -1,8 +1,8 @@
-"""Endpoint profiles learned from rejections, per endpoint and model.
+"""Endpoint profiles learned from rejected requests, per endpoint and model.
 
-The first request uses every feature. A rejection that names a field removes or rewrites that field; an
-unspecific one is retried once with the minimal request. If the endpoint accepted the same form before, only
-a second rejection changes the profile.
+The first request uses all features. If a rejection names a field, that field is omitted or changed. Otherwise
+the request is retried once in its minimal form. If the endpoint accepted the full form before, only a second
+rejection changes the profile.
 """
 
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ from orchestrator.ports.language_model import (
 
 Key = tuple[str, str]
 Form = tuple[Key, EndpointProfile, frozenset[str]]
-"""A request's form: its endpoint and model, its profile, and the optional parts that it has."""
+"""The form of a request: endpoint and model, profile, and optional parts."""
 _NOT_ABOUT_FORM = (ModelContextExceeded, ModelFiltered, ModelRefused)
 _WORSE = {OutputMode.SCHEMA: OutputMode.OBJECT, OutputMode.OBJECT: OutputMode.PROMPTED}
 
 
 class ProfileBook:
-    """The profiles of this process's endpoints and models."""
+    """The endpoint profiles of this process."""
 
     def __init__(self) -> None:
         self._known: dict[Key, EndpointProfile] = {}
@@ -38,20 +38,20 @@ class ProfileBook:
         return guess or self._known.get(key) or EndpointProfile()
 
     def note_answer(self, key: Key, sent: ChatRequest) -> bool:
-        """Record that an endpoint accepts a request's form; return whether its profile is new."""
+        """Record that an endpoint accepted a request. Return whether this changes its profile."""
         self._accepted.add(_form(key, sent))
         guess, rejected = self._guesses.pop(key, (None, None))
         if rejected is None or guess != sent.profile:
             return False
         if rejected in self._accepted:
-            # It was accepted before, so this rejection may have been an exception.
+            # The endpoint accepted this form before, so the rejection may have been an exception.
             self._accepted.remove(rejected)
             return False
         self._known[key] = sent.profile
         return True
 
     def correct(self, key: Key, request: ChatRequest, error: ModelRejected) -> EndpointProfile | None:
-        """Return the profile for a retry, or None if no other form of the request could succeed."""
+        """Return a profile to retry with, or None if no other form of the request could succeed."""
         if isinstance(error, _NOT_ABOUT_FORM):
             return None
         profile = request.profile
@@ -62,7 +62,7 @@ class ProfileBook:
             self._known[key] = corrected
             return corrected
         if rejected is not None:
-            # The minimal request was rejected too, so the form is not the reason.
+            # The minimal request was rejected too, so the form is not the cause.
             self._blameless.add(rejected)
             return None
         least, form = _least(profile, request), _form(key, request)
@@ -79,7 +79,7 @@ def _form(key: Key, request: ChatRequest) -> Form:
 
 
 def without(profile: EndpointProfile, field: RequestField, request: ChatRequest) -> EndpointProfile | None:
-    """Return a profile that omits or rewrites a rejected field, or None if it already does."""
+    """Return a profile that omits or changes a rejected field, or None if the profile already does."""
     match field:
         case RequestField.OUTPUT:
             worse = _WORSE.get(profile.output)
@@ -97,7 +97,7 @@ def _least(profile: EndpointProfile, request: ChatRequest) -> EndpointProfile:
 
 
 def _carried(request: ChatRequest) -> Iterator[RequestField]:
-    """Yield the optional fields of a request; the answer limit stays."""
+    """Yield the request's optional fields, except the answer limit."""
     yield from (RequestField.METADATA, RequestField.STREAM_USAGE, RequestField.STRICT)
     if request.temperature is not None:
         yield RequestField.TEMPERATURE
@@ -108,7 +108,7 @@ def _carried(request: ChatRequest) -> Iterator[RequestField]:
 
 
 def describe(profile: EndpointProfile) -> tuple[str, ...]:
-    """Return the features that an endpoint does not support, for display; empty if none was rejected."""
+    """Return the features that an endpoint rejected, for display."""
     said = sorted(field.value for field in profile.refused)
     if profile.output is not OutputMode.SCHEMA:
         said.append(f"output by {profile.output.value}")

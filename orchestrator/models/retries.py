@@ -1,4 +1,4 @@
-"""Retries of a model after transient failures: full jitter by tenacity, the endpoint's delay and the time left."""
+"""Retries of transient model failures, with full jitter and the delay that the endpoint asks for."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -19,7 +19,10 @@ _PASSING = (RateLimited, ModelTimedOut, ModelFailed)
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Retry limits. `attempts` includes the first try. Longer delays than `longest_wait_s` are not worth it."""
+    """Retry limits. `attempts` includes the first one.
+
+    If the endpoint asks for a delay above `longest_wait_s` seconds, the call is not retried.
+    """
 
     attempts: int = 3
     base_s: float = 0.5
@@ -32,12 +35,12 @@ class RetryPolicy:
         in_time: Callable[[float], bool],
         may_retry: Callable[[], bool],
     ) -> AsyncRetrying:
-        """Return the attempts at one model; the last error is raised unchanged.
+        """Return an iterator over the attempts at one model. The last error is raised unchanged.
 
         Args:
-            sleep: waits some seconds.
-            in_time: whether there is time for a delay.
-            may_retry: whether another attempt is possible, called after each failure.
+            sleep: waits for some seconds.
+            in_time: returns whether the deadline permits a delay.
+            may_retry: returns whether to try again. Called after each failure.
         """
         jitter = wait_random_exponential(multiplier=self.base_s, max=self.cap_s)
         used_up = stop_after_attempt(self.attempts)
@@ -60,6 +63,6 @@ class RetryPolicy:
 
 
 def _asked_wait_s(state: RetryCallState) -> float | None:
-    """Return the retry delay of the endpoint's last response."""
+    """Return the retry delay that the endpoint's last response asked for."""
     error = None if state.outcome is None else state.outcome.exception()
     return error.retry_after_s if isinstance(error, ModelUnavailable) else None

@@ -1,7 +1,7 @@
-"""Parts of JSON Schemas that bound what a model may answer.
+"""JSON Schemas for model answers.
 
-All objects are closed and all members required, which strict modes ask for. Texts and lists have limits, so
-an endpoint that enforces the schema cannot run on.
+Objects require all of their properties and allow no others, as strict modes demand. Texts and lists have
+limits, so that an endpoint which enforces the schema ends its answer.
 """
 
 from collections.abc import Collection, Iterable
@@ -19,7 +19,7 @@ def closed(**properties: JsonObject) -> JsonObject:
 
 
 def opened(schema: Json) -> Json:
-    """Return a schema whose objects can have more members: endpoints that enforce nothing add some."""
+    """Return a copy of the schema that allows additional properties, which endpoints without strict modes add."""
     if is_list(schema):
         return [opened(one) for one in schema]
     if not is_object(schema):
@@ -36,7 +36,7 @@ def one_of_or_null(names: Collection[str]) -> JsonObject:
 
 
 def bounded_text(longest: int) -> JsonObject:
-    """Return the schema of a text. `longest`: characters."""
+    """Return the schema of a text with at most `longest` characters."""
     return {"type": "string", "maxLength": longest}
 
 

@@ -1,4 +1,4 @@
-"""Signals of model calls and breakers."""
+"""Signals of model calls and circuit breakers."""
 
 from dataclasses import asdict
 
@@ -15,7 +15,7 @@ SOURCE = "prompt_engineer"
 
 
 def circuit_signal(view: CircuitView) -> Signal:
-    """Return a signal for a circuit breaker's state change."""
+    """Return the signal of a circuit breaker's state change."""
     payload = asdict(view) | {"state": view.state.value, "not_taken": list(view.not_taken)}
     return Signal(source=SOURCE, type=SignalType.BREAKER, payload=payload)
 
@@ -29,9 +29,10 @@ def call_signal(
     *,
     with_contents: bool = False,
 ) -> Signal:
-    """Return a signal for a call. `outcome`: answered, or the code of the final error.
+    """Return the signal of a model call.
 
-    `with_contents`: include the last request and answer, without secrets.
+    `outcome`: ``answered``, or the code of the final error. `with_contents`: include the last request and
+    answer, with secrets removed.
     """
     return Signal(
         source=SOURCE,

@@ -1,7 +1,4 @@
-"""Validate model answers: usable, truncated, or unusable with a reason.
-
-Also writes the repair request. Sending it is the caller's task.
-"""
+"""Validation of model answers, and the messages that request a repair."""
 
 import json
 import re
@@ -25,9 +22,9 @@ from orchestrator.types import Json, JsonObject, drop_nul, is_list, is_object
 Answer = TypeVar("Answer")
 _QUALIFIER = re.compile(r"^.*[.:/]")
 LONGEST_QUOTE = 2_000
-"""Maximum characters of an unusable answer, or of a reason, to show to the model again."""
+"""Maximum number of characters of an answer or reason that a repair request quotes."""
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
-"""The text from the first brace to the last: models add fences or prose around JSON."""
+"""The text from the first brace to the last, because models add fences or prose around JSON."""
 _TRAILING_COMMA = re.compile(r",(?=\s*[}\]])")
 
 
@@ -38,12 +35,12 @@ class Usable(Generic[Answer]):
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """The answer reached its token limit before it was complete."""
+    """An answer that reached its token limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """No answer: the provider's filter stopped it, or the model declined (`refused`)."""
+    """A missing answer: the content filter stopped it, or the model declined (`refused`)."""
 
     refused: bool
 
@@ -58,7 +55,7 @@ Judgement: TypeAlias = Usable[Answer] | CutOff | Withheld | Unusable
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A tool call with arguments that match the tool's schema."""
+    """A tool call whose arguments match the tool's schema."""
 
     id: str
     name: str
@@ -67,32 +64,34 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class ToolsAnswer:
-    """A model's text and tool calls; no calls means that it is done."""
+    """A model's text and tool calls. Without calls, the loop ends.
+
+    `reply`: the assistant message that must precede the tool results in the next request.
+    """
 
     text: str
     calls: tuple[ToolRequest, ...]
     reply: ChatMessage
-    """The assistant message, to send back before the tools' results."""
 
 
 class Shape:
-    """A JSON Schema, compiled for validating answers."""
+    """A compiled JSON Schema."""
 
     def __init__(self, schema: JsonObject) -> None:
-        # Not needed by a process without a model.
+        # Imported here, because a process without a model doesn't need it.
         from jsonschema import Draft202012Validator, exceptions  # noqa: PLC0415
 
         self._validator: Any = Draft202012Validator(schema)
         self._best_match: Any = cast("Any", exceptions).best_match  # the library's own types are incomplete
 
     def mismatch(self, value: Json) -> str | None:
-        """Return where and why a value does not match, or None."""
+        """Return where and why a value doesn't match the schema, or None if it matches."""
         error = self._best_match(self._validator.iter_errors(value))
         return None if error is None else f"{error.json_path}: {error.message}"[:LONGEST_QUOTE]
 
 
 def check_ending(reason: FinishReason | None) -> CutOff | Withheld | None:
-    """Return how an answer ended early, or None if it is complete."""
+    """Return how an answer ended prematurely, or None if it is complete."""
     match reason:
         case FinishReason.LENGTH:
             return CutOff()
@@ -103,7 +102,7 @@ def check_ending(reason: FinishReason | None) -> CutOff | Withheld | None:
 
 
 def validate_object(reply: ChatReply, shape: Shape) -> Judgement[JsonObject]:
-    """Validate a structured answer: one JSON object that matches the schema."""
+    """Validate an answer that must be a JSON object matching the schema."""
     value = read_json(reply.text)
     if isinstance(value, dict):
         mismatch = shape.mismatch(value)
@@ -115,7 +114,6 @@ def validate_object(reply: ChatReply, shape: Shape) -> Judgement[JsonObject]:
 
 
 def validate_text(reply: ChatReply) -> Judgement[str]:
-    """Validate a plain answer: complete text."""
     text = reply.text.strip()
     return check_ending(reply.finish_reason) or (Usable(text) if text else Unusable("the answer is empty"))
 
@@ -123,12 +121,12 @@ def validate_text(reply: ChatReply) -> Judgement[str]:
 def validate_tools(
     reply: ChatReply, tools: tuple[ToolDefinition, ...], shapes: Mapping[str, Shape]
 ) -> Judgement[ToolsAnswer]:
-    """Validate an answer with tool calls: each must name an offered tool and match its schema."""
+    """Validate an answer with tool calls. Each call must name an offered tool and match its schema."""
     if (early := check_ending(reply.finish_reason)) is not None:
         return early
     calls: list[ToolRequest] = []
     for call in reply.tool_calls:
-        # Models qualify names, as in `functions.search`.
+        # Some models qualify names, as in `functions.search`.
         name = call.name if call.name in shapes else _QUALIFIER.sub("", call.name)
         if name not in shapes:
             offered = ", ".join(tool.name for tool in tools)
@@ -144,7 +142,7 @@ def validate_tools(
         calls.append(ToolRequest(call.id, name, arguments))
     if not calls and not reply.text.strip():
         return Unusable("the answer is empty")
-    # An opaque answer goes back as it came, so its results have to name the same calls.
+    # An opaque answer is returned unchanged, so its tool results must use the same call names.
     named = [replace(call, name=read.name) for call, read in zip(reply.tool_calls, calls, strict=True)]
     made = reply.tool_calls if reply.opaque is not None else tuple(named)
     message = ChatMessage(ChatRole.ASSISTANT, reply.text, made, opaque=reply.opaque)
@@ -152,7 +150,7 @@ def validate_tools(
 
 
 def _decode_members(arguments: JsonObject) -> JsonObject:
-    """Return arguments whose lists and objects are not JSON text within the JSON."""
+    """Decode lists and objects that the model wrote as JSON strings."""
 
     def decode(value: Json) -> Json:
         decoded: Json = _parse(value) if isinstance(value, str) else None
@@ -162,9 +160,9 @@ def _decode_members(arguments: JsonObject) -> JsonObject:
 
 
 def read_json(text: str) -> Json:
-    """Parse JSON, or the only object in a text, tolerating trailing commas and JSON within a JSON string.
+    """Parse JSON, or the object within a text. Return None if the text contains no JSON.
 
-    Returns None if there is none.
+    Trailing commas and JSON within a JSON string are accepted.
     """
     value = _parse(text)
     return _parse(value) if isinstance(value, str) else value
@@ -185,7 +183,7 @@ def _parse(text: str) -> Json:
 
 
 def drop_history(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...] | None:
-    """Return messages without the older half of the conversation in their data, or None if there is none."""
+    """Return the messages without the older half of the conversation history, or None if they have no history."""
     for at, message in enumerate(messages):
         read = read_json(message.content) if message.role is ChatRole.USER else None
         data = cast("JsonObject", read) if isinstance(read, dict) else {}
@@ -196,7 +194,7 @@ def drop_history(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...] |
 
 
 def ask_again(reply: ChatReply, reason: str) -> tuple[ChatMessage, ...]:
-    """Return the repair request: the previous answer, as data, and what is wrong with it."""
+    """Return the messages of a repair request: the previous answer and its fault, both as data."""
     answered = {
         "text": reply.text[:LONGEST_QUOTE],
         "tool_calls": [[call.name, call.arguments[:LONGEST_QUOTE]] for call in reply.tool_calls],

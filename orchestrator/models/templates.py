@@ -1,7 +1,7 @@
-"""Load and render prompts; untrusted text is one line of JSON, never prose.
+"""Prompt files and their rendering. Untrusted text is always encoded as one line of JSON.
 
-Text from users, tools and documents stays inside a JSON string: it cannot start a line, close a delimiter or
-form a special token. This module does not judge its content.
+Inside a JSON string, text from users, tools and documents can't start a line, close a delimiter or form a
+special token.
 """
 
 import json
@@ -30,14 +30,12 @@ _TO_ESCAPE = re.compile(rf"[<>`{_INVISIBLE}]|\[(?=/?INST\])", re.IGNORECASE)
 
 
 def encode_data(value: Json) -> str:
-    """Encode a value as one line of JSON without role markers or delimiters.
-
-    Decoding the result returns the value.
-    """
+    """Encode a value as one line of JSON without role markers or delimiters. Decoding returns the value."""
     try:
         encoded = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
     except orjson.JSONEncodeError:
-        # A lone surrogate or an integer over 64 bits: rare, and only this library accepts them.
+        # A lone surrogate or an integer larger than 64 bits. Both are rare, and only this library accepts
+        # them.
         encoded = json.dumps(value, default=str)
     return _TO_ESCAPE.sub(_escape, encoded)
 
@@ -58,17 +56,22 @@ _ENVIRONMENT = ImmutableSandboxedEnvironment(
 
 
 class PromptVariablesWrong(ParleyError):
-    """The given variables do not match the prompt's declaration."""
+    """The variables of a call do not match the prompt's declaration."""
 
     code = "prompt_variables_wrong"
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt. `digest`: distinguishes texts with the same version.
+    """A parsed prompt.
 
-    `given`: variables that callers pass; a domain's own prompt can omit some. `max_tokens`, `effort`: answer
-    limit and reasoning effort, or None for the domain's.
+    Args:
+        settings: variables that the template uses.
+        data: variables that the user message contains as JSON.
+        digest: distinguishes texts with the same version.
+        given: variables that callers pass. A domain's own prompt can use fewer.
+        max_tokens: the answer limit, or None for the domain's.
+        effort: the reasoning effort, or None for the domain's.
     """
 
     id: str
@@ -83,13 +86,9 @@ class Prompt:
     effort: Effort | None = None
 
     def render(self, variables: Mapping[str, Json]) -> tuple[ChatMessage, ...]:
-        """Return the system message, and the user message with the data.
+        """Return the system message and, if the prompt has data, a user message with the data.
 
-        Args:
-            variables: exactly the declared settings and data fields.
-
-        Raises:
-            PromptVariablesWrong: a variable is missing or unknown, or rendering failed.
+        Raises PromptVariablesWrong if a variable is missing or unknown, or if rendering fails.
         """
         self._check(variables)
         try:
@@ -114,8 +113,6 @@ class Prompt:
 
 
 class PromptRegistry:
-    """All prompts by ID."""
-
     def __init__(self, prompts: Mapping[str, Prompt]) -> None:
         self._prompts = dict(prompts)
 
@@ -131,10 +128,9 @@ class PromptRegistry:
 
 
 def load_prompts(own: Mapping[str, str] | None = None) -> PromptRegistry:
-    """Load the shipped prompts. `own`: texts by file name that replace shipped ones.
+    """Load the shipped prompts. `own`: texts by file name that replace shipped prompts.
 
-    Raises:
-        ConfigurationError: lists every problem of every text.
+    Raises ConfigurationError with all problems of all texts.
     """
     problems: list[Problem] = []
     prompts: dict[str, Prompt] = {}
@@ -158,7 +154,7 @@ def _take(read: Prompt | tuple[Problem, ...], prompts: dict[str, Prompt], proble
 
 
 def _replace_prompt(name: str, source: str, known: Mapping[str, Prompt]) -> Prompt | tuple[Problem, ...]:
-    """Parse a prompt that replaces a shipped one, and receives the same variables."""
+    """Parse a prompt that replaces a shipped one and receives the same variables."""
     read = parse_prompt(name, source)
     if not isinstance(read, Prompt):
         return read
@@ -173,7 +169,7 @@ def _replace_prompt(name: str, source: str, known: Mapping[str, Prompt]) -> Prom
 
 @cache
 def parse_prompt(file_name: str, source: str) -> Prompt | tuple[Problem, ...]:
-    """Parse a prompt file: front matter between two lines of `---`, then the system message."""
+    """Parse a prompt file, which has front matter between two lines of `---` and then the system message."""
     opening, head, body = ("", "", "")
     if source.count(_FENCE) >= 2:
         opening, head, body = source.split(_FENCE, 2)

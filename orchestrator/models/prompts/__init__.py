@@ -1,1 +1,1 @@
-"""The shipped prompts, one Markdown file each. `orchestrator.models.templates` reads them."""
+"""The shipped prompts, one Markdown file each."""
