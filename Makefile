@@ -50,7 +50,7 @@ test-ten: $(VENV)/.installed-dev
 # evaluation of whole domains, which runs hundreds of conversations.
 UNIT_ARGUMENTS ?= --numprocesses $(shell nproc)
 test-unit: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest $(UNIT_ARGUMENTS) --ignore=tests/unit/parley/evaluation tests/shape tests/unit
+	@$(BIN)/python -m pytest $(UNIT_ARGUMENTS) --ignore=tests/unit/lab/evaluation tests/shape tests/unit
 
 # Conversations of simulated users with goals, in held-out phrases: their number per domain and classifier, the
 # first seed, and the output folder. An interrupted run continues there.
@@ -58,7 +58,7 @@ GOALS ?= 2300
 GOALS_SEED ?= 0
 GOALS_INTO ?= .tmp/goals
 goals: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.goals --half held-out --conversations $(GOALS) --processes $(shell nproc) --into $(GOALS_INTO) --seed $(GOALS_SEED)
+	$(BIN)/python -m lab.goals --half held-out --conversations $(GOALS) --processes $(shell nproc) --into $(GOALS_INTO) --seed $(GOALS_SEED)
 
 # The long forms of tests, one after another.
 test-long: $(VENV)/.installed-dev
@@ -159,7 +159,7 @@ faults-interruptions: $(VENV)/.installed-dev
 	$(LONG) -s tests/integration/interruptions
 
 faults-conversations: $(VENV)/.installed-dev
-	$(LONG) -s tests/unit/parley/evaluation/test_shipped_faults.py
+	$(LONG) -s tests/unit/lab/evaluation/test_shipped_faults.py
 
 faults-storm: $(VENV)/.installed-dev
 	$(LONG) $(CHAOS)/test_kill_storm.py

@@ -11,15 +11,15 @@ from itertools import cycle, islice
 from typing import Final
 
 from benchmarks.environment import ROOT, Report, open_lanes, open_stores, parse
+from lab.evaluation.conversations import insert, payload_of, read_file, values_of
+from lab.replay.running import Wanted, replay
 from orchestrator.bootstrap import Ports
 from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.turns.turn import Submission, TurnInput, turn_object
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId
 from parley.embedded import Stores
-from parley.evaluation.conversations import insert, payload_of, read_file, values_of
 from parley.output import progress
-from parley.replay.running import Wanted, replay
 
 DOMAINS: Final = ("travel", "analytics")
 BAR: Final = 500.0

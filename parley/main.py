@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 from typer.main import get_group
 
-from orchestrator.errors import ParleyError
+from orchestrator.errors import ParleyError, Unavailable
 from orchestrator.extras import explain_missing
 from orchestrator.redaction import hide_secrets
 from parley.signals import StopRequested
@@ -21,49 +21,52 @@ WAIT_S = "30"
 
 GROUPS: Final = {
     "Start": {
-        "up": ("up", "Run everything on this machine until Ctrl-C."),
-        "chat": ("chat", "Chat with an assistant."),
-        "doctor": ("doctor", "Check the environment and a running deployment."),
+        "up": (".up", "Run everything on this machine until Ctrl-C."),
+        "chat": (".chat", "Chat with an assistant."),
+        "doctor": (".doctor", "Check the environment and a running deployment."),
     },
     "Build": {
-        "domain": ("domain", "Create, check and train domains."),
-        "explain": ("explain", "Explain how a message is understood."),
-        "eval": ("evaluate", "Evaluate a domain on test conversations."),
-        "feedback": ("gateway.feedback", "List user feedback, or turn it into test cases."),
+        "domain": (".domain", "Create, check and train domains."),
+        "explain": ("lab.commands.explain", "Explain how a message is understood."),
+        "eval": ("lab.commands.evaluate", "Evaluate a domain on test conversations."),
+        "feedback": ("lab.commands.feedback", "List user feedback, or turn it into test cases."),
     },
     "Sessions": {
-        "submit": ("gateway.sessions", "Submit a message to a session."),
-        "sessions": ("gateway.sessions", "List sessions, most recently active first."),
-        "show": ("gateway.sessions", "Show a session's state and flow stack."),
-        "history": ("gateway.sessions", "Print a session's messages, oldest first."),
-        "rollback": ("gateway.sessions", "Roll a session back to an earlier version."),
-        "branch": ("gateway.sessions", "Fork a session at an earlier version."),
-        "compare": ("gateway.sessions", "Compare two forks of a session."),
-        "repair": ("gateway.repair", "Diagnose and repair a session."),
+        "submit": (".gateway.sessions", "Submit a message to a session."),
+        "sessions": (".gateway.sessions", "List sessions, most recently active first."),
+        "show": (".gateway.sessions", "Show a session's state and flow stack."),
+        "history": (".gateway.sessions", "Print a session's messages, oldest first."),
+        "rollback": (".gateway.sessions", "Roll a session back to an earlier version."),
+        "branch": (".gateway.sessions", "Fork a session at an earlier version."),
+        "compare": (".gateway.sessions", "Compare two forks of a session."),
+        "repair": (".gateway.repair", "Diagnose and repair a session."),
     },
     "Operate": {
-        "turns": ("gateway.turns", "List, retry, drop or cancel turns."),
-        "approvals": ("gateway.turns", "List, grant or deny pending approvals."),
-        "runs": ("gateway.runs", "Manage background runs."),
-        "documents": ("gateway.documents", "Manage the documents that answers are based on."),
-        "memory": ("gateway.memory", "Show or erase what is remembered about a user."),
-        "webhooks": ("gateway.webhooks", "Manage webhooks."),
-        "dead-letters": ("dead_letters", "List, replay or drop refused messages."),
-        "keys": ("keys", "Manage API keys."),
+        "turns": (".gateway.turns", "List, retry, drop or cancel turns."),
+        "approvals": (".gateway.turns", "List, grant or deny pending approvals."),
+        "runs": (".gateway.runs", "Manage background runs."),
+        "documents": (".gateway.documents", "Manage the documents that answers are based on."),
+        "memory": (".gateway.memory", "Show or erase what is remembered about a user."),
+        "webhooks": (".gateway.webhooks", "Manage webhooks."),
+        "dead-letters": (".dead_letters", "List, replay or drop refused messages."),
+        "keys": (".keys", "Manage API keys."),
     },
     "Deploy": {
-        "serve": ("serve", "Run one role until SIGTERM."),
-        "health": ("serve", "Check the health of a role in this container."),
-        "migrate": ("stores", "Apply database migrations."),
-        "redis-acl": ("stores", "Print an ACL file for Redis."),
+        "serve": (".serve", "Run one role until SIGTERM."),
+        "health": (".serve", "Check the health of a role in this container."),
+        "migrate": (".stores", "Apply database migrations."),
+        "redis-acl": (".stores", "Print an ACL file for Redis."),
     },
     "Measure": {
-        "replay": ("replay", "Replay finished turns against a new version."),
-        "soak": ("soak", "Run a soak test with injected faults."),
-        "bench": ("bench", "Run a benchmark."),
+        "replay": ("lab.commands.replay", "Replay finished turns against a new version."),
+        "soak": ("lab.commands.soak", "Run a soak test with injected faults."),
+        "bench": ("lab.commands.bench", "Run a benchmark."),
     },
 }
-"""Commands by group and name: module below `parley.commands` and summary. ``--help`` imports none of the modules."""
+"""Commands by group and name: module, and summary so that ``--help`` imports none of them.
+
+A module with a leading dot is below `parley.commands`.
+"""
 
 COMMANDS: Final = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
@@ -71,7 +74,15 @@ COMMANDS: Final = {name: entry for group in GROUPS.values() for name, entry in g
 def load_command(name: str) -> Any:
     """Return the command with this name from its module's `app`, or the whole `app`."""
     module, _ = COMMANDS[name]
-    group = get_group(import_module(f"parley.commands.{module}").app)
+    try:
+        loaded = import_module(module, "parley.commands")
+    except ModuleNotFoundError as error:
+        if error.name != "lab":
+            raise
+        raise Unavailable(
+            f"`parley {name}` is not part of the server image. Run it where parley-runtime is installed."
+        ) from error
+    group = get_group(loaded.app)
     group.name = name
     return group.commands.get(name, group)
 

@@ -22,7 +22,7 @@ from orchestrator.res.templates import Templates
 from orchestrator.res.wording import list_facts, name_doing, show_slots
 from orchestrator.simulator import START
 from orchestrator.types import Dact, Json, JsonObject, is_list, is_object
-from parley.evaluation.simulation.vocabulary import list_samples
+from parley.samples import list_samples
 
 _FAILURES: Final = (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 _DEEPEST = 6

@@ -10,10 +10,10 @@ from typing import Final
 
 import pytest
 
-from tests.goals.conversations import Fault, hold, mask_references
-from tests.goals.grammar import Grammar, Half, fields_of
-from tests.goals.readers import Reader
-from tests.goals.worlds import WORLDS
+from lab.goals.conversations import Fault, hold, mask_references
+from lab.goals.grammar import Grammar, Half, fields_of
+from lab.goals.readers import Reader
+from lab.goals.worlds import WORLDS
 
 # How many conversations in the long form; the short one has the first quarter of them.
 CONVERSATIONS: Final = {

@@ -12,6 +12,13 @@ from random import Random
 
 import pytest
 
+from lab.goals.conversations import Fault, Figures, converse_all
+from lab.goals.goal import Wish
+from lab.goals.grammar import Grammar, Half
+from lab.goals.readers import Reader
+from lab.goals.worlds import open_world
+from lab.goals.worlds.travel import Travel
+from lab.goals.worlds.travel_goals import invent_wish
 from orchestrator.agent import replanning, tasks
 from orchestrator.agent.corrections import flows, plans, settling
 from orchestrator.agent.messages import confirmation
@@ -23,13 +30,6 @@ from orchestrator.nlu.system1 import references
 from orchestrator.pex.calls import consent
 from orchestrator.plans import changes, recipe
 from orchestrator.plans.policy import PlanPolicy
-from tests.goals.conversations import Fault, Figures, converse_all
-from tests.goals.goal import Wish
-from tests.goals.grammar import Grammar, Half
-from tests.goals.readers import Reader
-from tests.goals.worlds import open_world
-from tests.goals.worlds.travel import Travel
-from tests.goals.worlds.travel_goals import invent_wish
 
 dispatch = sys.modules["orchestrator.agent.steps.dispatch"]  # its package exports the function of that name
 Plant = Callable[[pytest.MonkeyPatch], None]

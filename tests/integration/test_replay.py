@@ -19,6 +19,9 @@ from sqlalchemy import text
 from benchmarks.environment import open_lanes
 from benchmarks.profile import Calls
 from benchmarks.replay import DOMAINS, conversations, hold, say
+from lab.replay import running
+from lab.replay.comparing import CALLS
+from lab.replay.running import Setup, Wanted, prepare, replay, replay_parts
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.nlu.system1 import System1
@@ -28,9 +31,6 @@ from orchestrator.turns.turn import TurnInput
 from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId
 from parley.embedded import Stores
 from parley.main import run
-from parley.replay import running
-from parley.replay.comparing import CALLS
-from parley.replay.running import Setup, Wanted, prepare, replay, replay_parts
 from tests.integration.modelled import ROOT, TAPAS, script_of, travel_with, understood
 from tests.redis_numbers import numbered
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from lab.evaluation.conversations import read_conversations
 from orchestrator.turns.turn import Submission, TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, JsonObject
-from parley.evaluation.conversations import read_conversations
 from parley_client import AsyncClient
 from parley_client.errors import Refused
 from tests.integration.gateway import House, open_house

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from lab.evaluation.rubric import verdicts_schema
 from orchestrator.nlu.answer_schemas import values_schema
 from orchestrator.pex.frames import redraw_schema
 from orchestrator.pex.skills.runner import REFLECT_SCHEMA
 from orchestrator.types import Dact
-from parley.evaluation.rubric import verdicts_schema
 from tests.providers.broken import BROKEN, GOOD, break_it
 from tests.providers.dialects import DIALECTS
 from tests.providers.rules import refuse_unstrict

@@ -17,6 +17,7 @@ CODE: Final = (
     "domains",
     "gateway",
     "internal_flows",
+    "lab",
     "orchestrator",
     "parley",
     "workers",
@@ -87,6 +88,7 @@ def texts_of(kind: str) -> str:
         if path.suffix in TEXTS
         and (kind == "code" or (path.suffix == ".md" and path.parts[-2] != "decisions"))
         and (kind == "code" or not any(f"/{folder}/" in path.as_posix() for folder in (*CODE, "tests")))
+        and "phrases" not in path.parts  # sentences of simulated users
     ]
     return "\n".join(path.read_text(encoding="utf-8") for path in wanted)
 

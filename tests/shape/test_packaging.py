@@ -29,6 +29,7 @@ OWN = {
     "gateway",
     "domains",
     "parley",
+    "lab",
     "benchmarks",
     "tests",
 }
@@ -44,6 +45,7 @@ PARTS = {
     "domains/travel": "travel",
     "domains/analytics": "analytics",
     "parley": "server",
+    "lab": "all",
 }
 # Nobody imports them: programs, drivers that others choose, and data.
 NOT_IMPORTED = {
@@ -94,7 +96,9 @@ def test_each_package_is_named_by_one_extra() -> None:
 def test_each_part_imports_what_its_extra_brings() -> None:
     everybody = {package for package, extras in declared().items() if None in extras}
     lacking = {}
-    for path in python_files("orchestrator", "internal_flows", "workers", "gateway", "domains", "parley"):
+    for path in python_files(
+        "orchestrator", "internal_flows", "workers", "gateway", "domains", "parley", "lab"
+    ):
         part = part_of(path)
         brought = extras_within(part and PARTS[part])
         for module in sorted(imported(path)):

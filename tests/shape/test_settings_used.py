@@ -13,7 +13,7 @@ from orchestrator.settings import Settings
 from parley.settings_page import make_page
 from tests.shape.sources import REPOSITORY, Facts, facts_of, files, name_of, python_files
 
-PACKAGES = ("orchestrator", "internal_flows", "workers", "gateway", "parley", "domains")
+PACKAGES = ("orchestrator", "internal_flows", "workers", "gateway", "parley", "lab", "domains")
 DECLARED_IN = {"orchestrator/settings/__init__.py", "orchestrator/domain/configuration.py"}
 OWN_FILES = {"PARLEY_HEARTBEAT_FILE"}
 """Named a file by themselves, not another variable's."""

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from lab.evaluation.conversations import take_turns
 from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.simulator import Simulator
 from orchestrator.types import DEFAULT_TENANT
-from parley.evaluation.conversations import take_turns
 from tests.trained import trained
 
 OFFER = {"user": "book a flight from oslo to rome on 3 december", "expect": {"ambiguity": "confirmation"}}

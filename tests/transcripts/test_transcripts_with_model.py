@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lab.evaluation.conversations import beginning_of
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.domain.configuration import merge_sections
@@ -17,7 +18,6 @@ from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.simulator import Simulator
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.testing.scripted_model import ScriptedModel
-from parley.evaluation.conversations import beginning_of
 from tests.trained import trained
 from tests.transcripts.recorded import Author
 from tests.transcripts.test_transcripts import conversations, go_through

@@ -1,4 +1,4 @@
-"""What must hold of counted sessions besides `parley.soak.checks`: each count, each effect, the last state."""
+"""What must hold of counted sessions besides `lab.soak.checks`: each count, each effect, the last state."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab.soak import checks
+from lab.soak.checks import ANSWERED, StoredTurn
 from orchestrator.adapters.postgres.statements import parse, source
 from orchestrator.dialogue.storage.serialization import rebuild
-from parley.soak import checks
-from parley.soak.checks import ANSWERED, StoredTurn
 from tests.integration.chaos.processes.counting import EMPTY, fold
 
 

@@ -67,7 +67,7 @@ def test_the_command_and_both_domains_run_from_the_wheel(installed: Path) -> Non
 def test_the_wheel_has_the_files_that_are_not_code(installed: Path) -> None:
     """Migrations, statements, scripts of Redis, templates, prompts, the inspector and the scaffold."""
     kept = (".sql", ".lua", ".j2", ".yaml", ".md", ".js", ".css", ".html", ".mako", ".ini")
-    packages = ("orchestrator", "gateway", "workers", "internal_flows", "domains", "parley")
+    packages = ("orchestrator", "gateway", "workers", "internal_flows", "domains", "parley", "lab")
     tracked = subprocess.run(
         ["git", "ls-files", *packages], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()

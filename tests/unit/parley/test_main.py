@@ -48,6 +48,24 @@ def test_an_error_is_one_line(
     assert printed.err.count("\n") == 1
 
 
+class WithoutLab:
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "lab":
+            raise ModuleNotFoundError(name=name)
+
+
+@pytest.mark.parametrize("command", ["eval", "replay", "soak", "explain"])
+def test_the_server_image_says_which_commands_it_lacks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    for module in [name for name in sys.modules if name.split(".")[0] == "lab"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setattr(sys, "meta_path", [WithoutLab(), *sys.meta_path])
+
+    assert run([command, "anything"]) == 1
+    assert f"`parley {command}` is not part of the server image" in capsys.readouterr().err
+
+
 def test_verbose_shows_the_traceback_without_secrets(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,55 @@
+"""`parley explain`: show how a sentence is understood, by which reader, and why."""
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from orchestrator.types import Json
+from parley.commands.options import DEFAULT_DOMAIN, AsJson, Domain
+from parley.output import print_json, print_prompts, print_table
+
+app = typer.Typer()
+
+
+@app.command("explain")
+def explain_sentence(
+    sentence: Annotated[str, typer.Argument(help="A first message of a conversation.")],
+    domain: Domain = DEFAULT_DOMAIN,
+    model: Annotated[
+        str | None, typer.Option(help="Model to ask when the local classifier is unsure.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Explain how a message is understood.
+
+    What each reader makes of it, who decides, and the values that were found.
+    """
+    from lab.domain_evaluation import explain_sentence as explain  # noqa: PLC0415  # slow to import
+
+    found = asyncio.run(explain(sentence, domain, model))
+    if json:
+        print_json(found)
+        return
+    understood = found["understanding"]
+    print_table(("reader", "said"), [[one["reader"], one["said"]] for one in found["readers"]])
+    flows = ", ".join(f"{flow['dact']} ({flow['score']:.2f})" for flow in understood["flows"])
+    print(f"\nDecided by {found['decided_by']}, {found['confidence']:.2f} sure: {understood['kind']} {flows}")
+    if found["model_problem"] is not None:
+        print(f"The model did not answer: {found['model_problem']}{_describe_endpoint(found['endpoint'])}.")
+    print(f"Below {found['ask_a_model_below']:.2f} a model is asked, if there is one.")
+    for name, value in understood["slots"].items():
+        print(f"  {name} = {value}")
+    for line in (*understood["assumed"], *found["problems"]):
+        print(f"  {line}")
+    print_prompts(found["prompts"])
+
+
+def _describe_endpoint(problem: Json) -> str:
+    """Return what the endpoint said instead of an answer, as far as it is known."""
+    if not problem:
+        return ""
+    said = [str(problem[name]) for name in ("status", "code", "field") if problem[name] is not None]
+    details = f" ({', '.join(said)})" if said else ""
+    never = "; it has not answered any request yet, so the model may still be loading"
+    return f" at {problem['endpoint']}{details}{never if problem['never_answered'] else ''}"

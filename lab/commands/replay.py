@@ -1,0 +1,93 @@
+"""`parley replay`: replay finished conversations, and show what would differ."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.errors import InvalidInput
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
+from parley.commands.options import DEFAULT_DATA_DIR, DataDir
+from parley.commands.stores import open_some_database
+from parley.data_folder import EVALUATIONS
+from parley.output import print_json, progress, say
+
+app = typer.Typer()
+
+
+@app.command("replay")
+def replay_sessions(
+    sessions: Annotated[
+        list[str] | None, typer.Argument(metavar="[SESSION]...", show_default=False, help="Session IDs.")
+    ] = None,
+    last: Annotated[
+        int, typer.Option(min=1, help="Without SESSION: the N most recently active sessions.")
+    ] = 100,
+    of: Annotated[
+        str | None, typer.Option(help="Domain of these sessions. Default: the name of --domain.")
+    ] = None,
+    tenant: Annotated[
+        str, typer.Option(help="The tenant whose sessions or runs to replay.")
+    ] = DEFAULT_TENANT,
+    domain: Annotated[
+        str | None, typer.Option(help="Domain or folder to replay against. Default: the sessions' own.")
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option(metavar="ID@VERSION", help="Prompt version, for example nlu_think@6.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Ask this model. Default: use the recorded answers.")
+    ] = None,
+    since: Annotated[
+        int, typer.Option("--from", min=1, metavar="VERSION", help="Start with this version of the session.")
+    ] = 1,
+    allow: Annotated[
+        Path | None,
+        typer.Option(help="File of accepted differences, one per line: SESSION or SESSION VERSION."),
+    ] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(help="Exit with status 1 for these changes only: calls, slots, answer …"),
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, help="Number of processes.")] = os.cpu_count() or 1,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Replay finished turns against a new version.
+
+    Each turn starts from its recorded state, clock and journal. Nothing is written, and no tool is called. Differences
+    are printed turn by turn and stored for the inspector. Exits with status 1 if a difference isn't allowed.
+    """
+    from lab.replay.comparing import ALL_ASPECTS  # noqa: PLC0415  # slow to import
+    from lab.replay.report import keep, read_allowed, sum_up  # noqa: PLC0415
+    from lab.replay.running import Wanted, replay  # noqa: PLC0415
+
+    if unknown := sorted(set(fail_on or ()) - set(ALL_ASPECTS)):
+        raise InvalidInput(
+            f"There is no aspect {unknown[0]}; choose {', '.join(ALL_ASPECTS)}.", field="fail_on"
+        )
+    allowed = read_allowed(allow)
+    if not sessions and of is None:
+        of = Path(domain).expanduser().resolve().name if domain else None
+    named = tuple(map(SessionId, sessions or ()))
+    wanted = Wanted(named, last, of, tenant, domain, prompt, model, since)
+    with open_some_database(data_dir) as url, progress("sessions") as counted:
+        recorded, done, seconds = replay(url, wanted, processes=processes, counted=counted)
+    report = sum_up(recorded, wanted, done, seconds, allowed)
+    _show(report, keep(report, data_dir / EVALUATIONS), fail_on or (), json=json)
+
+
+def _show(report: JsonObject, path: Path, fail_on: Sequence[str], *, json: bool) -> None:
+    """Print a report. Raises typer.Exit with 1 if it has differences that aren't allowed."""
+    from lab.replay.report import count_forbidden, tell  # noqa: PLC0415  # slow to import
+
+    if json:
+        print_json({**report, "report": str(path)})
+    else:
+        print("\n".join(tell(report)))
+        say(f"Kept as {path}")
+    if forbidden := count_forbidden(report, fail_on):
+        say(f"{forbidden} turns changed unexpectedly.")
+        raise typer.Exit(1)

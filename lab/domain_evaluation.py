@@ -1,0 +1,207 @@
+"""Evaluate a domain: find its conversations, run them with and without models, store and report the results."""
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.evaluation.conversations import Evaluated, Outcome, evaluate, read_file, report_wrong
+from lab.evaluation.explain import explain
+from lab.evaluation.outside import list_services, read_reset
+from lab.evaluation.report import write_report
+from lab.evaluation.rubric import Judge
+from lab.evaluation.runs import (
+    PromptUse,
+    Variant,
+    describe_run,
+    find_regressions,
+    find_run,
+    find_shortfalls,
+    keep,
+    read_bounds,
+)
+from lab.evaluation.scores import measure
+from lab.faults.cases import part_cases, take_kept
+from lab.faults.running import Workers
+from lab.faults.sound import Sounds
+from lab.simulation.running import Simulated, simulate
+from orchestrator.adapters.domains.folder import domain_folder, load_domain, read_prompts
+from orchestrator.adapters.models.pool import ModelPool, read_endpoints
+from orchestrator.domain.evaluations import ConversationEntry
+from orchestrator.errors import InvalidInput
+from orchestrator.nlu.system1 import System1
+from orchestrator.settings import NO_STORES, read_settings
+from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
+from orchestrator.types import DEFAULT_TENANT, Json, JsonObject
+from parley.output import progress
+
+Conversations = Mapping[str, Sequence[ConversationEntry]]
+
+
+@dataclass(frozen=True, slots=True)
+class DomainReport:
+    """A domain's evaluation.
+
+    `runs`: one per variant, of which the last is reported. `page`: the HTML page. `findings`: results below
+    their limits.
+    """
+
+    runs: list[JsonObject]
+    page: Path
+    findings: list[str]
+
+
+def find_conversations(target: str, *, is_needed: bool = True) -> tuple[str, Conversations]:
+    """Return a domain and its conversations by file.
+
+    `target`: a domain's name or folder, or one file of its `evaluations/`. `is_needed`: there have to be some.
+
+    Raises:
+        InvalidInput: there is no such domain, or it has no conversations.
+    """
+    path = Path(target)
+    is_file = path.suffix == ".yaml" and path.is_file()
+    domain = (
+        str(path.resolve().parents[1]) if is_file and path.resolve().parent.name == "evaluations" else target
+    )
+    folder = domain_folder(domain)
+    if folder is None:
+        raise InvalidInput(f"{target!r} is not a domain: give its name or its folder.", field="target")
+    files = [path] if is_file else sorted((folder / "evaluations").glob("*.yaml"))
+    if not files and is_needed:
+        raise InvalidInput(f"{folder} has no test conversations: add evaluations/*.yaml.", field="target")
+    return domain, {file.stem: read_file(file).conversations for file in files}
+
+
+async def evaluate_domain(
+    domain: str,
+    files: Conversations,
+    *,
+    variants: Sequence[Variant],
+    judge: str | None,
+    bounds: Sequence[str],
+    against: str | None,
+    folder: Path,
+    notice: Callable[[str], None],
+    tenant: str = DEFAULT_TENANT,
+    simulated: Simulated | None = None,
+) -> DomainReport:
+    """Run a domain's conversations through the Agent, or those of simulated users.
+
+    Each of the `variants` gives a run of its own; without a model, System 1 understands alone. What learns from some of
+    the examples is reported beside the others, and neither kept nor held to bounds. `judge`: the model that judges
+    answers by sentences. `against`: a run that the last one may not be worse than. `folder`: where runs are kept.
+
+    Raises:
+        InvalidInput: a bound or a run that cannot be read, or no endpoint for models.
+        ConfigurationError: the domain has mistakes.
+    """
+    limits = read_bounds(bounds)
+    earlier = find_run(against, folder) if against else None
+    loaded = load_domain(domain)
+    system1 = System1.for_domain(loaded.domain)
+    edges = {str(flow.spec.dact): flow.spec.edge_flows for flow in loaded.domain.flows.values()}
+    sections = [_read_sections(variant) for variant in variants]
+    reset = read_reset(loaded.domain.folder)
+    _tell(list_services(loaded.domain), notice)
+    runs: list[JsonObject] = []
+    files, kept = part_cases(files)
+    findings = await take_kept(Sounds(Workers(domain, system1)), kept) if kept else []
+    async with open_model(judge) as judging:
+        config = loaded.domain.config
+        asked = judging.engineer(config) if judging is not None else None
+        judging_by = Judge.of(asked, config) if asked is not None else None
+        for variant, laid_over in zip(variants, sections, strict=True):
+            use = PromptUse()
+            async with open_model(variant.model, use.note) as pool:
+                few = variant.examples
+                learnt = system1 if few is None else System1.for_domain(loaded.domain, examples=few)
+                evaluated = Evaluated(loaded, learnt, pool, laid_over, judging_by, reset)
+                outcomes = await _hold(files, simulated, evaluated, variant.name, notice)
+            _notice_unjudged(outcomes, notice)
+            run = describe_run(loaded.domain.name, variant, outcomes, measure(outcomes, edges), use, tenant)
+            runs.append(run)
+            if variant.examples is None:
+                _tell(report_wrong(outcomes), notice)
+                keep(run, folder)
+                findings += [*find_shortfalls(run["figures"], limits)]
+    findings += [*find_regressions(runs[-1], earlier)] if earlier is not None else []
+    page = folder / f"{runs[-1]['run']}.html"
+    page.write_text(write_report([*([earlier] if earlier else []), *runs], findings), encoding="utf-8")
+    return DomainReport(runs, page, findings)
+
+
+async def _hold(
+    files: Conversations,
+    simulated: Simulated | None,
+    evaluated: Evaluated,
+    name: str,
+    notice: Callable[[str], None],
+) -> list[Outcome]:
+    """Run the conversations of files, or simulated ones. `name`: the variant, for the progress bar."""
+    with progress(name) as counted:
+        if simulated is not None:
+            return await simulate(evaluated, simulated, notice, counted)
+        return await evaluate(files, evaluated, notice, counted)
+
+
+def _tell(lines: Iterable[str], notice: Callable[[str], None]) -> None:
+    for line in lines:
+        notice(line)
+
+
+def _read_sections(variant: Variant) -> JsonObject:
+    """Return a variant's prompts as configuration."""
+    if variant.prompts is None:
+        return {}
+    prompts = read_prompts(variant.prompts)
+    if not prompts:
+        raise InvalidInput(f"{variant.prompts} holds no prompts, such as nlu_think.md.", field="prompts")
+    return {"prompts": prompts}
+
+
+def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None]) -> None:
+    """Report how many criteria were not graded, and why the first was not."""
+    verdicts = (verdict for outcome in outcomes for turn in outcome.turns for verdict in turn.verdicts)
+    unjudged = [verdict for verdict in verdicts if verdict.met is None]
+    if unjudged:
+        many = "criterion was" if len(unjudged) == 1 else "criteria were"
+        notice(f"{len(unjudged)} {many} not judged: {unjudged[0].why} (--judge MODEL).")
+
+
+@asynccontextmanager
+async def open_model(
+    model: str | None, record: RecordSignal = drop_signal
+) -> AsyncGenerator[ModelPool | None]:
+    """Open the endpoint that the environment configures. Raises InvalidInput if none is configured."""
+    if model is None:
+        yield None
+        return
+    endpoints = read_endpoints(read_settings(**NO_STORES, PARLEY_MODEL=model))
+    if not endpoints:
+        raise InvalidInput(
+            "A model needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL, or name it as provider:name.",
+            field="model",
+        )
+    pool = ModelPool(endpoints, model=model, record=record)
+    try:
+        yield pool
+    finally:
+        await pool.aclose()
+
+
+async def explain_sentence(sentence: str, domain: str, model: str | None) -> JsonObject:
+    """Show how a domain understands a sentence; see `explain`."""
+    loaded = load_domain(domain)
+    use = PromptUse()
+    problems: list[Json] = []
+
+    def note(signal: Signal) -> None:
+        use.note(signal)
+        if signal.type is SignalType.MODEL_CALL and signal.payload["problem"] is not None:
+            problems.append(signal.payload["problem"])
+
+    async with open_model(model, note) as pool:
+        asker = pool.engineer(loaded.domain.config) if pool is not None else None
+        found = await explain(sentence, loaded, System1.for_domain(loaded.domain), asker)
+    return {**found, "prompts": use.figures, "endpoint": problems[-1] if problems else None}

@@ -1,0 +1,141 @@
+"""Measure what came of conversations: flows, slots, goals, tools, and the path that each conversation took.
+
+Only what is expected counts: a turn that expects no slots says nothing about slots. All scores lie between
+0 and 1; one that nothing was expected for is None.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from lab.evaluation.conversations import Outcome, TurnOutcome
+from orchestrator.types import Json
+
+NOTHING = "(no flow)"
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """`figures`: by name, in the order in which they are reported. `confusion`: turns by flow expected and taken.
+
+    `neighbours`: of the confused flows, those that the ontology names as each other's `edge_flows`.
+    """
+
+    figures: dict[str, float | None]
+    confusion: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    neighbours: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+
+def measure(outcomes: Sequence[Outcome], edges: Mapping[str, Iterable[str]]) -> Scores:
+    """Measure conversations. `edges`: the flows that lie near each, as the ontology declares them."""
+    turns = [turn for outcome in outcomes for turn in outcome.turns]
+    pairs = [pair for turn in turns if (pair := _flow_pair(turn)) is not None]
+    confusion = Counter(pairs)
+    wrong = [pair for pair in confusion if pair[0] != pair[1]]
+    paths = [_measure_path(outcome) for outcome in outcomes]
+    right, predicted, expected = (sum(counts) for counts in zip(*map(_count_slots, turns), strict=True))
+    return Scores(
+        {
+            "turns_as_expected": _mean([not turn.faults for turn in turns]),
+            "flow_accuracy": _mean([wanted == taken for wanted, taken in pairs]),
+            "kind_accuracy": _mean(_matches(turns, "kind")),
+            "slot_precision": right / predicted if predicted else None,
+            "slot_recall": right / expected if expected else None,
+            "slot_f1": 2 * right / (predicted + expected) if predicted + expected else None,
+            "joint_goal": _mean(
+                [_slots_right(turn) == len(turn.expect.slots) for turn in turns if turn.expect.slots]
+            ),
+            "tools": _mean(_matches(turns, "tools")),
+            "tool_arguments": _mean([_arguments_right(turn) for turn in turns if turn.expect.arguments]),
+            "answers": _mean([not _has_fault(turn, "the answer") for turn in turns if _expects_answer(turn)]),
+            "rubric": _mean([one.met for turn in turns for one in turn.verdicts if one.met is not None]),
+            **{
+                name: _mean([path[name] for path in paths if path])
+                for name in ("path_nodes", "partial_path", "full_path")
+            },
+            "full_workflow": _mean([outcome.is_right for outcome in outcomes]),
+        },
+        confusion,
+        [pair for pair in wrong if pair[1] in edges.get(pair[0], ()) or pair[0] in edges.get(pair[1], ())],
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _matches(turns: Sequence[TurnOutcome], name: str) -> list[bool]:
+    """Return, for each turn with this expectation, whether it was met."""
+    wanted: list[tuple[Json, Json]] = [(getattr(turn.expect, name), turn.observed[name]) for turn in turns]
+    return [
+        (list(expected) if isinstance(expected, tuple) else expected) == observed
+        for expected, observed in wanted
+        if expected is not None
+    ]
+
+
+def _flow_pair(turn: TurnOutcome) -> tuple[str, str] | None:
+    """Return the expected and the actual flow of a turn."""
+    expect, observed = turn.expect, turn.observed
+    if expect.flow is not None:
+        return expect.flow, str(observed["flow"] or NOTHING)
+    if expect.completed:
+        return expect.completed[-1], str((observed["completed"] or [observed["flow"] or NOTHING])[-1])
+    return (expect.flows[-1], str((observed["flows"] or [NOTHING])[-1])) if expect.flows else None
+
+
+def _slots_right(turn: TurnOutcome) -> int:
+    slots = turn.observed["slots"]
+    return sum(slots.get(name) == value for name, value in turn.expect.slots.items())
+
+
+def _count_slots(turn: TurnOutcome) -> tuple[int, int, int]:
+    """Count the values that are right, found and expected, among the slots that the turn speaks of."""
+    found = sum(turn.observed["slots"].get(name) is not None for name in turn.expect.slots)
+    expected = sum(value is not None for value in turn.expect.slots.values())
+    right = sum(
+        value is not None and turn.observed["slots"].get(name) == value
+        for name, value in turn.expect.slots.items()
+    )
+    return right, found, expected
+
+
+def _arguments_right(turn: TurnOutcome) -> bool:
+    return not any(_has_fault(turn, f"{tool} was called") for tool in turn.expect.arguments)
+
+
+def _expects_answer(turn: TurnOutcome) -> bool:
+    return turn.expect.answer is not None or turn.expect.not_answer is not None
+
+
+def _has_fault(turn: TurnOutcome, beginning: str) -> bool:
+    return any(fault.startswith(beginning) for fault in turn.faults)
+
+
+def _measure_path(outcome: Outcome) -> dict[str, float]:
+    """Compare the path that was expected of a conversation with the one it took; empty where none was expected.
+
+    A node is a flow that completes or a tool that is called. `path_nodes`: the share of the expected nodes
+    that were reached at all; `partial_path`: the share reached before the first departure; `full_path`:
+    whether the whole path was taken, and nothing besides.
+    """
+    expected, taken = list[str](), list[str]()
+    for turn in outcome.turns:
+        for name in ("tools", "completed"):
+            wanted = getattr(turn.expect, name)
+            if wanted is not None:
+                expected += [f"{name}:{node}" for node in wanted]
+                taken += [f"{name}:{node}" for node in turn.observed[name]]
+    if not expected:
+        return {}
+    reached = (Counter(expected) & Counter(taken)).total()
+    along = next(
+        (at for at, (wanted, node) in enumerate(zip(expected, taken, strict=False)) if wanted != node),
+        min(len(expected), len(taken)),
+    )
+    return {
+        "path_nodes": reached / len(expected),
+        "partial_path": along / len(expected),
+        "full_path": float(expected == taken),
+    }

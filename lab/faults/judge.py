@@ -1,0 +1,174 @@
+"""Grades of a conversation with faults, compared with the same one without: effects, endings, and replies.
+
+This module knows nothing of flows, slots or states: only calls, documents in the store, and words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lab.faults.ports import Fault
+from lab.faults.references import find_strayed, find_unmeant
+from lab.faults.running import NEVER_MIND, Course, Heard, Talk
+from lab.faults.sound import Sound, Sounds
+from orchestrator.domain.evaluations import FaultKind
+from orchestrator.turns.turn import TurnInput
+
+_UNSURE = re.compile(r"can't tell|may have been done|\bI had\b|I've already")
+"""Words that leave open what was done, or tell of a part of it."""
+
+
+class Breach(StrEnum):
+    """Possible breaches, worst first."""
+
+    TWICE = "done twice"
+    UNASKED = "done without having been asked for"
+    UNTRUE = "told as done, and not done"
+    UNTOLD = "done, and never told"
+    UNANSWERED = "a message that is not answered"
+    OTHER_WORDS = "another answer"
+    ASTRAY = "other documents than were asked for"
+    DEAD_END = "cannot be brought to its end any more"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding. `turn`: its number in the script, or 0 for the whole conversation."""
+
+    breach: Breach
+    why: str
+    turn: int = 0
+
+
+async def judge(talk: Talk, sounds: Sounds, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
+    """Grade a conversation; its user repeats what was not finished."""
+    course = talk.course
+    strayed = [*find_strayed(course, sound, faults)]
+    turns = {one.at for one in strayed}
+    found = [*_grade_store(course, sound, turns), *_grade_words(course, sound, faults)]
+    found += [*_grade_answers(course, faults)]
+    did_else = any(sound.name(call) not in sound.lasting for at in turns for call in course.effects_in(at))
+    if not found and not did_else:  # else what was said has been done, with something else
+        found += await _bring_to_its_end(talk, sound, faults)
+    for line in strayed:
+        seen = course.seen_before(line)
+        for deed in await find_unmeant(talk, sounds, sound, line, faults):
+            found.append(
+                Finding(Breach.UNASKED, f"{deed}, and displayed is “{seen and seen.reply}”", line.at)
+            )
+    return sorted(found, key=lambda one: list(Breach).index(one.breach))
+
+
+def _grade_answers(course: Course, faults: Sequence[Fault]) -> Iterable[Finding]:
+    turns = {fault.turn for fault in faults if fault.kind in {FaultKind.INTERRUPTED, FaultKind.INTERJECTED}}
+    stopped = {one.said for one in course.script if one.at in turns}
+    for one in course.heard:
+        if one.status != "done" and not (one.said in stopped and one.status == "cancelled"):
+            yield Finding(Breach.UNANSWERED, f"the turn “{one.said}” is {one.status}", one.at)
+
+
+def _grade_words(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Finding]:
+    """Compare replies with effects, turn by turn."""
+    invisible = all(fault.is_invisible for fault in faults)
+    as_told = True
+    for heard, reply, store in zip(course.script, sound.replies, sound.stores, strict=False):
+        was_told, is_same = as_told, sound.mask(heard.reply) == reply
+        as_told = as_told and is_same
+        wanted = sound.done_in(heard.at)
+        done = {sound.name(call) for call in course.done if 0 < call.turn <= heard.at}
+        now = sound.effects & sound.done_now(course, heard.at)
+        if invisible and not is_same:
+            yield Finding(Breach.OTHER_WORDS, f"“{heard.reply}” instead of “{reply}”", heard.at)
+        lacking = sorted(wanted - done) or sorted((store - sound.count(heard.store)).elements())
+        if wanted and as_told and lacking:
+            yield Finding(Breach.UNTRUE, f"“{heard.reply}”, and there is no {lacking[0]}", heard.at)
+        if now and was_told and not is_same and not _is_told(course, sound, heard, reply):
+            yield Finding(Breach.UNTOLD, f"{min(now)}, and what is told is “{heard.reply}”", heard.at)
+
+
+def _is_told(course: Course, sound: Sound, heard: Heard, reply: str) -> bool:
+    since = course.heard[course.heard.index(heard) :]
+    return any(_UNSURE.search(one.reply) for one in since) or any(
+        reply in sound.mask(one.reply) for one in since
+    )
+
+
+def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) -> Iterable[Finding]:
+    """Compare the store and the calls with the requests. `strayed`: turns graded by what was displayed."""
+    store = sound.count(course.store)
+    done = {sound.name(call) for call in course.done if call.lasting and call.is_whole}
+    called = {sound.name(call) for call in course.done if call.has_effect and call.turn not in strayed}
+    unasked = sorted(called - sound.lasting)
+    yield from (Finding(Breach.UNASKED, deed) for deed in unasked)
+    is_else = any(call.lasting and sound.name(call) not in sound.lasting for call in course.done)
+    for document, count in store.items():
+        if 0 < sound.most[document] < count:
+            yield Finding(Breach.TWICE, f"{count} times {document}")
+            return
+    final = sound.stores[-1]
+    if not is_else and done == sound.lasting and store != final:
+        more = sorted((store - final).elements()) or sorted((final - store).elements())
+        breach = Breach.TWICE if sum(store.values()) > sum(final.values()) else Breach.ASTRAY
+        yield Finding(breach, f"there is {more[0]}")
+
+
+async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
+    """Answer questions, then repeat unfinished requests: each must be done once in the end."""
+    course = talk.course
+    if not sound.missing(course):
+        return []
+    is_misheard = any(fault.kind is FaultKind.NONSENSE for fault in faults)
+    await _answer_what_is_asked(talk, sound, is_misheard=is_misheard)
+    missing = sound.missing(course)
+    first = _first_to_say(course, sound, missing)
+    gave_up = any(one.said in {"[deny]", NEVER_MIND} for one in course.heard)
+    is_half = any(call.wrote and not call.is_whole and sound.name(call) in missing for call in course.done)
+    if missing and (first is None or (is_half and gave_up)):
+        return []  # a part of a task was done: to say it again would ask for that part twice
+    if first is not None:
+        await talk.say_again(first)
+        await _answer_what_is_asked(talk, sound)
+    missing = sound.missing(course)
+    if missing:
+        return [Finding(Breach.DEAD_END, f"{min(missing)}; told last: “{course.heard[-1].reply}”")]
+    return [*_grade_store(course, sound)]
+
+
+async def _answer_what_is_asked(talk: Talk, sound: Sound, *, is_misheard: bool = False) -> None:
+    """Answer an offer by the missing effects: “yes” only if something is missing, and only to the first offer."""
+    for _ in range(3):
+        last = talk.course.heard[-1]
+        is_other = sound.turns_down(last.reply) or (is_misheard and not sound.has_offered(last))
+        wanted = "confirm" if sound.missing(talk.course) and not is_other else "deny"
+        action = next((one for one in last.actions if one["name"] == wanted), None)
+        if action is None:
+            return
+        await talk.submit(TurnInput(action={"name": wanted, "payload": action["payload"]}))
+
+
+def _first_to_say(course: Course, sound: Sound, missing: set[str]) -> int | None:
+    """Find the task from which everything is to be said again: the first that did not go as without the fault.
+
+    None where a part of what comes then is done already.
+    """
+    told = {
+        one.at
+        for one, reply in zip(course.script, sound.replies, strict=False)
+        if sound.mask(one.reply) == reply
+    }
+    begun = 1
+    for heard in sound.course.script:
+        if heard.at not in told or sound.done_in(heard.at) & missing:
+            break
+        if not heard.is_open:
+            begun = heard.at + 1
+    last = course.seen_before()
+    while begun > 1 and not sound.is_seen(last, begun) and not sound.done_in(begun - 1) & sound.effects:
+        begun -= 1  # what a line speaks of has to be seen
+    later = {
+        name for at in range(begun, len(sound.replies) + 1) for name in sound.done_in(at)
+    } & sound.effects
+    return begun if missing and later <= missing else None

@@ -1,0 +1,208 @@
+"""Records shared by simulated users, worlds and the judge: wishes, moves and side effects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Protocol, TypeAlias
+
+from lab.goals.grammar import Grammar
+from parley import Records
+
+Values: TypeAlias = dict[str, Any]
+Store: TypeAlias = dict[str, dict[str, Any]]
+"""Records of a domain's store by ID, for example bookings or notes."""
+
+
+@dataclass(eq=False)
+class Wish:
+    """A task or a question of a user.
+
+    `twists`: events still to come, each with its stage. `about`: the earlier wish that this one concerns.
+    `wanted`: false after the user stops it. `told`: the assistant has reported success.
+    """
+
+    kind: str
+    values: Values
+    twists: list[tuple[str, str]] = field(default_factory=list)
+    about: Wish | None = None
+    wanted: bool = True
+    told: bool = False
+    alternatives: Values = field(default_factory=dict)
+    """An alternative value of each slot that the domain can also provide."""
+    choice: str = ""
+    """The property by which the user chooses a row."""
+    outcomes: dict[str, tuple[str, Values]] = field(default_factory=dict)
+    """For each part of the wish: the ID in the answer, and the agreed values."""
+    former: dict[str, Values] = field(default_factory=dict)
+    """Outcomes the user no longer wants, by ID, with their agreed values."""
+    asked_anew: bool = False
+    """True if the user asked again after a change of mind and must undo the first outcome."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.wanted and not self.told
+
+    def take_twist(self, stage: str) -> str | None:
+        """Return the first twist of this stage, and remove it."""
+        for twist in self.twists:
+            if twist[0] == stage:
+                self.twists.remove(twist)
+                return twist[1]
+        return None
+
+
+@dataclass(frozen=True)
+class Deed:
+    """A side effect that a wish needs. `slots`: names in the offer that differ from the slots of the wish."""
+
+    kind: str
+    values: Values
+    part: str = ""
+    slots: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """A confirmation of an offer that fits the goal. `undo`: IDs of outcomes to undo."""
+
+    wish: Wish
+    deed: Deed | None = None
+    undo: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Move:
+    """A message or a click of a user.
+
+    `meaning`: the answer of the model that is always right. `cooperates`: the move should advance the wish.
+    """
+
+    purpose: str
+    text: str = ""
+    action: Mapping[str, Any] | None = None
+    meaning: Mapping[str, Any] | None = None
+    agreement: Agreement | None = None
+    cooperates: bool = True
+
+
+def meant(kind: str, *dacts: str) -> Values:
+    """Return the answer of the model that is always right, without values."""
+    return {
+        "kind": kind,
+        "intent": None,
+        "flows": [{"dact": dact, "score": 0.95} for dact in dacts],
+        "slots": {},
+        "target": None,
+        "digression": None,
+    }
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The words and buttons of an answer, as a user reads them.
+
+    `kind`: offer, question, change, redo, rows, nothing. `what`: the kind of deed offered, or the slot asked for.
+    """
+
+    kind: str
+    what: str = ""
+    values: Values = field(default_factory=dict)
+    rows: Sequence[Values] = ()
+    back_to: str = ""
+    text: str = ""
+    actions: Sequence[Mapping[str, Any]] = ()
+
+    def button(self, name: str) -> Mapping[str, Any] | None:
+        return next((action for action in self.actions if action["name"] == name), None)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A change of the store in one turn."""
+
+    kind: str
+    key: str
+    values: Values = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key} {self.values}"
+
+
+class World(Protocol):
+    """A domain as its users and its external systems see it."""
+
+    grammar: Grammar
+    folder: str
+
+    @property
+    def invented(self) -> Sequence[str]:
+        """Return the slots that the wrong model invents values for."""
+        ...
+
+    async def invent_goal(self, chance: Random) -> list[Wish]: ...
+
+    def opening(self, wish: Wish) -> str:
+        """Return the act that asks for the wish."""
+        ...
+
+    def dact(self, wish: Wish) -> str:
+        """Return the flow of the wish, for the model that is always right."""
+        ...
+
+    def word(self, slot: str, value: Any, chance: Random) -> dict[str, str]:
+        """Return a value in words, by field of the patterns."""
+        ...
+
+    def model_slots(self, slots: Mapping[str, Any]) -> Values:
+        """Return values as a model writes them."""
+        ...
+
+    def invent(self, slot: str, chance: Random) -> Any:
+        """Return another value for a slot."""
+        ...
+
+    def changeable(self, wish: Wish) -> Sequence[str]:
+        """Return the slots whose value the user may change."""
+        ...
+
+    def changed(self, wish: Wish) -> None:
+        """Drop what depended on a value of the wish that has changed."""
+        ...
+
+    def tails(self, wish: Wish, said: frozenset[str]) -> Sequence[str]:
+        """Return the acts that add an optional value to a request."""
+        ...
+
+    def read(self, text: str, actions: Sequence[Mapping[str, Any]]) -> Seen: ...
+
+    def hear(self, wish: Wish, seen: Seen, agreement: Agreement | None) -> None:
+        """Record on the wish the outcome that the answer reports."""
+        ...
+
+    def choose(self, wish: Wish, seen: Seen, chance: Random) -> tuple[str, Values] | None:
+        """Return the act and fields that refer to a displayed row, or None if the user chooses none."""
+        ...
+
+    def deeds(self, wish: Wish) -> list[Deed]:
+        """Return the side effects that the wish still needs."""
+        ...
+
+    def differences(self, offer: Seen, deed: Deed) -> list[str]: ...
+
+    async def look(self, records: Records | None) -> Store: ...
+
+    def effects(self, before: Store, after: Store) -> list[Effect]: ...
+
+    def permits(self, effect: Effect, agreement: Agreement | None, wish: Wish | None) -> bool: ...
+
+    def untruths(
+        self, seen: Seen, store: Store, wishes: Sequence[Wish], effects: Sequence[Effect]
+    ) -> list[str]:
+        """Return the differences between the answer and the store."""
+        ...
+
+    def missing(self, wishes: Sequence[Wish], store: Store) -> list[str]:
+        """Return what the store lacks, and what it holds although no wish asks for it."""
+        ...
