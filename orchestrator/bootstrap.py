@@ -28,7 +28,7 @@ from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.status import PostgresLoad
 from orchestrator.adapters.postgres.turns.approvals import PostgresApprovals
-from orchestrator.adapters.postgres.turns.archive import PostgresEventLog
+from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresEventLog
 from orchestrator.adapters.postgres.turns.effects import PostgresEffects
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.postgres.turns.outbox import PostgresOutbox
@@ -348,6 +348,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
             summary_refresh=ports.summary_refresh,
             memory=MemoryPorts(ports.stores.preferences, ports.context, ports.shared.scratchpad),
             live=ports.shared.live,
+            frames=PostgresArchive(ports.stores.database),
             record_signal=count_signal,
         ),
     )

@@ -16,6 +16,7 @@ from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.tables import ShownTable
 from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.memory.notes import Notes, Preferences
@@ -163,8 +164,8 @@ class TurnChanges:
     the source of templates. `silent`: completed flows of which nothing is said, because the plan they serve
     goes on (RS-2). `climbed`: the rungs of recovery that flows have taken. `asks_again`: the open question
     was asked before and was not answered now: no new round (AM-4). `streamed`: words of the answer were
-    told while they were written. `outbox`: what is sent after the commit, besides what every turn may make
-    due.
+    told while they were written. `page`: another page of a table, with its rows. `outbox`: what is sent after
+    the commit, besides what every turn may make due.
     """
 
     state: DialogueState
@@ -178,6 +179,7 @@ class TurnChanges:
     climbed: set[tuple[FlowId, str]] = field(default_factory=set["tuple[FlowId, str]"])
     asks_again: bool = False
     streamed: bool = False
+    page: tuple[ShownTable, list[JsonObject]] | None = None
     outbox: list[OutboxEntry] = field(default_factory=list[OutboxEntry])
 
     def remark(self, kind: RemarkKind, /, **values: Json) -> None:

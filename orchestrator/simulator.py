@@ -32,6 +32,7 @@ from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.saying import Saying
 from orchestrator.telemetry import Signal
 from orchestrator.testing.branching import branch_session
+from orchestrator.testing.frames import MemoryFrames
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
@@ -132,6 +133,7 @@ class Simulator:
                 gather=gather,
                 memory=simulator.make_memory(),
                 live=simulator.live,
+                frames=MemoryFrames(simulator.store),
                 clock=lambda: simulator.now,
                 record_signal=simulator.signals.append,
             ),

@@ -79,7 +79,7 @@ async def read_frame_page(
     sessions: TheSessions,
     tenant: TheTenant,
 ) -> JsonObject:
-    """Return a page of a frame's table: 512 rows, pages from 1."""
+    """Return a page of a frame's table, as many rows as `page_rows` of its block; pages from 1."""
     session = await sessions.store.get(tenant, session_id)
     frame = await sessions.archive.frame(tenant, session_id, frame_id)
     return await sessions.pages.page(

@@ -70,6 +70,7 @@ def build_agent(
                 Templates(domain, registry, load_base_templates(domain.config.language.default)), engineer
             ),
             planner=planner,
+            services=services,
             ports=ports or AgentPorts(),
             remembering=_find_remembering(domain),
             answering=next(

@@ -16,9 +16,10 @@ from orchestrator.ports.memory.documents import ContextSearch
 from orchestrator.ports.memory.preferences import PreferenceStore
 from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.summary_refresh import SummaryRefresh
-from orchestrator.ports.turns import LiveEvents
+from orchestrator.ports.turns import Frames, LiveEvents
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
+from orchestrator.tools.toolbox import Services
 from orchestrator.types import Dact
 
 
@@ -36,13 +37,15 @@ class AgentPorts:
     """Ports of an Agent; None for a port that isn't available.
 
     `gather`: context gathering, for recovery. `summary_refresh`: refreshes summaries and memories. `memory`:
-    memory beyond the working state. `live`: listeners for streamed answers. `clock`: Unix seconds.
+    memory beyond the working state. `live`: listeners for streamed answers. `frames`: data displayed in earlier
+    turns. `clock`: Unix seconds.
     """
 
     gather: ContextGathering | None = None
     summary_refresh: SummaryRefresh | None = None
     memory: MemoryPorts | None = None
     live: LiveEvents | None = None
+    frames: Frames | None = None
     clock: Callable[[], float] = time.time
     record_signal: RecordSignal = drop_signal
 
@@ -51,7 +54,8 @@ class AgentPorts:
 class Modules:
     """The modules of one domain and process.
 
-    `remembering`: the flows by which users store memories. `answering`: the flow that answers from documents.
+    `services`: a tenant's service instances. `remembering`: the flows by which users store memories. `answering`:
+    the flow that answers from documents.
     """
 
     domain: Domain
@@ -60,6 +64,7 @@ class Modules:
     pex: PEX
     res: RES
     planner: Planner
+    services: Services
     ports: AgentPorts = field(default_factory=AgentPorts)
     remembering: frozenset[str] = frozenset()
     answering: Dact | None = None

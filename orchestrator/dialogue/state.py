@@ -27,6 +27,7 @@ from orchestrator.dialogue.records import (
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.dialogue.storage.serialization import load
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
+from orchestrator.dialogue.tables import ShownTable
 from orchestrator.dialogue.understanding import FlowScore, Prediction
 from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, copy_json
 
@@ -52,9 +53,9 @@ class DialogueState:
     """The state of a session's dialogue.
 
     `completed`: completed flows with outputs, latest last (FS-7). `shown`: the rows displayed last.
-    `shown_before`: rows that other flows displayed, latest last. `later`: a message's remaining requests, by
-    the flow that runs first. `epoch`: number of the last commit. `person`: the operator who answers instead of
-    the assistant. `ambiguity`: open questions about flows on this stack.
+    `shown_before`: rows that other flows displayed, latest last. `table`: the table displayed last. `later`: a
+    message's remaining requests, by the flow that runs first. `epoch`: number of the last commit. `person`: the
+    operator who answers instead of the assistant. `ambiguity`: open questions about flows on this stack.
     """
 
     session: SessionId
@@ -72,6 +73,7 @@ class DialogueState:
     intake: Intake = field(default_factory=Intake)
     shown: Shown | None = None
     shown_before: list[Shown] = field(default_factory=list[Shown])
+    table: ShownTable | None = None
     later: dict[FlowId, list[str]] = field(default_factory=dict[FlowId, list[str]])
     ambiguity: AmbiguityHandler = field(init=False)
 
@@ -168,6 +170,10 @@ class DialogueState:
         """Note which of the rows displayed last is being talked about."""
         if self.shown is not None and self.shown.place != place:
             self.shown = replace(self.shown, place=place)
+
+    def note_table(self, table: ShownTable) -> None:
+        """Keep which table, and which page of it, the answer displays."""
+        self.table = table
 
     def ask_approval(self, approval: PendingApproval) -> None:
         """Add a pending approval, replacing the earlier ones of its flow."""
@@ -282,6 +288,7 @@ class DialogueState:
             "effects": self.effects,
             "shown": self.shown,
             "shown_before": self.shown_before,
+            "table": self.table,
             "later": self.later,
             "summary": history.summary,
             "labels": intake.labels,
@@ -323,7 +330,7 @@ class DialogueState:
         return state
 
 
-_RARE = ("shown", "shown_before", "later", "person")
+_RARE = ("shown", "shown_before", "table", "later", "person")
 _LOADED = ("session", "turn", "epoch", "flags", "digression", "approvals", "effects", *_RARE)
 """Fields serialized under their own name and in their own form."""
 _FLAGS = tuple(one.name for one in fields(Flags))

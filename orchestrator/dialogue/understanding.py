@@ -39,6 +39,8 @@ class Digression(StrEnum):
     """A question about the task: "what do you still need?"."""
     PERSON = "person"
     """The user wants to talk to a person."""
+    PAGE = "page"
+    """Another page of the table displayed last; `target`: next, previous, or its number."""
 
 
 class Source(StrEnum):

@@ -19,7 +19,7 @@ from orchestrator.domain.guarding import Language
 from orchestrator.domain.schema import LexiconFile
 from orchestrator.types import Dact, Json, JsonObject, ToolId, is_object
 
-TEMPLATE_FILTERS = frozenset({"day", "month", "time", "money", "name", "counted", "joined"})
+TEMPLATE_FILTERS = frozenset({"day", "month", "time", "money", "name", "counted", "grouped", "joined"})
 """Template filters besides Jinja's own."""
 
 TEMPLATE_VARIABLES = frozenset(

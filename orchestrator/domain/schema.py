@@ -190,12 +190,17 @@ SmallTalkName = Literal["thanks", "goodbye", "complaint", "who_are_you", "how_ar
 """Kinds of small talk that every assistant answers; a domain's own answer of that name takes precedence."""
 
 
+PageWish = Literal["next", "more", "previous", "number"]
+"""Kinds of requests for another page of a table; `more` doesn't name the table, its rows or its pages."""
+
+
 class LexiconFile(Entry):
     """English equivalents of a language's words. `words`: separated by bars. `examples`: by flow or answer.
 
     `patterns`: regular expressions with what takes their place, before words are looked up. `agree`, `refuse`: the
     messages that are a plain yes or no, and `courtesies`, which may stand around them (PX-18). `talk`: small talk
-    that every assistant answers, by what it is, the messages parted by bars.
+    that every assistant answers, by what it is, the messages parted by bars. `pages`: requests for another page of a
+    table, likewise, with “#” for a number.
     """
 
     agree: tuple[str, ...] = ()
@@ -204,6 +209,7 @@ class LexiconFile(Entry):
     talk: Mapping[SmallTalkName, tuple[str, ...]] = Field(
         default_factory=dict[SmallTalkName, tuple[str, ...]]
     )
+    pages: Mapping[PageWish, tuple[str, ...]] = Field(default_factory=dict[PageWish, tuple[str, ...]])
     patterns: Mapping[Pattern, str] = Field(default_factory=dict[str, str])
     words: Mapping[str, str] = Field(default_factory=dict[str, str])
     examples: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])

@@ -15,6 +15,7 @@ from orchestrator.dialogue.records import History, Shown
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.tables import ShownTable
 from orchestrator.domain.locales import ENGLISH_SEPARATORS, Separators
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.types import Json
@@ -67,10 +68,10 @@ class NluContext:
     """NLU's view of a session.
 
     `values`: values of the active flow. `completed`: completed flows, latest first. `previous`: the user's
-    previous message. `recent`: slots of the active flow filled last. `shown`: the rows displayed last. `own`:
-    values of this session only, by entity. `plan`: the running plan. `tasks`: flows in progress, the active
-    one last. `history`: the conversation, for prompts. `replaced`: corrected values of the active flow.
-    `separators`: the user's number format.
+    previous message. `recent`: slots of the active flow filled last. `shown`: the rows displayed last. `table`: the
+    table displayed last. `own`: values of this session only, by entity. `plan`: the running plan. `tasks`: flows in
+    progress, the active one last. `history`: the conversation, for prompts. `replaced`: corrected values of the
+    active flow. `separators`: the user's number format.
     """
 
     today: date
@@ -86,6 +87,7 @@ class NluContext:
     history: ContextCoordinator = NOTHING_SAID
     recent: frozenset[str] = frozenset()
     shown: Shown | None = None
+    table: ShownTable | None = None
     replaced: Mapping[str, Json] = field(default_factory=dict[str, Json])
     separators: Separators = ENGLISH_SEPARATORS
 
@@ -108,6 +110,7 @@ def read_nlu_context(
         replaced={} if active is None else active.progress.replaced,
         recent=frozenset() if active is None else _given_last(active),
         shown=find_known_rows(state, active),
+        table=state.table,
         question=_read_question(state, active),
         interrupted=tuple(
             PastFlow(flow.spec, values_of(flow)) for flow in stack.flows if flow.status == INTERRUPTED

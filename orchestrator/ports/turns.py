@@ -137,15 +137,19 @@ class Approvals(Protocol):
         ...
 
 
-class Archive(Protocol):
+class Frames(Protocol):
+    """Displayed data of past turns. Raises NotFound if the tenant doesn't have the session."""
+
+    async def frame(self, tenant_id: TenantId, session_id: SessionId, frame_id: str) -> JsonObject:
+        """Return a frame. Raises NotFound."""
+        ...
+
+
+class Archive(Frames, Protocol):
     """Data of past turns. Methods raise NotFound if the tenant doesn't have the session."""
 
     async def frames(self, tenant_id: TenantId, session_id: SessionId) -> list[JsonObject]:
         """Return the latest frame of each flow, newest first, with its `turn_id` and time (`at`)."""
-        ...
-
-    async def frame(self, tenant_id: TenantId, session_id: SessionId, frame_id: str) -> JsonObject:
-        """Return a frame. Raises NotFound."""
         ...
 
     async def journal(

@@ -21,7 +21,15 @@ from orchestrator.domain.model import TEMPLATE_FILTERS, Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.res.languages import SAYING, load_base_templates
 from orchestrator.res.markup import to_plain
-from orchestrator.res.wording import join_choices, show_count, show_date, show_money, show_month, show_time
+from orchestrator.res.wording import (
+    join_choices,
+    show_count,
+    show_date,
+    show_money,
+    show_month,
+    show_number,
+    show_time,
+)
 from orchestrator.saying import Saying, Told
 from orchestrator.types import Json, JsonObject
 
@@ -206,5 +214,6 @@ _FILTERS = {
     "money": show_money,
     "name": _name,
     "counted": show_count,
+    "grouped": show_number,
     "joined": join_choices,
 }

@@ -75,11 +75,15 @@ def show_money(value: Json, currency: str = "") -> str:
     return f"{sign}{amount}" if sign else f"{amount} {currency}".rstrip()
 
 
+def show_number(value: Json) -> str:
+    """Format a number: 1,200."""
+    forms = forms_in_use.get()
+    return f"{value:,}" if forms is None or not isinstance(value, int | float) else forms.number(value)
+
+
 def show_count(value: Json, noun: str, plural: str = "") -> str:
     """Format a number with its noun: 1 row, 1,200 rows. Default plural: the noun with an “s”."""
-    forms = forms_in_use.get()
-    number = f"{value:,}" if forms is None or not isinstance(value, int | float) else forms.number(value)
-    return f"{number} {noun if value == 1 else plural or f'{noun}s'}"
+    return f"{show_number(value)} {noun if value == 1 else plural or f'{noun}s'}"
 
 
 MOST_CHOICES = 8

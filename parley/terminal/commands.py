@@ -8,9 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.errors import InvalidInput, NotFound
+from orchestrator.errors import NotFound
 from parley.terminal.conversation import Conversation, Turn, line_of
-from parley.terminal.show import make_table
 from parley.terminal.words import (
     clean,
     describe_flow,
@@ -123,19 +122,6 @@ def _tools(talk: Talk, _: str) -> None:
         talk.console.print(Text(f"{clean(call['tool_id'])}: {clean(call['status'])}"))
         for name, value in (call.get("arguments") or {}).items():
             talk.console.print(Text(f"  {clean(name)}: {clean(value)}"))
-
-
-@_command("/page", "another page of the last table: /page 2")
-def _page(talk: Talk, argument: str) -> None:
-    frame = (talk.turn or {}).get("frame")
-    if frame is None or frame["block"]["type"] != "table":
-        talk.note("There is no table to page through.")
-        return
-    if not argument.isdigit():
-        raise InvalidInput("Say which page: /page 2.", field="page")
-    conversation = talk.conversation
-    page = conversation.client.frame_page(conversation.session_id, frame["frame_id"], int(argument))
-    talk.console.print(make_table(frame["block"]["columns"], page["rows"], title=f"page {argument}"))
 
 
 @_command("/form", "fill in the form")

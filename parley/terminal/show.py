@@ -39,7 +39,7 @@ def _show_table(frame: Turn, block: Turn, turn: Turn) -> Iterator[RenderableType
         return
     yield make_table(block["columns"], rows, title=clean(block["title"]))
     if block["rows"] > min(len(rows), MOST_ROWS):
-        more = f", {block['pages']} pages: /page N" if block["pages"] > 1 else ""
+        more = f", page {block['page']} of {block['pages']}: /page N" if block["pages"] > 1 else ""
         yield Text(f"{min(len(rows), MOST_ROWS)} of {block['rows']:,} rows{more}", style="dim")
 
 

@@ -5,17 +5,17 @@ implements `Exporting`.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from orchestrator.adapters.domains.folder import DomainRegistry, LoadedDomain, load_domain
 from orchestrator.adapters.threads import run_in_thread
+from orchestrator.dialogue.records import Frame
+from orchestrator.dialogue.storage.serialization import load
+from orchestrator.dialogue.tables import ShownTable
 from orchestrator.domain.services import Exporting, Paged, ToolCall
 from orchestrator.errors import FailureCategory, NotFound, ToolFailure, Unavailable
-from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId, is_list
-
-PAGE_ROWS = 512
-"""Rows per page when the frame itself contains all rows."""
+from orchestrator.types import JsonObject, SessionId, TenantId, UserId
 
 MakeServices: TypeAlias = Callable[[LoadedDomain], Callable[[TenantId], Mapping[str, object]]]
 
@@ -26,7 +26,7 @@ class FramePages:
     def __init__(self, domains: DomainRegistry, make_services: MakeServices) -> None:
         self._domains = domains
         self._make_services = make_services
-        self._services: dict[str, Callable[[TenantId], Mapping[str, object]]] = {}
+        self._loaded: dict[str, tuple[LoadedDomain, Callable[[TenantId], Mapping[str, object]]]] = {}
         self._loading = asyncio.Lock()
 
     async def page(
@@ -46,15 +46,24 @@ class FramePages:
             NotFound: the frame has no rows, or the page doesn't exist.
             Unavailable: the domain's service failed.
         """
-        if frame["table_id"] is None:
-            return {"frame_id": frame["frame_id"], **_slice(frame["data"], number)}
-        services = await self._services_of(domain, tenant_id)
+        loaded, make = await self._load(domain)
+        shown = load(Frame, frame)
+        table = ShownTable.of(shown, loaded.domain.config.generation.page_rows)
+        if table is None:
+            raise NotFound("page", "of a frame without rows")
+        if table.table_id is None:
+            if not 1 <= number <= table.pages:
+                raise _no_page(number)
+            page = table.turn_to(number)
+            counts = {"page": number, "pages": page.pages, "row_count": page.rows}
+            return {"frame_id": page.frame_id, **counts, "rows": page.cut(frame["data"])}
+        services = make(tenant_id).values()
         service = next((one for one in services if isinstance(one, Paged)), None)
         if service is None:
             raise NotFound("paged table of the domain", domain)
         call = ToolCall(f"page:{frame['frame_id']}:{number}", session_id, user_id, tenant_id, now)
         try:
-            found = await service.page(frame["table_id"], number, call)
+            found = await service.page(table.table_id, number, call)
         except ToolFailure as failure:
             if failure.category is FailureCategory.NOT_FOUND:
                 raise _no_page(number) from failure
@@ -78,7 +87,8 @@ class FramePages:
             NotFound: the export doesn't exist or belongs to another caller.
             Unavailable: the domain's service failed.
         """
-        services = await self._services_of(domain, tenant_id)
+        _, make = await self._load(domain)
+        services = make(tenant_id).values()
         service = next((one for one in services if isinstance(one, Exporting)), None)
         if service is None:
             raise NotFound("exports of the domain", domain)
@@ -90,25 +100,14 @@ class FramePages:
                 raise NotFound("export", export_id) from failure
             raise Unavailable(f"The export could not be read: {failure}") from failure
 
-    async def _services_of(self, domain: str, tenant_id: TenantId) -> Collection[object]:
-        """Return the domain's services, loaded once."""
-        if domain not in self._services:
+    async def _load(self, domain: str) -> tuple[LoadedDomain, Callable[[TenantId], Mapping[str, object]]]:
+        """Return a domain and its services, loaded once."""
+        if domain not in self._loaded:
             async with self._loading:
-                if domain not in self._services:
+                if domain not in self._loaded:
                     loaded = await run_in_thread(load_domain, self._domains.place(domain))
-                    self._services[domain] = self._make_services(loaded)
-        return self._services[domain](tenant_id).values()
-
-
-def _slice(data: Json, number: int) -> JsonObject:
-    """Return a page of the rows that the frame itself contains."""
-    if not is_list(data):
-        raise NotFound("page", "of a frame without rows")
-    pages = max(1, -(-len(data) // PAGE_ROWS))
-    if not 1 <= number <= pages:
-        raise _no_page(number)
-    shown = data[(number - 1) * PAGE_ROWS : number * PAGE_ROWS]
-    return {"page": number, "pages": pages, "row_count": len(data), "rows": shown}
+                    self._loaded[domain] = loaded, self._make_services(loaded)
+        return self._loaded[domain]
 
 
 def _no_page(number: int) -> NotFound:

@@ -6,6 +6,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.state import StateLimits
+from orchestrator.dialogue.tables import ShownTable
 from orchestrator.memory.notes import drop_old_notes
 from orchestrator.nlu.row_questions import asks_for_another
 from orchestrator.turns.lease import ArchivedFlow
@@ -31,6 +32,7 @@ def keep_recent(turn: RunningTurn, modules: Modules) -> None:
     for flow in left:
         if flow in turn.changes.completed:
             _note_shown(turn, modules, flow)
+            _note_table(turn, modules, flow)
 
 
 def _limits(modules: Modules) -> StateLimits:
@@ -40,6 +42,14 @@ def _limits(modules: Modules) -> StateLimits:
         trace=memory.max_trace_entries,
         completed=memory.completed_flows,
     )
+
+
+def _note_table(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
+    """Keep which table the answer displays, so that the user can ask for its other pages."""
+    frame = turn.changes.frames.get(flow.flow_id)
+    table = None if frame is None else ShownTable.of(frame, modules.domain.config.generation.page_rows)
+    if table is not None and table.rows:
+        turn.changes.state.note_table(table)
 
 
 def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:

@@ -11,12 +11,13 @@ from orchestrator.agent.messages.answers import act
 from orchestrator.agent.messages.displayed_rows import follow_row
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import leave_open, reject
+from orchestrator.agent.paging import show_page
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel, done_by, left_to_planner, put_off
 from orchestrator.dialogue.ambiguity import Ambiguity
 from orchestrator.dialogue.questions.deeds import Decision, Deed
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
+from orchestrator.dialogue.understanding import Digression, MessageKind, Source, Understanding
 from orchestrator.types import FlowId, JsonObject, is_object
 
 _HANDLERS = dict(MESSAGES)
@@ -25,7 +26,7 @@ _CLOSED = frozenset({Source.ACTION, Source.COMMAND})
 CHANGES_NOTHING = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, MessageKind.UNKNOWN})
 
 
-async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
+async def dispatch(turn: RunningTurn, modules: Modules) -> None:
     """Apply the message to the stack; `turn.carry_on` is set if PEX has something to do."""
     _abandon_stale(turn)
     if turn.changes.state.approvals:
@@ -49,7 +50,8 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
         turn.changes.remark(RemarkKind.OVER)
         leave_open(turn)
         return
-    if understood.kind in DECIDING and await take_decision(turn, understood):
+    is_decided = understood.kind in DECIDING and await take_decision(turn, understood)
+    if is_decided or await _turn_page(turn, modules, understood):
         return
     _drop_loose_questions(turn, understood)
     if understood.declines and (declined := turn.changes.state.stack.active) is not None:
@@ -58,6 +60,16 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     offered = _find_offered(turn)
     _HANDLERS[understood.kind](turn, understood)
     _note_work(turn, understood, offered)
+
+
+async def _turn_page(turn: RunningTurn, modules: Modules, understood: Understanding) -> bool:
+    """Show another page of a table. Returns False if the message doesn't ask for one."""
+    if understood.digression is not Digression.PAGE:
+        return False
+    turn.changes.state.digression.record(Digression.PAGE)
+    await show_page(turn, modules, understood.target)
+    leave_open(turn)
+    return True
 
 
 def _report_reading(turn: RunningTurn, understood: Understanding) -> None:

@@ -6,7 +6,7 @@ Components that a domain doesn't need are left out when the list is built.
 from collections.abc import Callable
 
 from orchestrator.nlu.protocol import Reader, ReaderSetup
-from orchestrator.nlu.readers import commands, plain_answers, refusals, system1, system2
+from orchestrator.nlu.readers import commands, pages, plain_answers, refusals, system1, system2
 from orchestrator.nlu.system1 import plan_changes
 
 READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
@@ -14,6 +14,7 @@ READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
     commands.make,  # follows the domain's patterns to a flow or an answer
     plain_answers.make,  # reads a plain yes or no
     plain_answers.make_talk,  # reads thanks, a goodbye, a complaint: closed lists
+    pages.make,  # reads a request for another page of the table displayed last
     refusals.make_unlikely,  # rejects messages that are too short, repeated or in another language
     plan_changes.make,  # changes the running plan: skip a step, another order, its status, its end
     system1.make,  # reads without a model: choices, the domain's own reader, the trained classifier

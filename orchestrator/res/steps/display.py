@@ -14,6 +14,7 @@ from orchestrator.context import TurnContext, TurnLog
 from orchestrator.dialogue.questions import Level
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.storage.serialization import dump
+from orchestrator.dialogue.tables import ShownTable
 from orchestrator.res.charts import Drawn, draw, find_chart_fault
 from orchestrator.res.languages import word
 from orchestrator.res.markup import to_plain
@@ -55,6 +56,19 @@ async def display(response: Response) -> None:
                 **_BLOCKS[BlockType(frame.display_type)](frame, context),
             }
             response.answer.frames.append({**dump(frame), "block": block})
+    if context.changes.page is not None:
+        response.answer.frames.append(_show_page(*context.changes.page, context))
+
+
+def _show_page(table: ShownTable, rows: list[JsonObject], context: TurnContext) -> JsonObject:
+    """Return another page of a frame's table. The stored frame keeps its first page."""
+    frame = Frame(
+        *(table.frame_id, table.flow_id, rows, "table", table.title, table.source),
+        table_id=table.table_id,
+        rows=table.rows,
+    )
+    block = {"type": "table", "title": table.title, "note": None, **_make_table(frame, table, context)}
+    return {**dump(frame), "block": block}
 
 
 def degrade(frame: Frame, templates: Templates, log: TurnLog) -> Frame:
@@ -106,20 +120,22 @@ def _simplify(frame: Frame, templates: Templates, why: Told, *, chart: bool = Fa
 
 
 def _table(frame: Frame, context: TurnContext) -> JsonObject:
+    table = ShownTable.of(frame, context.world.domain.config.generation.page_rows)
+    assert table is not None, "a frame that isn't a table is shown in a simpler form"
+    return _make_table(frame, table, context)
+
+
+def _make_table(frame: Frame, table: ShownTable, context: TurnContext) -> JsonObject:
     rows: list[JsonObject] = frame.data
-    fields = _read_fields(frame, context)
-    size = context.world.domain.config.generation.page_rows
-    total = max(frame.rows or 0, len(rows))
-    reachable = total if frame.table_id is not None else len(rows)
-    pages = max(1, -(-reachable // size))
+    around = ((word("previous_page"), table.page - 1), (word("next_page"), table.page + 1))
     return {
-        "columns": _read_columns(rows, fields),
-        "rows": total,
-        "page": 1,
-        "pages": pages,
-        "page_rows": size,
+        "columns": _read_columns(rows, _read_fields(frame, context)),
+        "rows": max(frame.rows or 0, table.rows),
+        "page": table.page,
+        "pages": table.pages,
+        "page_rows": table.page_rows,
         "table_id": frame.table_id,
-        "actions": [_page_action(frame, word("next_page"), 2)] if pages > 1 else [],
+        "actions": [_page_action(frame, label, at) for label, at in around if 1 <= at <= table.pages],
     }
 
 

@@ -78,9 +78,10 @@ def test_before_the_first_turn_a_number_is_a_message() -> None:
 def test_slashes_of_the_domain_are_messages() -> None:
     assert find_command("/bookings") is None
     assert find_command("stack") is None
-    found = find_command("/page  2 ")
+    assert find_command("/page 2") is None
+    found = find_command("/stack  2 ")
     assert found is not None
-    assert (found[0], found[1]) == (COMMANDS["/page"][0], "2")
+    assert (found[0], found[1]) == (COMMANDS["/stack"][0], "2")
 
 
 def test_the_status_line_names_the_tasks_the_present_one_first() -> None:
@@ -119,7 +120,9 @@ def test_a_table_shows_what_the_words_do_not_list() -> None:
 
     assert "row3" in shown(make_turn(frame=make_table(rows)))
     assert shown(make_turn(reply=listed, frame=make_table(rows))).count("row3") == 1
-    assert "4 of 900 rows, 2 pages: /page N" in shown(make_turn(reply=listed, frame=make_table(rows, 900)))
+    assert "4 of 900 rows, page 1 of 2: /page N" in shown(
+        make_turn(reply=listed, frame=make_table(rows, 900))
+    )
 
 
 def test_a_card_shows_what_the_words_do_not_say() -> None:

@@ -42,7 +42,8 @@ export function showTable({ rows, block, title, readPage }) {
   const root = h("div", {});
   const total = block.rows ?? rows.length;
   const perPage = block.page_rows ?? Math.max(rows.length, 1);
-  const stored = new Map([[0, rows]]);
+  const given = (block.page ?? 1) - 1;
+  const stored = new Map([[given, rows]]);
   const reachable = readPage ? total : rows.length;
   let first = 0;
 
@@ -76,7 +77,7 @@ export function showTable({ rows, block, title, readPage }) {
   const on = button("Next page", () => show(next), { "data-key": `${title}:on` });
   const pager = h("div", { class: "pager" }, status, reachable > SHOWN_AT_ONCE ? [back, on] : []);
   root.append(place, pager);
-  show(0);
+  show(given * perPage);
   return root;
 }
 

@@ -1,0 +1,79 @@
+"""Closed messages that ask for another page of the table displayed last."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestrator.dialogue.understanding import Digression, MessageKind, Source, Understanding
+from orchestrator.domain.schema import PageWish
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.system1.extract.extractor import is_free_text
+from orchestrator.nlu.text import key_of
+
+_NUMBER = re.compile(r"\d+")
+_PLACE = "0"
+"""Stands for a number in the folded messages."""
+_LONGEST = 80
+"""Maximum characters of a request for a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequests:
+    """Requests for pages by their folded words, and the courtesies that may stand around them."""
+
+    known: Mapping[str, PageWish]
+    courtesies: frozenset[str]
+
+    async def read(self, message: Message, context: NluContext) -> Reading | None:
+        """Read a request for a page if a table was displayed; without its name only if it has several pages."""
+        table, text = context.table, message.text
+        if table is None or len(text) > _LONGEST or _asks_for_words(context):
+            return None
+        number = _NUMBER.search(text)
+        wish = self.known.get(self._strip(_fold(_NUMBER.sub(_PLACE, text))))
+        if wish is None or (wish == "more" and (table.pages == 1 or context.question.is_open)):
+            return None
+        target = "previous" if wish == "previous" else "next"
+        if wish == "number" and number is not None:
+            target = number.group()
+        return Reading(
+            Understanding(
+                *(MessageKind.DIGRESSION, Source.COMMAND, text), target=target, digression=Digression.PAGE
+            )
+        )
+
+    def _strip(self, key: str) -> str:
+        """Drop courtesies: “please” of “the next page please”."""
+        words = key.split()
+        for length in (2, 1):
+            if len(words) > length and " ".join(words[:length]) in self.courtesies:
+                return self._strip(" ".join(words[length:]))
+            if len(words) > length and " ".join(words[-length:]) in self.courtesies:
+                return self._strip(" ".join(words[:-length]))
+        return key
+
+
+def _fold(text: str) -> str:
+    """Return the folded words without punctuation: “page 2” of “/page 2”."""
+    return " ".join(word for word in key_of(text).split() if word[0].isalnum())
+
+
+def _asks_for_words(context: NluContext) -> bool:
+    slot = None if context.active is None else context.active.slots.get(context.question.slot or "")
+    return slot is not None and is_free_text(slot)
+
+
+def make(setup: ReaderSetup) -> Reader:
+    language = setup.domain.config.language
+    codes = dict.fromkeys((language.default, *language.supported, "en"))
+    files = [file for code in codes for file in setup.domain.lexicons.get(code, ())]
+    known: dict[str, PageWish] = {
+        _fold(one.replace("#", _PLACE)): wish
+        for file in files
+        for wish, lines in file.pages.items()
+        for line in lines
+        for one in line.split("|")
+    }
+    courtesies = frozenset(_fold(one) for file in files for one in file.courtesies)
+    return PageRequests(known, courtesies).read

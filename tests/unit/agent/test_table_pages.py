@@ -1,0 +1,126 @@
+"""PX-12, RS-5: other pages of a table by words, as a message like any other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.domains.folder import LoadedDomain
+from orchestrator.domain.services import ServiceContext, ToolCall
+from orchestrator.errors import FailureCategory, ToolFailure
+from orchestrator.simulator import Conversation, Simulator
+from orchestrator.testing.memory import MemoryRecords
+from tests.domains.mailroom.services import Mailroom
+from tests.trained import trained
+
+ROWS = [{"person": f"person {at}", "salary": at} for at in range(1, 8)]
+PAGES_OF_THREE = {"generation": {"page_rows": 3}}
+
+
+class Salaries(Mailroom):
+    """Lists more rows than fit on a page; `is_served`: only the service has them all."""
+
+    def __init__(self, *, is_served: bool = False) -> None:
+        super().__init__(ServiceContext(MemoryRecords(), {}))
+        self.is_served = is_served
+        self.calls: list[ToolCall] = []
+        self.is_gone = False
+
+    async def list_salaries(self) -> dict[str, Any]:
+        return {"rows": ROWS}
+
+    async def page(self, table_id: str, number: int, call: ToolCall) -> dict[str, Any]:
+        self.calls.append(call)
+        if self.is_gone:
+            raise ToolFailure(FailureCategory.NOT_FOUND, f"There is no table {table_id}.")
+        rows = ROWS[(number - 1) * 2 : number * 2]
+        return {"rows": rows, "page": number, "pages": 4, "row_count": len(ROWS)}
+
+
+def converse(service: Salaries | None = None, sections: Any = PAGES_OF_THREE) -> Conversation:
+    service = service or Salaries()
+    loaded, system1 = trained("mailroom")
+    policies = dict(loaded.policies)
+    if service.is_served:
+        dact = next(dact for dact in loaded.domain.flows if dact == "list_salaries")
+        policies[dact] = make_policy(loaded, dact)
+    changed = LoadedDomain(loaded.domain, loaded.services, policies)
+    return Simulator.of(
+        changed, system1=system1, services={"Mailroom": service}, sections=sections
+    ).converse()
+
+
+def make_policy(loaded: LoadedDomain, dact: Any) -> type:
+    from orchestrator.pex.policy import BasePolicy  # noqa: PLC0415
+
+    class Served(loaded.policies.get(dact, BasePolicy)):
+        """Shows the first two rows of a table that the service keeps."""
+
+        def frame(self, run: Any) -> Any:
+            frame = super().frame(run)
+            frame.data, frame.rows, frame.table_id = ROWS[:2], len(ROWS), "t1"
+            return frame
+
+    return Served
+
+
+def page_of(turn: dict[str, Any]) -> tuple[int, int, list[int]]:
+    frame = turn["frame"]
+    return frame["block"]["page"], frame["block"]["pages"], [row["salary"] for row in frame["data"]]
+
+
+async def test_pages_are_turned_by_words() -> None:
+    talk = converse()
+    await talk.say("list the salaries")
+
+    second = await talk.say("next page please")
+    assert page_of(second) == (2, 3, [4, 5, 6])
+    assert second["reply"].startswith("Rows 4 to 6 of 7 (page 2 of 3):\n- person 4, 4")
+    assert [one["label"] for one in second["frame"]["block"]["actions"]] == ["Previous page", "Next page"]
+    assert page_of(await talk.say("Show the rest!")) == (3, 3, [7])
+    assert page_of(await talk.say("/page 2")) == (2, 3, [4, 5, 6])
+    assert page_of(await talk.say("the previous page")) == (1, 3, [1, 2, 3])
+    assert page_of(await talk.say("more")) == (2, 3, [4, 5, 6])
+
+
+@pytest.mark.parametrize(("said", "told"), [("page 4", "no page 4"), ("previous page", "no page 0")])
+async def test_a_page_out_of_range_is_told_and_the_present_one_stays(said: str, told: str) -> None:
+    talk = converse()
+    await talk.say("list the salaries")
+
+    turn = await talk.say(said)
+
+    assert told in turn["reply"]
+    assert "3 pages, and this is page 1" in turn["reply"]
+    assert turn["frame"] is None
+    assert page_of(await talk.say("next page"))[0] == 2
+
+
+async def test_a_table_of_one_page_has_no_other() -> None:
+    talk = converse(sections=None)
+    await talk.say("list the salaries")
+
+    assert (await talk.say("next page"))["reply"] == "That is the whole table: it has one page."
+    assert "one page" not in (await talk.say("more"))["reply"]
+
+
+async def test_pages_that_only_the_service_has_are_read_once_from_it() -> None:
+    service = Salaries(is_served=True)
+    talk = converse(service, None)
+    first = await talk.say("list the salaries")
+    assert page_of(first) == (1, 4, [1, 2])
+
+    assert page_of(await talk.say("next page")) == (2, 4, [3, 4])
+    assert page_of(await talk.say("page 4")) == (4, 4, [7])
+    assert [(call.session_id, call.tenant_id) for call in service.calls] == [
+        (talk.session_id, talk.tenant_id)
+    ] * 2
+    service.is_gone = True
+    assert (await talk.say("page 2"))["reply"] == "I can't show page 2 now; the table may be gone."
+
+
+async def test_without_a_table_the_words_are_a_message_like_others() -> None:
+    turn = await converse().say("next page")
+
+    assert {"page", "no_page"}.isdisjoint(turn["properties"]["templates"])
