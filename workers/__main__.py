@@ -1,8 +1,8 @@
-"""``python -m workers``: Celery's command for the programs of `parley.roles`."""
+"""``python -m workers``: the Celery command line that `parley.roles` starts."""
 
 import gc
 
-# Startup objects are permanent. Scanning them hundreds of times takes a sixth of the startup.
+# Scanning permanent startup objects hundreds of times takes a sixth of the startup time.
 gc.set_threshold(50_000)
 
 from celery.__main__ import main  # noqa: E402

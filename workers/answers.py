@@ -1,6 +1,6 @@
-"""End the tasks that waited for a turn as Celery ends a task: callbacks, chain, result and chord (RT-30).
+"""End Celery tasks that wait for a turn: callbacks, chain, result and chord (RT-30).
 
-The end of a turn puts them in the outbox, so whichever worker sends the outbox ends them, after any crash.
+The end of a turn puts its tasks in the outbox, so any worker can end them, even after a crash.
 """
 
 from typing import Any, Final
@@ -40,19 +40,19 @@ FACTS: Final = (
     *("ignore_result", "delivery_info", "reply_to", "correlation_id", "stamps", "stamped_headers"),
     "replaced_task_nesting",
 )
-"""Members of Celery's request needed to end a task; none of its arguments."""
+"""Fields of Celery's request that are needed to end a task. Arguments are excluded."""
 
 
 def describe_task(request: Any) -> BrokerTask:
-    """Return Celery's task with the data needed to end it later."""
+    """Return a task record with the request fields needed to end the task later."""
     facts = {name: request.get(name) for name in FACTS}
     return BrokerTask(request.id, facts, _read_time(request))
 
 
 def name_callbacks(request: Any) -> None:
-    """Assign a task's callbacks and errbacks IDs that stay the same when its message is redelivered.
+    """Assign deterministic IDs to a task's callbacks and errbacks, where Celery would use random IDs.
 
-    Receivers can thus recognize duplicates. Celery would choose new IDs.
+    Receivers can then recognize duplicates after the task's message is redelivered.
     """
     for kind in ("callbacks", "errbacks"):
         for place, signature in enumerate(request.get(kind) or ()):
@@ -60,13 +60,13 @@ def name_callbacks(request: Any) -> None:
 
 
 def _read_time(request: Any) -> Any:
-    """Return a task's expiry time, as parsed by Celery, or None."""
+    """Return a task's expiry time, or None if the task doesn't expire."""
     expires = maybe_iso8601(request.expires)
     return None if expires is None else maybe_make_aware(expires)
 
 
 class TaskEnder:
-    """Ends tasks. `flower`: shows them in Flower, if configured."""
+    """A handler that ends tasks. `flower`: publishes task events, or None if Flower is not used."""
 
     def __init__(
         self, app: Celery, ports: Ports, awaited: PostgresAwaitedTasks, flower: FlowerEvents | None
@@ -77,7 +77,7 @@ class TaskEnder:
         self._flower = flower
 
     async def deliver(self, message: OutboxMessage) -> None:
-        """End the task of an outbox message, unless its sender has the response. Raises Unavailable."""
+        """End the task of an outbox message, unless it has already ended. Raises Unavailable."""
         task_id: str = message.payload["task_id"]
         ending = await self._awaited.ending(task_id)
         if ending is None:
@@ -96,13 +96,13 @@ class TaskEnder:
             if ending.request["task"] == CANCEL_TURN or ending.stopped is not None:
                 return await describe_end(self._ports, turn)
             return turn_object(turn)
-        except NotFound as error:  # it was erased
+        except NotFound as error:  # the turn was erased
             return TaskRefused.because_of(error)
 
     def _end(self, ending: EndingTask, result: JsonObject | TaskRefused) -> None:
         request: Any = Context(ending.request)
         name_callbacks(request)
-        self._app.backend.always_retry = False  # per thread: the outbox retries, and no thread waits here
+        self._app.backend.always_retry = False  # thread-local; the outbox retries, so don't block the thread
         if isinstance(result, TaskRefused):
             self._app.backend.mark_as_failure(request.id, result, request=request)
             state = "failed"
@@ -117,7 +117,7 @@ class TaskEnder:
             self._flower.show_ended(request.id, state, ending.waited_s)
 
     def _send_following(self, request: Any, result: JsonObject) -> None:
-        """Send callbacks and the rest of the chain, like Celery's tracer before it stores a result."""
+        """Send callbacks and the rest of the chain, as Celery's tracer does before it stores a result."""
         options = {"parent_id": request.id, "root_id": request.root_id or request.id}
         for callback in request.callbacks or ():
             signature: Any = maybe_signature(callback, app=self._app)

@@ -1,4 +1,4 @@
-"""The Celery application: queues, routes and settings, and the lifecycle of a worker process."""
+"""The Celery application: queues, routes, settings and the worker lifecycle."""
 
 from typing import Any
 
@@ -25,12 +25,12 @@ from workers.worker_lifecycle import WorkerLifecycle
 
 BROKER_REPLY_TIMEOUT_S = 5
 BROKER_HEARTBEAT_S = 20
-"""RabbitMQ's heartbeat interval; Redis has none."""
+"""Heartbeat interval of RabbitMQ connections, in seconds."""
 RESULT_EXPIRES_S = 600
 
 
 def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = make_catalogue) -> Celery:
-    """Create an application whose workers run turns, with the agents of `build`, and background `flows`."""
+    """Create an application. Its workers run turns with agents from `build`, and background flows from `flows`."""
     broker_url = settings.broker_url or settings.redis_url
     validate_envelopes()
     app = Celery(
@@ -52,7 +52,7 @@ def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = mak
 
 
 def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
-    """Return the settings that differ from Celery's defaults, without secrets."""
+    """Return the settings that differ from Celery's defaults."""
     return {
         # Never pickle on the wire (RT-22).
         "task_serializer": "json",
@@ -61,24 +61,24 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "accept_content": ["json"],
         "result_accept_content": ["json"],
         "task_queues": TASK_QUEUES,
-        # A callback goes to the queue its sender names, or else to Celery's default queue.
+        # For callbacks whose sender names no queue.
         "task_default_queue": SENDERS_QUEUE,
         "task_routes": ROUTES,
         "task_ignore_result": True,
-        # Acknowledge an external sender's message only once the store has its content, so that no message
-        # is lost with a worker; don't prefetch what another worker could take.
+        # Acknowledge an external sender's message only after storing its content, so that a worker's crash
+        # loses no message. Don't prefetch messages that another worker could process.
         "task_acks_late": True,
-        # RabbitMQ's prefetch count includes messages with a countdown, so it is higher there.
+        # RabbitMQ counts messages with a countdown as prefetched, so the limit is higher there.
         "worker_prefetch_multiplier": 1 if is_redis(broker_url) else 16,
-        # A task passes its work to the process's event loop and waits: threads suffice, while each process
-        # would need a loop.
+        # Tasks submit work to the process's event loop and wait, so threads suffice. Child processes would
+        # each need an event loop.
         "worker_pool": "threads",
         "worker_consumer": "workers.messages.redaction:RedactingConsumer",
         "worker_concurrency": 64,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
         "worker_enable_remote_control": settings.remote_control,
-        # Running work is safe in the database, and continues while the broker is unavailable.
+        # Running work is stored in the database and continues while the broker is unavailable.
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
@@ -136,7 +136,7 @@ def _follow_celery(worker: WorkerLifecycle, secrets: frozenset[str]) -> None:
 
 
 def __getattr__(name: str) -> Celery:
-    """Return the environment's application, for `celery -A workers.app`."""
+    """Create the application on first access, for `celery -A workers.app`."""
     if name != "app":
         raise AttributeError(name)
     from orchestrator.bootstrap import build_agent  # noqa: PLC0415

@@ -1,7 +1,7 @@
-"""A buffer for senders' tasks while a store is unavailable, so that nothing is rejected (RT-30, RT-34).
+"""Hold senders' tasks while a store is unavailable, instead of rejecting them (RT-30, RT-34).
 
-A few messages wait here, unacknowledged; others stay in the broker, because all threads are busy. When the
-worker stops or the message expires, it returns to the broker, where Celery checks `expires`.
+Held messages stay unacknowledged and occupy all threads, so further messages stay in the broker. When the
+worker stops or a message expires, the message returns to the broker, where Celery checks `expires`.
 """
 
 import random
@@ -25,7 +25,10 @@ _Result = TypeVar("_Result")
 
 
 def until_available(expires_at: datetime | None, act: Callable[[], _Result]) -> _Result:
-    """Retry a call until the stores respond. Raises Reject to return the message to the broker."""
+    """Call `act`, retrying while a store is unavailable.
+
+    Raises Reject, which requeues the message, if the worker stops or the message expires.
+    """
     pause_s, waits = FIRST_PAUSE_S, False
     while True:
         try:
@@ -40,7 +43,7 @@ def until_available(expires_at: datetime | None, act: Callable[[], _Result]) -> 
 
 
 def _may_wait(pause_s: float, expires_at: datetime | None) -> bool:
-    """Pause; return False if the worker stops or the message expires meanwhile."""
+    """Sleep for `pause_s`. Return False if the worker stops or the message expires in the meantime."""
     ends_at = time.monotonic() + pause_s
     while (left_s := ends_at - time.monotonic()) > 0:
         if state.should_stop not in {None, False} or state.should_terminate not in {None, False}:

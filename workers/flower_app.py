@@ -1,7 +1,7 @@
 """The Celery application for Flower, which only reads events.
 
-A Redis consumer also restores messages that others left unacknowledged. Flower only consumes events, so it
-uses a separate record, because its account cannot access the workers'.
+A Celery consumer on Redis also restores other consumers' unacknowledged messages. Flower's Redis account
+cannot access the workers' keys, so Flower uses separate ones.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ _OWN_KEYS: Final = {
 
 
 class OwnersServer(HTTPServer):
-    """Flower's server, restricted to this local account, because some of its pages need no password."""
+    """Flower's server, restricted to the local account because some pages require no password."""
 
     def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
-        """Close a connection from another account."""
+        """Serve a connection, or close it if it comes from another account."""
         if stream.socket is None or is_stranger(address, stream.socket.getsockname()):
             stream.close()
         else:
@@ -40,17 +40,17 @@ class OwnersServer(HTTPServer):
 
 
 def end_serving(*_: object) -> None:
-    """Stop Flower between two callbacks; its own SystemExit can be lost in a destructor."""
+    """Stop Flower's event loop. Flower's handler raises SystemExit, which a destructor can swallow."""
     loop = asyncio.get_event_loop()
     loop.call_soon_threadsafe(loop.stop)
 
 
 def flower_app() -> Celery:
-    """Return the application for the environment's settings."""
+    """Create the application from environment settings."""
     flower.command.sigterm_handler = end_serving
     settings = load_settings()
     app = create_app(settings, build_agent)
-    app.conf.task_default_queue = TURNS  # it shows the lengths of our queues, not of a sender's
+    app.conf.task_default_queue = TURNS  # so that Flower shows our queue lengths, not a sender's
     if is_redis(settings.broker_url or settings.redis_url):
         options: dict[str, Any] = app.conf.broker_transport_options
         app.conf.broker_transport_options = {**options, **_OWN_KEYS}
@@ -62,7 +62,7 @@ def flower_app() -> Celery:
 
 
 def __getattr__(name: str) -> Celery:
-    """Create the application for `celery -A workers.flower_app`."""
+    """Create the application on first access, for `celery -A workers.flower_app`."""
     if name != "app":
         raise AttributeError(name)
     app = flower_app()

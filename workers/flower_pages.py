@@ -1,6 +1,6 @@
-"""Flower without remote control: a worker's data come from its events, not from inspecting it.
+"""Flower without remote control: worker data comes from events instead of inspection.
 
-Flower's worker page and API list are empty unless workers accept commands, which ours reject by default.
+Workers reject remote commands by default, which would leave Flower's worker page and API list empty.
 """
 
 import asyncio
@@ -61,13 +61,13 @@ class WatchedFlower(Flower):
 
     @property
     def workers(self) -> Any:
-        """Return what workers reported in their events, by name."""
+        """Return the latest data from each worker's events, by worker name."""
         events: Any = self.events
         # A lookup reorders Celery's worker cache, which must not happen during iteration.
         return {name: _facts(events.state, name) for name in list(events.state.workers)}
 
     def update_workers(self, workername: str | None = None) -> Any:
-        """Do nothing: events arrive automatically."""
+        """Do nothing: workers send events without being asked."""
         del workername
         answered: asyncio.Future[None] = asyncio.get_event_loop().create_future()
         answered.set_result(None)
@@ -75,11 +75,11 @@ class WatchedFlower(Flower):
 
 
 class WorkerPage(BaseHandler):
-    """A worker's page, based on its events."""
+    """A worker's page, rendered from its events."""
 
     @web.authenticated
     def get(self, name: str) -> None:
-        """Show a worker, or 404 if it sent no event."""
+        """Render the page, or respond with 404 if the worker sent no events."""
         application: Any = self.application
         state = application.events.state
         if name not in state.workers:
@@ -87,11 +87,11 @@ class WorkerPage(BaseHandler):
         self.render(_PAGE, name=name, facts=_facts(state, name), latest=_latest(application.events, name))
 
     def get_template_path(self) -> str:
-        """Return Flower's template folder, spelled differently: Tornado caches one loader per path."""
+        """Return Flower's template folder with a slash added, because Tornado caches one loader per path."""
         return f"{super().get_template_path()}/"
 
     def create_template_loader(self, template_path: str) -> template.BaseLoader:
-        """Return a loader of Flower's templates and this page."""
+        """Return a loader for Flower's templates and this page."""
         return _Templates(template_path)
 
 

@@ -1,7 +1,7 @@
-"""Fork processes that share only code with this one, instantly and with little CPU time.
+"""A fork server, which starts processes fast and with little CPU time.
 
-The server is itself forked before this process opens anything or starts a thread. It exits with this
-process; its children do not.
+The server is forked before this process opens files or starts threads, so its children only share code.
+It exits with this process, but its children don't.
 """
 
 import gc
@@ -17,11 +17,11 @@ _FIRST_OWN_FD = 3
 _RESET = (signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 Main = Callable[[socket.socket], None]
-"""The main function of a forked process, called with its end of the connection."""
+"""Main function of a forked process, called with the process's end of the connection."""
 
 
 class ForkServer:
-    """A fork server. Starts on construction, which must precede the first thread."""
+    """A running fork server. Create it before starting any thread."""
 
     def __init__(self, main: Main) -> None:
         self._orders, theirs = socket.socketpair()
@@ -30,9 +30,9 @@ class ForkServer:
                 _run(partial(_serve, theirs, main))
 
     def fork(self) -> socket.socket:
-        """Start a process; return our end of its connection, which is closed if the fork failed.
+        """Start a process and return our end of its connection, which is closed if the fork failed.
 
-        Raises OSError; BrokenPipeError if the server has exited.
+        Raises OSError; specifically BrokenPipeError if the server has exited.
         """
         ours, theirs = socket.socketpair()
         with theirs:
@@ -49,11 +49,11 @@ def _serve(orders: socket.socket, main: Main) -> None:
         order, connections, _, _ = socket.recv_fds(orders, 1, 1)
         if not order:
             return
-        for connection in connections:  # one, or none if there was no room for it
+        for connection in connections:  # empty if no file descriptor was free
             try:
                 if os.fork() == 0:
                     _run(partial(_begin, main, connection))
-            except OSError:  # there may be room for the next
+            except OSError:  # the next fork may succeed
                 traceback.print_exc()
             os.close(connection)
 
@@ -64,7 +64,7 @@ def _begin(main: Main, connection: int) -> None:
 
 
 def _run(main: Callable[[], None]) -> NoReturn:
-    """Exit this process after `main`, whatever happens: it must not continue as its parent."""
+    """Run `main` and exit, even on errors, so that the process never continues its parent's code."""
     code = 1
     try:
         main()
@@ -76,7 +76,7 @@ def _run(main: Callable[[], None]) -> NoReturn:
 
 
 def _stand_apart(*, keep: int) -> None:
-    """Close open files, and leave the worker's process group."""
+    """Leave the worker's process group, reset signal handlers, and close all files except `keep`."""
     os.setsid()
     for number in _RESET:
         signal.signal(number, signal.SIG_DFL)

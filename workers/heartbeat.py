@@ -1,7 +1,7 @@
-"""Show that a process without a port is responsive: a small file that it rewrites every second.
+"""A heartbeat file, rewritten every second, for processes without a port.
 
-Probes read it with `parley health`; `waiting` means that the stores don't respond yet, which a restart would
-not fix.
+`parley health` reads the file. `waiting` means that the stores don't respond, which a restart would not
+fix.
 """
 
 import os
@@ -18,18 +18,12 @@ _log = get_logger(__name__)
 
 
 class Condition(StrEnum):
-    """The condition of a responsive process."""
-
     WAITING = "waiting"
     READY = "ready"
 
 
 class Heartbeat:
-    """A heartbeat file.
-
-    Args:
-        path: the file; None for a process without probes.
-    """
+    """A heartbeat file. `path`: None for a process without probes, which then writes no file."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -37,13 +31,13 @@ class Heartbeat:
         self._failed = False
 
     def note(self, condition: Condition, why: object = None) -> None:
-        """Set the condition for later beats; log a change."""
+        """Set the condition for later beats, and log changes."""
         if condition is not self._condition:
             _log.warning("This process has become ready, or waits.", condition=condition.value, why=why)
         self._condition = condition
 
     def beat(self) -> None:
-        """Rewrite the file atomically. A write failure is logged once."""
+        """Rewrite the file atomically. Log only the first write failure."""
         if self._path is None:
             return
         unfinished = self._path.with_name(f"{self._path.name}.{os.getpid()}")

@@ -1,8 +1,8 @@
 """Isolate suspected poison turns from all others (RT-26).
 
-After a second crash, a turn only runs together with other suspects: most are innocent, and one process
-clears many at once. When such a process dies, its suspects continue in smaller groups, and finally alone. A
-turn that crashes alone is poison, and the next worker to look at its lane quarantines it.
+After its second crash, a turn only runs together with other suspected turns. Most are harmless, and one
+process clears many of them. If the process dies, its turns are retried in smaller groups, and finally
+alone. A turn that crashes alone is poison, and the next worker to claim its session lane quarantines it.
 """
 
 from __future__ import annotations
@@ -31,25 +31,27 @@ from orchestrator.types import JsonObject, SessionId, TurnId, is_object
 from workers.fork_server import ForkServer
 
 COMPANY: Final[Mapping[int, int]] = {2: 32, 3: 4}
-"""Suspects per process, by number of crashes; with more crashes a turn runs alone."""
+"""Maximum suspected turns per process, by number of crashes. Turns with more crashes run alone."""
 AT_ONCE = 4
-"""Maximum processes per worker; further suspects wait for one."""
+"""Maximum isolation processes per worker. Further suspected turns wait."""
 STARTED_WITHIN_S = 60.0
-"""Time for a process to start and to record results, besides the turn's own time."""
+"""Time in seconds for starting a process and recording results, added to the turn deadline."""
 RENEW_EVERY_S = 1.0
 PAUSE_S = 5.0
-"""Delay between attempts to start a process."""
+"""Delay between attempts to start a process, in seconds."""
 
 _log = get_logger(__name__)
 
 
 class Isolation:
-    """The worker's side: assigns suspects to processes, and kills a process whose turn takes too long."""
+    """The worker's side: assigns suspected turns to processes and kills a process whose turn takes too long.
+
+    `observer`: notified of turn attempts in all processes.
+    """
 
     def __init__(
         self, settings: Settings, server: ForkServer, wakeup: Wakeup, observer: TurnObserver | None = None
     ) -> None:
-        """`observer`: receives attempts at turns from any process."""
         self._observer = observer
         self._longest_s = settings.turn_deadline_s + STARTED_WITHIN_S
         self._server = server
@@ -60,9 +62,9 @@ class Isolation:
         self._stopped = False
 
     def start(self, session_id: SessionId, crashes: int) -> None:
-        """Run the session's next turn in isolation; repeated requests are ignored while it is pending.
+        """Run the session's next turn in isolation, unless a run is already pending.
 
-        `crashes`: how many workers died while running it.
+        `crashes`: number of workers that died while running the turn.
         """
         if session_id not in self._running:
             task = asyncio.create_task(self._run(session_id, crashes), name="a turn under suspicion")
@@ -70,7 +72,7 @@ class Isolation:
             task.add_done_callback(lambda _: self._running.pop(session_id, None))
 
     async def close(self) -> None:
-        """Detach from the processes: each exits after its turns."""
+        """Disconnect from the processes. Each exits after its turns."""
         running = list(self._running.values())
         for task in running:
             task.cancel()
@@ -98,9 +100,9 @@ class Isolation:
         await self._wakeup.offer(session_id)
 
     def _stop_worker(self) -> None:
-        """Request a replacement of the worker, because its fork server has exited.
+        """Stop this worker, so that it is replaced, because its fork server has exited.
 
-        Signals once: a second signal would kill it.
+        Sends only one signal: a second one would kill the process immediately.
         """
         if not self._stopped:
             self._stopped = True
@@ -108,7 +110,7 @@ class Isolation:
             os.kill(os.getpid(), signal.SIGTERM)
 
     async def _join(self, session_id: SessionId, crashes: int) -> _SuspectProcess:
-        """Assign the session to a process for similar suspects, once there is room."""
+        """Assign the session to a process of the right size, waiting for room if necessary."""
         size = COMPANY.get(crashes, 1)
         async with self._room:
             while True:
@@ -125,7 +127,7 @@ class Isolation:
                     await self._room.wait()
 
     async def _leave(self, process: _SuspectProcess) -> None:
-        """Free a place; an idle process exits, because another is quickly forked."""
+        """Free a place. Dismiss an idle process, because forking another is fast."""
         async with self._room:
             if not process.members and process in self._processes:
                 process.dismiss()
@@ -134,9 +136,9 @@ class Isolation:
 
 
 class _SuspectProcess:
-    """A process for suspects, as the worker sees it. Both sides write JSON lines.
+    """The worker's handle on an isolation process. Both sides write JSON lines.
 
-    `pid`: None until it is ready. `members`: assigned sessions whose turns have not finished.
+    `pid`: None until the process is ready. `members`: assigned sessions with an unfinished turn.
     """
 
     def __init__(
@@ -159,9 +161,9 @@ class _SuspectProcess:
     async def begin(
         cls, server: ForkServer, size: int, crashes_below: int | None, observer: TurnObserver | None
     ) -> Self:
-        """Start a process for `size` concurrent suspects with fewer than `crashes_below` crashes.
+        """Start a process for up to `size` turns with fewer than `crashes_below` crashes.
 
-        Raises OSError.
+        `crashes_below`: None for no limit. Raises OSError.
         """
         process = cls(size, observer, *await asyncio.open_connection(sock=server.fork()))
         process._writer.write(_line(crashes_below))
@@ -173,7 +175,7 @@ class _SuspectProcess:
         self._writer.write(_line(session_id))
 
     async def ended(self, session_id: SessionId, within_s: float) -> bool:
-        """Wait for the turn to end; return False if the process died. It is killed after a timeout."""
+        """Wait for the turn to end. Return False if the process died. Kill the process after a timeout."""
         try:
             async with asyncio.timeout(within_s):
                 return await self.members[session_id]
@@ -187,7 +189,7 @@ class _SuspectProcess:
             del self.members[session_id]
 
     def dismiss(self) -> None:
-        """Assign nothing more; the process exits after its turns."""
+        """Assign no further turns. The process exits after its current ones."""
         self.is_open = False
         self._writer.close()
 
@@ -207,7 +209,7 @@ class _SuspectProcess:
 
 
 def run_suspects(settings: Settings, build: BuildAgent, connection: socket.socket) -> None:
-    """Run one turn of each assigned session, concurrently, and exit."""
+    """Run one turn of each assigned session concurrently, then return."""
     set_up_logging("INFO", known_secrets(settings))
     try:
         asyncio.run(_run_suspects(settings, build, connection))
@@ -231,7 +233,7 @@ async def _run_suspects(settings: Settings, build: BuildAgent, connection: socke
         writer.write(_line(os.getpid()))
         renewing = asyncio.create_task(_renew(lanes))
         async with asyncio.TaskGroup() as running:
-            with contextlib.suppress(ConnectionError):  # the worker has exited; its suspects have not
+            with contextlib.suppress(ConnectionError):  # the worker has exited; finish the turns
                 async for line in reader:
                     running.create_task(_run_one(lanes, _read(line), writer))
         renewing.cancel()
@@ -240,7 +242,7 @@ async def _run_suspects(settings: Settings, build: BuildAgent, connection: socke
 
 
 class _Relay:
-    """Reports attempts to the worker. Implements `TurnObserver`."""
+    """A `TurnObserver` that reports turn attempts to the worker."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
@@ -259,7 +261,7 @@ class _Relay:
 
 
 def _tell(observer: TurnObserver | None, what: str, turn_id: TurnId, **about: Any) -> None:
-    """Forward a report of a process for suspects."""
+    """Forward an isolation process's report to the observer."""
     if observer is None:
         return
     match what:
@@ -292,5 +294,5 @@ def _line(value: SessionId | int | JsonObject | None) -> bytes:
 
 
 def _read(line: bytes) -> Any:
-    """Parse a line; None at the end."""
+    """Parse a line, or return None at the end of the stream."""
     return orjson.loads(line) if line else None

@@ -1,6 +1,7 @@
 """The event loop of a worker process, on a separate thread (RT-2), and its watchdog.
 
-A loop that stalls for long is killed with its process: its leases expire and other workers continue.
+If the loop stalls for too long, the watchdog exits the process. Other workers continue after its leases
+expire.
 """
 
 import asyncio
@@ -20,19 +21,17 @@ from orchestrator.telemetry import get_logger
 WATCH_EVERY_S = 1.0
 STALLED_EXIT_CODE = 70
 COLLECT_AFTER = (20_000, 20, 50)
-"""Garbage collection thresholds: new objects before a young collection, and collections per older
-generation.
-"""
+"""Garbage collection thresholds, as for `gc.set_threshold`."""
 
 _log = get_logger(__name__)
 _T = TypeVar("_T")
 
 
 def collect_seldom() -> None:
-    """Reduce garbage collection, which takes a fifth of turns' CPU time by default.
+    """Collect garbage less often: by default it takes a fifth of turns' CPU time.
 
-    Existing objects live as long as the process (a third of a million) and are never scanned again; a turn
-    creates some thousand objects, nearly all of which are freed without the collector.
+    The existing objects, a third of a million, are permanent and never scanned again. A turn creates a few
+    thousand objects, and reference counting frees nearly all of them.
     """
     gc.collect()
     gc.freeze()
@@ -40,10 +39,10 @@ def collect_seldom() -> None:
 
 
 class LoopThread:
-    """A loop thread. Starts on construction.
+    """An event loop on a separate thread, started on construction.
 
     Args:
-        stalled_after_s: the process is killed when the loop has not moved for this long.
+        stalled_after_s: Seconds without progress after which the process exits.
     """
 
     def __init__(self, *, stalled_after_s: float) -> None:
@@ -57,11 +56,11 @@ class LoopThread:
         self._watch.start()
 
     def submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
-        """Run a coroutine on the loop, from any thread."""
+        """Schedule a coroutine on the loop. Safe to call from any thread."""
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def stop(self) -> None:
-        """Stop the loop and wait for its thread. Running tasks are canceled."""
+        """Stop the loop, cancel its tasks, and wait for its thread."""
         self._stopped.set()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
@@ -80,7 +79,10 @@ class LoopThread:
         self._ticks += 1
 
     def _watch_over(self) -> None:
-        """Count our own ticks rather than time: a suspended process must not look like a stalled loop."""
+        """Exit the process when the loop stalls.
+
+        Counts its own ticks instead of elapsed time, so that a suspended process doesn't look stalled.
+        """
         silent_s, seen = 0.0, -1
         while not self._stopped.wait(WATCH_EVERY_S):
             if self._ticks != seen:

@@ -1,4 +1,4 @@
-"""Send the outbox after commits, repeatedly until acknowledged (RT-4)."""
+"""Deliver outbox messages after commits, retrying until they are acknowledged (RT-4)."""
 
 import asyncio
 from collections import defaultdict
@@ -17,14 +17,14 @@ TAKE_AT_ONCE = 100
 _log = get_logger(__name__)
 
 Deliver = Callable[[OutboxMessage], Awaitable[None]]
-"""Delivers one message; raises Unavailable if the receiver does not respond."""
+"""A function that delivers one message. Raises Unavailable if the receiver does not respond."""
 
 
 class OutboxSender:
-    """Sender of outbox messages.
+    """A sender of outbox messages.
 
     Args:
-        deliver: senders by message kind; messages of other kinds stay in the outbox.
+        deliver: Delivery functions by message kind. Messages of other kinds stay in the outbox.
     """
 
     def __init__(
@@ -36,17 +36,17 @@ class OutboxSender:
         self._filled = asyncio.Event()
 
     def nudge(self) -> None:
-        """Signal that a commit filled the outbox."""
+        """Signal that a commit added messages."""
         self._filled.set()
 
     async def send_next(self) -> None:
-        """Wait briefly for a signal, and send everything that is due."""
+        """Wait up to `look_every_s` for a signal, then send all due messages."""
         try:
             async with asyncio.timeout(self._look_every_s):
                 await self._filled.wait()
             self._filled.clear()
         except TimeoutError:
-            pass  # another process's signal may be lost with it
+            pass  # look anyway: a process can die before it signals
         there_may_be_more = True
         while there_may_be_more:
             messages = await self._outbox.take_due(
@@ -56,7 +56,7 @@ class OutboxSender:
             await self._send(messages)
 
     async def _send(self, messages: Sequence[OutboxMessage]) -> None:
-        """Send to sessions concurrently, to each in order; a failure for one delays no other."""
+        """Send to sessions concurrently, and in order within a session. A failure delays only its session."""
         of_sessions: defaultdict[SessionId, list[OutboxMessage]] = defaultdict(list)
         for message in messages:
             of_sessions[message.session_id].append(message)
@@ -69,7 +69,7 @@ class OutboxSender:
                 raise failure
 
     async def _send_to_one(self, messages: list[OutboxMessage]) -> list[int]:
-        """Send to one session; return the IDs of delivered messages."""
+        """Send one session's messages in order. Return the IDs of the delivered ones."""
         return [message.id for message in messages if await self._sent(message)]
 
     async def _sent(self, message: OutboxMessage) -> bool:
@@ -82,7 +82,7 @@ class OutboxSender:
 
 
 def note_into(scratchpad: Scratchpad) -> Deliver:
-    """Return a sender that adds a turn's scratchpad entries to its session, once per message."""
+    """Return a delivery function that adds a turn's scratchpad entries to its session, once per message."""
 
     async def deliver(message: OutboxMessage) -> None:
         entries = tuple(Entry.from_json(body) for body in message.payload["entries"])

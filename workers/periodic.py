@@ -1,4 +1,4 @@
-"""Periodic work of a worker process: a list, and a loop per entry."""
+"""Periodic jobs of a worker process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -25,7 +25,7 @@ from workers.webhooks import LOOK_EVERY_S, WebhookSender
 RENEW_EVERY_S = 1.0
 MEASURE_LOAD_EVERY_S = 0.5
 OUTBOX_GATHERS_S = 0.25
-"""Time in seconds to collect the outbox of several turns, to be sent together."""
+"""Interval in seconds between sends, which batches the messages of several turns."""
 END_WAITS_EVERY_S = 1.0
 DELIVER_EVENTS_EVERY_S = 0.5
 PROBE_EVERY_S = 2.0
@@ -36,9 +36,10 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkerParts:
-    """A process's parts, bound to its loop; optional ones depend on the kind of worker.
+    """The components of a worker process, bound to its event loop.
 
-    A worker that only takes submissions has neither lanes nor an outbox.
+    Optional components depend on the worker's queues: a worker that only accepts submissions has no lanes
+    and no outbox.
     """
 
     settings: Settings
@@ -59,12 +60,12 @@ class WorkerParts:
     fair_order: FairOrder | None = None
 
     async def probe(self) -> None:
-        """Check whether the stores respond; without them the process stays alive and waits."""
+        """Check the stores and set the heartbeat's condition. A process waits for its stores instead of exiting."""
         missing = await self.ports.probe()
         self.heartbeat.note(Condition.WAITING if missing else Condition.READY, missing)
 
     async def end_waits(self) -> None:
-        """End senders' tasks that have waited long enough."""
+        """End senders' tasks whose wait has timed out."""
         if await self.submissions.end_waits() and self.ended_tasks is not None:
             self.ended_tasks.nudge()
 
@@ -77,11 +78,11 @@ class WorkerParts:
 
 @dataclass(frozen=True, slots=True)
 class Periodic:
-    """Periodic work.
+    """A periodic job.
 
     Args:
-        every_s: interval in seconds; None: the setting for sweeps.
-        step: what to repeat; None if the process lacks that part.
+        every_s: Interval in seconds, or None to use `Settings.sweep_every_s`.
+        step: Returns the function to repeat, or None if the process lacks the component.
     """
 
     name: str
@@ -116,7 +117,7 @@ PERIODIC: Final[tuple[Periodic, ...]] = (
 
 
 def start_periodic_work(parts: WorkerParts) -> list[asyncio.Task[None]]:
-    """Start the periodic work for the process's parts."""
+    """Start the jobs that this process has components for."""
     tasks: list[asyncio.Task[None]] = []
     for work in PERIODIC:
         step = work.step(parts)
@@ -127,13 +128,13 @@ def start_periodic_work(parts: WorkerParts) -> list[asyncio.Task[None]]:
 
 
 async def _repeat(name: str, step: Callable[[], Awaitable[object]], every_s: float) -> None:
-    """Repeat a step; log a failure when it starts and when it ends."""
+    """Repeat a step forever. Log only the first of consecutive failures, and the recovery."""
     failing = False
     while True:
         pause_s = every_s
         try:
             await step()
-        except Exception as error:  # noqa: BLE001 - whatever happened, the next round may succeed
+        except Exception as error:  # noqa: BLE001 - the next round may succeed
             if not failing:
                 _log.warning("A periodic job failed.", job=name, error=error)
             failing, pause_s = True, max(every_s, PAUSE_AFTER_FAILURE_S)

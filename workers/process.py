@@ -1,6 +1,6 @@
-"""A worker process: its loop, its parts and its periodic work.
+"""A worker process: its event loop, components and periodic jobs.
 
-Celery's threads call `run_session` and `submit_turn`; everything else happens on the loop.
+Celery's threads call the public methods. All work runs on the loop.
 """
 
 import asyncio
@@ -55,21 +55,21 @@ from workers.submission import BrokerTask, Submissions
 from workers.webhooks import WebhookSender
 
 STALLED_AFTER_LEASES = 2
-"""A loop that has been stalled for this many lease times can no longer commit."""
+"""Number of lease durations after which a stalled process can no longer commit."""
 
 LOOK_FOR_ENDS_EVERY_S = 1.0
-"""Interval in seconds at which a process looks for tasks whose turn ended elsewhere."""
+"""Interval in seconds between checks for tasks whose turn ended in another process."""
 
 _log = get_logger(__name__)
 T = TypeVar("T")
 
 MakeTaskEnder = Callable[[Ports, PostgresAwaitedTasks, FlowerEvents | None], Deliver]
-"""Creates the object that ends broker tasks waiting for a turn."""
+"""A factory for the delivery function that ends tasks waiting for a turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class InternalWork:
-    """Dependencies of a process for background flows. `carries_out`: execute them if no message can be sent."""
+    """Dependencies of background flows. `carries_out`: whether this process executes runs, not only starts them."""
 
     app: Celery
     make_catalogue: MakeCatalogue
@@ -77,9 +77,9 @@ class InternalWork:
 
 
 class WorkerProcess:
-    """A worker process.
+    """A worker process, started on construction. `close` it before exiting.
 
-    Starts on construction; `close` it before exiting. Processes that run turns need `forks` for suspects.
+    Processes that run turns need `forks` to isolate suspected poison turns.
     """
 
     def __init__(
@@ -119,44 +119,43 @@ class WorkerProcess:
             raise
 
     def run_session(self, session_id: SessionId) -> None:
-        """Run a session; return immediately if this process is already taking sessions, otherwise when idle."""
+        """Run a session. Return when idle, or immediately if another thread is already claiming sessions."""
         self._thread.submit(_required(self._parts.pool).wake(session_id)).result()
 
     def submit_task(self, act: Callable[[Submissions], Coroutine[Any, Any, T]]) -> T:
-        """Execute a sender's task on the loop."""
+        """Execute a sender's task on the loop and return its result."""
         return self._thread.submit(act(self._submissions)).result()
 
     def revoke(self, task_id: str) -> None:
-        """Cancel a revoked task's turns, without waiting."""
+        """Cancel a revoked task's turns without waiting."""
         self._thread.submit(self._submissions.revoke(task_id))
 
     def start_run(self, arguments: JsonObject, task: BrokerTask) -> JsonObject:
-        """Start background flows, once per task; return their runs' IDs, in order and by flow."""
+        """Start background flows, once per task. Return the run IDs, as a list and by flow."""
         key = f"message:{task.task_id}"
         return self._thread.submit(start_runs(_required(self._parts.executor), arguments, key)).result()
 
     def run_flow(self, run_id: str, flow: str, request: Any) -> Outcome:
-        """Execute a background run; `request`: its task's."""
+        """Execute a background run. `request`: the request of the run's Celery task."""
         executor = _required(self._parts.executor)
         done = executor.run(run_id, flow, carried=runs_carried_by(request), root=request.root_id)
         return self._thread.submit(done).result()
 
     def run_items(self, run_id: str, flow: str, request: Any) -> Later | None:
-        """Execute a share of a run's items; `request`: its task's."""
+        """Execute a share of a run's items. `request`: the request of the share's Celery task."""
         executor = _required(self._parts.executor)
         done = executor.items(run_id, flow, task_id=request.id, in_chord=request.chord is not None)
         return self._thread.submit(done).result()
 
     def run_canvas(self) -> RunCanvas:
-        """Return the canvas of background flows."""
         return _required(self._parts.executor).canvas
 
     def note_reported(self, run_id: str) -> None:
-        """Record that a run's task has reported."""
+        """Record that a run's task has reported the run's end."""
         self._thread.loop.call_soon_threadsafe(_required(self._parts.executor).note_reported, run_id)
 
     def stop_taking(self) -> None:
-        """Start a warm shutdown; safe in a signal handler."""
+        """Start a warm shutdown. Safe to call from a signal handler."""
         if self._parts.pool is not None:
             self._thread.loop.call_soon_threadsafe(self._parts.pool.stop)
         if self._parts.executor is not None:
@@ -180,7 +179,7 @@ class WorkerProcess:
             "flower": self._flower,
             **self._open_messages(),
         }
-        if self._internal is None:  # it only takes submissions
+        if self._internal is None:  # the worker only accepts submissions
             registered = RegisteredProcess.here("worker", self._queues)
             self._parts = WorkerParts(**common, ports=ports, registered=registered)
         else:
@@ -190,7 +189,7 @@ class WorkerProcess:
         self._serve_metrics()
 
     async def _open_lanes(self, ports: Ports, common: dict[str, Any], internal: InternalWork) -> WorkerParts:
-        """Open the parts that run turns, or look for unclaimed ones, and start or run background flows."""
+        """Open the components for turns, sweeps and background flows."""
         lane = await self._resources.enter_async_context(self._open_lane(ports))
         executor = self._open_executor(ports, lane, internal)
         if executor is not None:
@@ -257,7 +256,7 @@ class WorkerProcess:
             self._parts.executor.repair_later(sessions)
 
     def _open_executor(self, ports: Ports, lane: PostgresLane, internal: InternalWork) -> RunExecutor | None:
-        """Create the executor of background flows; an invalid flow must not stop turns."""
+        """Create the executor of background flows, or return None if they are invalid, so that turns still run."""
         settings = self._settings
         try:
             catalogue = internal.make_catalogue(ports)
@@ -288,7 +287,7 @@ class WorkerProcess:
         return OutboxSender(ports.stores.outbox, deliver, look_every_s=LOOK_FOR_ENDS_EVERY_S)
 
     def _open_webhooks(self, ports: Ports) -> WebhookSender | None:
-        """Create the webhook sender on background workers, because receivers are slow."""
+        """Create the webhook sender, only on background workers because receivers can be slow."""
         if self._internal is None or not self._internal.carries_out:
             return None
         settings = self._settings
@@ -298,7 +297,7 @@ class WorkerProcess:
         return WebhookSender(feeds, posts, give_up_s=settings.webhook_give_up_s)
 
     def _open_messages(self) -> dict[str, Any]:
-        """Open the parts that maintain messages on a Redis broker."""
+        """Open the components that maintain messages on a Redis broker."""
         if self._consumer is None:
             return {}
         broker = connect(self._settings.broker_url or self._settings.redis_url, max_connections=2)
@@ -307,7 +306,7 @@ class WorkerProcess:
         return {"unacknowledged": UnacknowledgedMessages(broker, self._consumer), "fair_order": fair_order}
 
     def _serve_metrics(self) -> None:
-        """Serve Prometheus on a separate thread, so that a stalled loop is visible."""
+        """Serve Prometheus metrics on a separate thread, so that they stay available if the loop stalls."""
         port = self._settings.metrics_port
         if port is None:
             return
@@ -355,19 +354,19 @@ def _required(part: T | None) -> T:
 
 
 def _off(executor: RunExecutor | None) -> list[str]:
-    """Return the problems of disabled background flows."""
+    """Return why background flows are disabled, one entry per problem."""
     off = {} if executor is None else executor.catalogue.off
     return [str(problem) for problems in off.values() for problem in problems]
 
 
 def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver]:
-    """Return how outbox messages are delivered here, by kind."""
+    """Return this process's delivery functions, by message kind."""
     kinds: dict[str, Deliver] = {"notes": note_into(ports.shared.scratchpad)}
     if executor is None:
         return kinds
 
     async def start_run(message: OutboxMessage) -> None:
-        """Start a run. Only involves the store, so no message can be lost in between."""
+        """Start a run. Writes only to the store, so no message can be lost in between."""
         arguments = {**message.payload, "session_id": message.session_id, "tenant_id": message.tenant_id}
         try:
             await start_runs(executor, arguments, f"outbox:{message.id}", turn_id=message.turn_id)
@@ -378,7 +377,7 @@ def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver
 
 
 async def _warm_up(agents: AgentCatalogue, domain: str) -> None:
-    """Load the default agent before the first turn; an invalid domain fails its turns, not this process."""
+    """Load the default agent before the first turn. An invalid domain fails its turns, not this process."""
     try:
         await agents.get(domain)
     except ParleyError as error:

@@ -1,6 +1,6 @@
-"""Celery tasks of background flows, which translate outcomes to Celery (IF-8, IF-9).
+"""Celery tasks of background flows (IF-8, IF-9).
 
-Their messages are acknowledged immediately: the reconciler resends whatever one left unfinished.
+Their messages are acknowledged immediately, because the reconciler resends unfinished work.
 """
 
 from typing import Any
@@ -20,10 +20,10 @@ _log = get_logger(__name__)
 
 
 class RunTask(Task):
-    """A run's task, which keeps its place if it or a share of its items resends it."""
+    """A run's task, which keeps its parent when it or a share of its items resends it."""
 
     def apply_async(self, *arguments: Any, keeps_place: bool = False, **options: Any) -> Any:
-        """Send the task. `keeps_place`: the sender is not its parent, although the message names no other."""
+        """Send the task. `keeps_place`: don't make the sending task its parent."""
         sender: Any = self.app.current_worker_task if keeps_place else None
         if sender is None:
             return super().apply_async(*arguments, **options)
@@ -54,23 +54,20 @@ def register_run_tasks(app: Celery, worker: WorkerLifecycle) -> None:
         after_return=after_return,
     )
     def run_flow(self: Any, run_id: str, flow: str) -> JsonObject:
-        """Execute a run; the task ends with the run and its automatic reruns."""
+        """Execute a run. The task ends after the run and its automatic reruns."""
         process = worker.process()
         return _conclude(self, process.run_flow(run_id, flow, self.request), flow, process)
 
     @app.task(name=RUN_ITEMS, bind=True, acks_late=False, shared=False, ignore_result=True, max_retries=None)
     def run_items(self: Any, run_id: str, flow: str) -> None:
-        """Execute a share of a run's items. Celery counts it in its chord, though its result is not stored."""
+        """Execute a share of a run's items. The task counts in its chord, although its result is not stored."""
         later = worker.process().run_items(run_id, flow, self.request)
         if later is not None:
             raise self.retry(countdown=later.after_s)
 
 
 def _conclude(task: Any, outcome: Outcome, flow: str, process: WorkerProcess) -> JsonObject:
-    """Return the result of a run's task, or raise an exception for Celery.
-
-    The exception tells Celery to fail, replace, retry or ignore the task.
-    """
+    """Return the task's result, or raise the exception that makes Celery fail, replace, retry or ignore it."""
     match outcome:
         case Ended(run_id, status, error):
             if error is not None:
@@ -88,7 +85,7 @@ def _conclude(task: Any, outcome: Outcome, flow: str, process: WorkerProcess) ->
 
 
 def _replace(task: Any, replacement: Any) -> None:
-    """Replace a task; if the broker fails, the reconciler resends the task."""
+    """Replace a task. Ignore broker failures: the reconciler resends the task."""
     try:
         task.replace(replacement)
     except CANNOT_SEND as error:

@@ -1,7 +1,7 @@
-"""A pool of ready and unclaimed sessions, whose lanes run concurrently on the process's loop.
+"""Claim ready sessions and run their lanes concurrently on the process's event loop.
 
-A Celery task makes the process claim sessions until it has been idle for a while, so a steady flow of turns
-costs no Celery message.
+After one Celery task, the process claims sessions until it has been idle for a while, so a steady flow of
+turns needs no further Celery messages.
 """
 
 import asyncio
@@ -14,24 +14,24 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import SessionId
 
 TAKE_AT_ONCE = 16
-"""A process takes few sessions at a time, so that a burst is spread."""
+"""Maximum sessions per claim. Low, so that a burst spreads across processes."""
 TAKE_FOR_S = 1.0
 RECONNECT_AFTER_S = 0.5
 OFFERED_FOR_S = 10.0
-"""Time in seconds for which a futile offer of a session is remembered."""
+"""Time in seconds for which the reconciler remembers that it offered a session."""
 
 LEFT_TO_OTHERS_S = 10.0
-"""Time in seconds that a process without lanes stops looking for sessions after a failed offer."""
+"""Time in seconds for which a process that can't run turns skips sweeps after a failed offer."""
 
 _log = get_logger(__name__)
 
 
 class SessionPool:
-    """A pool of running sessions. Belongs to one event loop.
+    """A pool of running sessions, bound to one event loop.
 
     Args:
-        capacity: maximum lanes running here.
-        linger_s: idle time after which the process stops taking sessions.
+        capacity: Maximum number of running lanes.
+        linger_s: Idle time in seconds after which the process stops claiming sessions.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class SessionPool:
 
     @property
     def running(self) -> int:
-        """Return the number of lanes running here."""
+        """Return the number of running lanes."""
         return len(self._running)
 
     @property
@@ -64,7 +64,7 @@ class SessionPool:
 
     @property
     def serving(self) -> bool:
-        """Return whether a Celery task of this process takes sessions."""
+        """Return whether a call of `wake` is claiming sessions."""
         return self._serving
 
     def start(self, session_id: SessionId) -> None:
@@ -78,9 +78,9 @@ class SessionPool:
         self._running[session_id] = task
 
     async def wake(self, session_id: SessionId) -> None:
-        """Run a session; the first caller stays and takes further sessions until none arrives.
+        """Run a session. The first caller then claims further sessions until the process is idle.
 
-        A session that does not fit stays among the ready ones.
+        If the pool is full, the session stays ready for any worker.
         """
         if self.room:
             self.start(session_id)
@@ -93,13 +93,13 @@ class SessionPool:
             self._serving = False
 
     def stop(self) -> None:
-        """Stop claiming sessions; lanes stop after their current turn."""
+        """Stop claiming sessions, and stop each lane after its current turn."""
         self._stopping.set()
         self._room.set()
         self._lanes.drain()
 
     async def drain(self, grace_s: float) -> None:
-        """Wait for lanes to end; after `grace_s` seconds the others release their turn."""
+        """Wait for lanes to end. After `grace_s` seconds, cancel the remaining lanes, which release their turns."""
         self.stop()
         await self._wakeup.retire(force=True)
         if self._running:
@@ -131,16 +131,16 @@ class SessionPool:
             _log.warning("Can't claim sessions now.", error=error)
             await asyncio.sleep(RECONNECT_AFTER_S)
             return []
-        # Meanwhile we may have been asked to stop, or been woken with another session.
+        # Meanwhile the pool may have been stopped, or woken with another session.
         fitting = 0 if self._stopping.is_set() else self.room
         for session_id in taken[:fitting]:
             self.start(session_id)
-        if taken[fitting:]:  # only now: others are woken while they are in transit
+        if taken[fitting:]:  # last, because other sessions can be woken meanwhile
             await self._wakeup.offer(*taken[fitting:])
         return taken
 
     async def _wait_for_room(self) -> None:
-        """Wait for room, without counting as awake, so that others are woken."""
+        """Wait for room. Don't count as awake meanwhile, so that offers wake other workers."""
         await self._wakeup.retire(force=True)
         self._room.clear()
         if self._capacity <= len(self._running) and not self._stopping.is_set():
@@ -165,7 +165,7 @@ class Reconciler:
     """A sweep for unclaimed work after a lost wake-up or a worker's death (RT-1, RT-11).
 
     Args:
-        pool: runs sessions if offering them fails, or None if this process can't run sessions.
+        pool: Runs sessions if offering them fails, or None if this process can't run turns.
     """
 
     def __init__(self, lane: Lane, wakeup: Wakeup, pool: SessionPool | None, *, grace_s: float) -> None:
@@ -177,10 +177,10 @@ class Reconciler:
         self._left_until = 0.0
 
     async def sweep(self) -> int:
-        """Offer unclaimed sessions and wake a worker; run them here if that has no effect.
+        """Offer unclaimed sessions and wake a worker. If that has no effect, run the sessions here.
 
-        A dead holder may still count as awake. Without Redis no worker can be woken, and a message may be
-        queued behind tasks that wait for a turn.
+        An offer has no effect if a dead worker still counts as awake, if Redis is unavailable, or if the wake-up
+        message is queued behind tasks that wait for a turn. Return the number of unclaimed sessions.
         """
         now = asyncio.get_running_loop().time()
         if self._pool is None and now < self._left_until:
@@ -192,12 +192,12 @@ class Reconciler:
             for session_id in in_vain[: self._pool.room]:
                 self._pool.start(session_id)
         elif not offered:
-            # The finder of a session blocks others for a while, and we cannot run it.
+            # A sweep hides its sessions from other sweeps for a while, but this process can't run them.
             self._left_until = now + LEFT_TO_OTHERS_S
         return len(found)
 
     def _in_vain(self, found: list[SessionId], pool: SessionPool) -> list[SessionId]:
-        """Return sessions recently offered without effect while this process takes none."""
+        """Return sessions that were offered recently without effect, unless this process is claiming sessions."""
         now = asyncio.get_running_loop().time()
         before = {session_id: at for session_id, at in self._offered.items() if now - at < OFFERED_FOR_S}
         self._offered = {**before, **dict.fromkeys(found, now)}

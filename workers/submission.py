@@ -1,6 +1,6 @@
-"""Celery's API: from a message's arguments to an accepted, returned, canceled or decided turn, or one clear error.
+"""The Celery API: validate a message's arguments, and accept, return, cancel or decide a turn.
 
-A task that waits for its turn stores its data with the turn and occupies nothing here; see `workers.answers`.
+A task that waits for its turn is stored with the turn and occupies no thread; see `workers.answers`.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from orchestrator.turns.turn import FINISHED, Submission, TurnRecord, turn_objec
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId, UserId
 
 CANCELS_WITHIN_S: Final = 30.0
-"""Default time in seconds that `cancel_turn` waits for a running turn to stop."""
+"""Default time for which `cancel_turn` waits for a running turn to stop, in seconds."""
 DECIDED_BY: Final = "a backend"
 _REVOKE_AGAIN_AFTER_S: Final = (1, 2, 5, 10, 10, 10, 10, 10)
 
@@ -44,7 +44,7 @@ WaitS = Annotated[float, Field(ge=0, le=MAX_WAIT_S)]
 
 
 class QueuedTurnRequest(TurnRequest):
-    """Arguments of `submit_turn`: a turn, its session and how long to wait for the answer."""
+    """Arguments of `submit_turn`. `wait`: seconds to wait for the answer, or None to return a receipt."""
 
     session_id: Identifier
     domain: Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=NO_NUL)] | None = None
@@ -53,9 +53,9 @@ class QueuedTurnRequest(TurnRequest):
     user_id: Identifier | None = None
 
     def for_inbox(self, domains: DomainRegistry) -> Submission:
-        """Convert to the inbox's form; a missing session is created.
+        """Return the submission, which creates a missing session.
 
-        Raises InvalidInput for a domain that is not served here.
+        Raises InvalidInput if the domain is not served here.
         """
         domain = domains.resolve(self.domain)
         return replace(
@@ -68,12 +68,12 @@ class QueuedTurnRequest(TurnRequest):
 
 
 def _named(given: Any) -> Any:
-    """Return a turn's ID, also from a receipt or turn object, as returned by the previous task."""
+    """Return a turn ID, taken from a previous task's receipt or turn object if necessary."""
     return given.get("turn_id") if isinstance(given, Mapping) else given  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
 
 
 class TurnReference(RequestBody):
-    """Refers to a turn by ID, or by idempotency key."""
+    """A reference to a turn, by ID or idempotency key."""
 
     turn_id: Annotated[Identifier, BeforeValidator(_named)] | None = None
     idempotency_key: IdempotencyKey | None = None
@@ -82,7 +82,7 @@ class TurnReference(RequestBody):
     wait: WaitS | None = None
 
     async def read(self, ports: Ports) -> TurnRecord:
-        """Return the turn. Raises NotFound, InvalidInput."""
+        """Return the turn. Raises NotFound or InvalidInput."""
         tenant_id = TenantId(self.tenant_id)
         if self.turn_id is not None:
             return await ports.stores.inbox.turn(tenant_id, TurnId(self.turn_id))
@@ -109,7 +109,7 @@ class ApprovalRequest(RequestBody):
 
 
 class QueuedEvent(EventRequest):
-    """Arguments of `send_event`. A repeated key, with another `not_before`, returns the first event."""
+    """Arguments of `send_event`. A repeated key returns the first event, even if `not_before` differs."""
 
     session_id: Identifier
     tenant_id: Identifier = DEFAULT_TENANT
@@ -143,9 +143,9 @@ def parse_request(arguments: Mapping[str, Any]) -> QueuedTurnRequest:
 def name_arguments(
     names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any], *, follows: bool
 ) -> dict[str, Any]:
-    """Return all arguments by name: positional ones fill the remaining names in order.
+    """Return all arguments by name. Positional arguments fill the remaining names in order.
 
-    `follows`: a previous task's result comes first in `args`, and is dropped if there is one argument too
+    `follows`: `args` may start with a previous task's result, which is dropped if there is one argument too
     many. Raises InvalidInput.
     """
     free = [name for name in names if name not in kwargs]
@@ -160,7 +160,7 @@ def name_arguments(
 
 @dataclass(frozen=True, slots=True)
 class BrokerTask:
-    """A Celery task. `request`: the data needed to end it later, as JSON."""
+    """A Celery task. `request`: request fields needed to end the task later, as JSON."""
 
     task_id: str
     request: JsonObject
@@ -168,9 +168,10 @@ class BrokerTask:
 
 
 class Submissions:
-    """Implements the API's tasks on the process's loop.
+    """The Celery API's tasks, bound to the process's event loop.
 
-    Each method returns the task's result, or None if the task ends later, with its turn. Raises ParleyError.
+    Each task method returns the task's result, or None if the task ends later, with its turn. Raises
+    ParleyError.
     """
 
     def __init__(self, ports: Ports, awaited: PostgresAwaitedTasks) -> None:
@@ -178,12 +179,12 @@ class Submissions:
         self._awaited = awaited
 
     async def submit(self, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-        """Accept a turn and wake a worker. A redelivered message is one turn."""
+        """Accept a turn and wake a worker. A redelivered message doesn't create another turn."""
         request = parse_request({"idempotency_key": task.task_id, **arguments})
         submission = request.for_inbox(self._ports.domains)
         receipt = await self._ports.stores.inbox.submit(submission)
         if task.expires_at is not None and datetime.now(UTC) >= task.expires_at:
-            # The database held the statement until then. Celery revokes the message when it comes back.
+            # The task expired while the database was busy. Celery revokes the message on redelivery.
             await self._stop(submission.tenant_id, receipt.turn_id)
             raise Reject("The task has expired.", requeue=True)
         waits = request.wait is not None
@@ -211,7 +212,7 @@ class Submissions:
         }
 
     async def show(self, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-        """Return a turn now, or once it has ended if the sender waits."""
+        """Return a turn immediately, or after it ends if the sender waits."""
         request = parse_arguments(TurnReference, arguments)
         turn = await request.read(self._ports)
         if not request.wait or turn.status in FINISHED:
@@ -220,7 +221,7 @@ class Submissions:
         return None
 
     async def cancel(self, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-        """Cancel a turn. A running one is asked to stop, and the task ends once it has."""
+        """Cancel a turn. If the turn is running, the task ends when it stops."""
         request = parse_arguments(TurnReference, arguments)
         turn = await request.read(self._ports)
         wait_s = CANCELS_WITHIN_S if request.wait is None else request.wait
@@ -231,7 +232,7 @@ class Submissions:
         return None
 
     async def decide(self, arguments: JsonObject) -> JsonObject:
-        """Decide an approval; the flow resumes in a turn of its session. Operators decide over HTTP."""
+        """Decide an approval for a backend, and resume the flow in a new turn. Operators decide over HTTP."""
         request = parse_arguments(ApprovalRequest, arguments)
         tenant_id, granted = TenantId(request.tenant_id), request.decision == "grant"
         decision = Decision(granted, request.decided_by or DECIDED_BY, request.reason)
@@ -241,7 +242,7 @@ class Submissions:
         return {**record.as_json(), "resumed_by": receipt.turn_id}
 
     async def send_event(self, arguments: JsonObject, task: BrokerTask) -> JsonObject:
-        """Schedule an outside event, or deliver it now. A message that is delivered twice is one event."""
+        """Schedule an outside event, or deliver it now. A redelivered message doesn't create another event."""
         request = parse_arguments(QueuedEvent, {"idempotency_key": task.task_id, **arguments})
         tenant_id, session_id = TenantId(request.tenant_id), SessionId(request.session_id)
         session = await self._ports.stores.sessions.get(tenant_id, session_id)
@@ -252,18 +253,18 @@ class Submissions:
         return event.as_json()
 
     async def cancel_event(self, arguments: JsonObject) -> JsonObject:
-        """Cancel an event, with its turn if that hasn't started."""
+        """Cancel an event, and its turn if the turn hasn't started."""
         request = parse_arguments(EventReference, arguments)
         tenant_id, session_id = TenantId(request.tenant_id), SessionId(request.session_id)
         return (await self._ports.stores.scheduled.cancel(tenant_id, session_id, request.event_id)).as_json()
 
     async def deliver_events(self) -> None:
-        """Deliver the events that are due, and wake workers for their turns."""
+        """Deliver due events, and wake workers for their turns."""
         if sessions := await self._ports.stores.scheduled.deliver_due():
             await self._ports.shared.wakeup.offer(*sessions)
 
     async def revoke(self, task_id: str) -> None:
-        """Cancel a revoked task's turns; finished turns stay unchanged. Never raises."""
+        """Cancel a revoked task's unfinished turns, retrying while the database is unavailable."""
         for pause_s in _REVOKE_AGAIN_AFTER_S:
             try:
                 for tenant_id, turn_id in await self._awaited.revoked(task_id):
@@ -277,7 +278,7 @@ class Submissions:
         )
 
     async def end_waits(self) -> bool:
-        """End tasks that have waited long enough, and cancel expired turns; return whether any task ended."""
+        """Cancel the turns of expired tasks, and end tasks whose wait timed out. Return whether any ended."""
         for tenant_id, turn_id in await self._awaited.expired():
             await self._stop(tenant_id, turn_id)
         return await self._awaited.end_waits() > 0
@@ -301,7 +302,7 @@ class Submissions:
 
 
 async def describe_end(ports: Ports, turn: TurnRecord) -> JsonObject:
-    """Return a stopped turn, with `done`: what it did, or may have done."""
+    """Return a stopped turn. `done` lists the side effects that it made or may have made."""
     effects = await ports.stores.effects.list(turn.tenant_id, turn.session_id)
     done = [
         {"tool_id": effect.tool_id, "arguments": effect.arguments, "status": effect.status.value}
@@ -312,5 +313,5 @@ async def describe_end(ports: Ports, turn: TurnRecord) -> JsonObject:
 
 
 def follow_up_id(task_id: str, place: str) -> str:
-    """Return the ID of a follow-up task, the same in every attempt."""
+    """Return the ID of a follow-up task, which is the same in every attempt."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{task_id}:{place}"))

@@ -1,6 +1,6 @@
-"""The tasks: thin wrappers around the worker's process. Their names and arguments are a public contract.
+"""The Celery tasks, thin wrappers around the worker process. Their names and arguments are public API.
 
-Except for external senders' tasks they are hints: the reconciler replaces lost ones, and duplicates find
+Tasks that external senders don't use are hints: the reconciler replaces lost ones, and duplicates find
 nothing to do (RT-1, IF-8, IF-9).
 """
 
@@ -36,7 +36,7 @@ OF_SENDERS: Final = {
     "bind": True,
     "ignore_result": False,
     "shared": False,
-    "throws": (TaskRefused,),  # a rejection is a response: logged in one line, without a traceback
+    "throws": (TaskRefused,),  # log rejections in one line, without a traceback
     **REDACTED,
 }
 """Options of tasks for external senders."""
@@ -56,7 +56,7 @@ def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
 
     @app.task(name=SUBMIT_TURN, **OF_SENDERS)
     def submit_turn(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
-        # After another task, whose result comes first: it is the text, or unused.
+        # In a chain, the previous task's result comes first. It is the text, or unused.
         names = ("session_id",) if kwargs.get("action") is not None else ("session_id", "text")
         return _answer(worker, self.request, names, args, kwargs, _submit)
 
@@ -83,7 +83,7 @@ def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
 
     @app.task(name=START_RUN, **OF_SENDERS)
     def start_run(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
-        """Start a flow, or all flows of a trigger; a redelivered message starts once."""
+        """Start a flow, or all flows of a trigger. A redelivered message has no further effect."""
         names = ("trigger",) if "trigger" in kwargs else ("flow", "inputs")
         return _answer(worker, self.request, names, args, kwargs, WorkerProcess.start_run)
 
@@ -91,8 +91,8 @@ def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
 def _replace_chunks(app: Celery) -> None:
     """Replace Celery's `chunks` and `map` tasks.
 
-    Celery's run many calls in one task. Here each call becomes a separate task, so that it can wait for its
-    turn and is not repeated on redelivery. Arguments and results are hidden.
+    Celery runs many calls in one task. Here each call is a separate task, so that it can wait for its turn
+    and is not repeated on redelivery. Arguments and results are hidden.
     """
     untyped: Any = app
     for name in ("celery.starmap", "celery.map", "celery.accumulate"):
@@ -107,7 +107,7 @@ def _replace_chunks(app: Celery) -> None:
         if not calls:
             return []
         joined: Any = chord([], untyped.tasks["celery.accumulate"].s(index=0), app=app)
-        # The group keeps its ID, so that a second delivery joins the calls that the first one sent.
+        # With a fixed group ID, a redelivery joins the calls that the first delivery sent.
         header = group([call.set(queue=SUBMISSIONS) for call in calls], app=app)
         joined.tasks = header.set(task_id=follow_up_id(self.request.id, "chunks"))
         return self.replace(joined)
@@ -158,7 +158,7 @@ def _answer(
     kwargs: Mapping[str, Any],
     act: Act,
 ) -> JsonObject:
-    """Return the task's result, waiting while a store is unavailable. Raises TaskRefused, Ignore, Reject."""
+    """Return the task's result, waiting while a store is unavailable. Raises TaskRefused, Ignore or Reject."""
     task = describe_task(request)
     name_callbacks(request)
     follows = request.parent_id is not None or request.root_id not in {None, request.id}
@@ -169,10 +169,10 @@ def _answer(
         if isinstance(error, TaskPredicate):
             raise
         raise TaskRefused.because_of(error) from None
-    if request.id in state.revoked:  # during execution
+    if request.id in state.revoked:  # revoked during execution
         worker.revoke(request.id)
     if result is None:
-        raise Ignore  # the turn and the task are committed, so acknowledge the message; the task ends with the turn
+        raise Ignore  # acknowledge the message: the turn and the task are committed, and end together
     return result
 
 

@@ -1,7 +1,7 @@
-"""Deliver events to webhooks: in order per session, with retries until confirmed (RT-16).
+"""Deliver events to webhooks, in order per session, with retries until confirmed (RT-16).
 
-A separate task delivers each feed, so a slow receiver delays only itself; few deliveries per host run
-concurrently.
+A separate task delivers each feed, so a slow receiver delays only itself. At most `PER_HOST` deliveries
+to one host run concurrently.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ CAPACITY: Final = 64
 PER_HOST: Final = 8
 BATCH: Final = 20
 AT_ONCE: Final = 200
-"""Events of one feed after which other feeds have their turn."""
+"""Maximum events delivered from one feed before other feeds are served."""
 HOLD_S: Final = 60.0
 
 _log = get_logger(__name__)
@@ -45,10 +45,10 @@ class Posts(Protocol):
 
 
 class WebhookSender:
-    """Sender of webhooks.
+    """A sender of webhook deliveries.
 
     Args:
-        give_up_s: time after which a failing feed waits for an operator.
+        give_up_s: Time in seconds after which a failing feed waits for an operator.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class WebhookSender:
         self._running: dict[asyncio.Task[None], str] = {}
 
     async def send_due(self) -> None:
-        """Start delivering what is due, without waiting."""
+        """Start due deliveries without waiting for them."""
         free = self._capacity - len(self._running)
         if free <= 0:
             return
@@ -78,7 +78,7 @@ class WebhookSender:
             await asyncio.wait(self._running)
 
     async def close(self) -> None:
-        """Stop; another process repeats unfinished deliveries."""
+        """Cancel running deliveries. Another process repeats them."""
         for task in list(self._running):
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
@@ -86,7 +86,7 @@ class WebhookSender:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.pop(task, None)
         error = None if task.cancelled() else task.exception()
-        if error is not None:  # its hold expires, and it is claimed again
+        if error is not None:  # the feed's hold will expire, and a worker will claim the feed again
             _log.warning("A webhook delivery failed.", error=error)
 
     async def _deliver(self, feed: HeldFeed) -> None:
@@ -103,7 +103,7 @@ class WebhookSender:
             _log.info("Could not release a webhook feed; its hold will expire.", error=error)
 
     async def _deliver_events(self, feed: HeldFeed) -> None:
-        """Deliver all events until one fails: later ones wait behind it."""
+        """Deliver a feed's events in order, until one fails."""
         number, attempts = feed.delivered, feed.attempts
         for _ in range(AT_ONCE // BATCH):
             events = await self._feeds.events(feed, after=number, limit=BATCH)

@@ -1,4 +1,4 @@
-"""Open and close the worker's process at the right points of Celery's lifecycle."""
+"""Open and close the worker process as Celery starts and stops."""
 
 import os
 import threading
@@ -28,13 +28,16 @@ from workers.process import InternalWork, WorkerProcess
 
 TRY_AGAIN_AFTER_S = 1.0
 AGENT: Final = "orchestrator.agent.build"
-"""Modules that run turns, which no other process loads."""
+"""The module that loads all code for running turns. Only processes that run turns import it."""
 
 _log = get_logger(__name__)
 
 
 class WorkerLifecycle:
-    """Owns this process's `WorkerProcess`; created in every process that loads the application."""
+    """The owner of this process's `WorkerProcess`, created wherever the application is loaded.
+
+    `consumer`: this process's consumer name, or None if the broker is not Redis.
+    """
 
     def __init__(
         self,
@@ -44,7 +47,6 @@ class WorkerLifecycle:
         make_catalogue: MakeCatalogue,
         consumer: str | None = None,
     ) -> None:
-        """`consumer`: this process's consumer name in Redis."""
         self._app = app
         self._settings = settings
         self._build = build
@@ -56,21 +58,24 @@ class WorkerLifecycle:
         self._heartbeat = Heartbeat(settings.heartbeat_file)
 
     def prepare(self) -> None:
-        """Before anything is opened, fork the server for suspects, or lower this process's priority."""
+        """Fork the server for suspected poison turns, or lower this process's priority.
+
+        Must run before anything is opened.
+        """
         queues = set(self._app.amqp.queues.consume_from)
         if TURNS in queues:
-            import_module(AGENT)  # here, and not in each forked process
+            import_module(AGENT)  # once here instead of in each forked process
             self._forks = ForkServer(partial(run_suspects, self._settings, self._build))
         elif queues != {SUBMISSIONS}:
             os.nice(self._settings.housekeeping_nice)  # of this thread and the threads it starts
 
     def open(self, consumer: Any) -> None:
-        """Open the process before it reports ready; waits for the stores.
+        """Open the process, waiting for the stores.
 
-        `consumer`: Celery's, or None in a child of the prefork pool, which shows no sessions.
+        `consumer`: Celery's consumer, or None in a child of the prefork pool, which publishes no turn events.
         """
         if consumer is not None and _forks(consumer):
-            return  # children open their own; connections do not survive a fork
+            return  # each child opens its process, because connections do not survive a fork
         flower = None
         if consumer is not None and _sends_task_events(consumer):
             flower = FlowerEvents(self._app, consumer.hostname)
@@ -86,21 +91,21 @@ class WorkerLifecycle:
                 return
 
     def process(self) -> WorkerProcess:
-        """Return the open process. Raises Unavailable."""
+        """Return the process, opening it if necessary. Raises Unavailable."""
         return self._open(None)
 
     def revoke(self, task_id: str) -> None:
-        """Cancel what a revoked task submitted, without waiting."""
+        """Cancel a revoked task's turns without waiting."""
         if self._process is not None:
             self._process.revoke(task_id)
 
     def stop_taking(self) -> None:
-        """Handle the start of a warm shutdown."""
+        """Start a warm shutdown."""
         if self._process is not None:
             self._process.stop_taking()
 
     def close(self) -> None:
-        """Handle the end of the worker's tasks."""
+        """Close the process and shut down tracing."""
         with self._lock:
             process, self._process = self._process, None
         if process is not None:

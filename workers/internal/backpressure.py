@@ -7,11 +7,11 @@ _log = get_logger(__name__)
 
 
 class Backpressure:
-    """Backpressure.
+    """The deferral of maintenance while turns wait.
 
     Args:
-        above_s: turn wait above which maintenance is deferred.
-        at_most_s: maximum deferral.
+        above_s: Turn wait in seconds above which maintenance is deferred.
+        at_most_s: Maximum deferral in seconds.
     """
 
     def __init__(self, load: PostgresLoad, *, above_s: float, at_most_s: float) -> None:
@@ -22,11 +22,11 @@ class Backpressure:
 
     @property
     def waited_s(self) -> float:
-        """Return how long maintenance must have waited to run now."""
+        """Return the time in seconds that a maintenance run must have waited to start now."""
         return self._at_most_s if self._deferring else 0.0
 
     async def measure(self) -> None:
-        """Measure the load. Raises Unavailable, and then keeps the last measurement."""
+        """Measure how long turns wait, and start or end the deferral. Raises Unavailable."""
         wait_s = await self._load.turn_wait_s()
         deferring = wait_s > self._above_s
         if deferring is not self._deferring:

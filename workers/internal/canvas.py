@@ -1,6 +1,6 @@
-"""Build and send Celery canvases for background runs; the only module that does (IF-8, IF-9).
+"""Build and send Celery canvases for background runs (IF-8, IF-9).
 
-A run's task ends with the run, so Celery itself continues or stops behind it.
+A run's task ends with the run, so Celery continues or stops the rest of the canvas.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class RunCanvas:
         self._runs = runs
 
     async def send(self, hints: Sequence[Hint], *, root: str | None = None) -> None:
-        """Send runs that can start. `root`: the root task of their graph. Raises Unavailable."""
+        """Send runs that can start, with their successors. Raises Unavailable.
+
+        `root`: ID of the root task of the runs' graph.
+        """
         first = [hint.run_id for hint in hints]
         series = find_series(first, await self._runs.behind(first))
         if series:
@@ -49,7 +52,7 @@ class RunCanvas:
         )
 
     async def store_end(self, run: Unrun) -> None:
-        """Store the result of a run that never ran, which has no task. Raises Unavailable."""
+        """Store the failure of a run that never ran, because no task will report it. Raises Unavailable."""
         failure = RunFailed(why_ended(run.status, run.why), run.run_id)
         try:
             await run_in_thread(self._app.backend.store_result, run.task_id, failure, states.FAILURE)
@@ -57,7 +60,7 @@ class RunCanvas:
             raise Unavailable(f"The result backend does not respond: {error}") from error
 
     def shares(self, request: Any, run_id: str, flow: str, urgency: Urgency, count: int) -> Any:
-        """Return the chord that replaces the task of a run with items: shares, then the same task for `after_all`."""
+        """Return the chord that replaces a run's task: its shares of items, then the same task for `after_all`."""
         header = [
             self._items(run_id, flow, urgency, f"{request.id}.items.{number}") for number in range(count)
         ]
@@ -65,7 +68,7 @@ class RunCanvas:
         return chord(header, body, app=self._app)
 
     def rerun(self, request: Any, hint: Hint) -> Any:
-        """Return the task that replaces that of a run to be rerun."""
+        """Return the task that replaces a run's task and reruns the run."""
         return self._again(request, hint.run_id, hint.flow, hint.urgency).set(countdown=hint.after_s)
 
     def _build_all(self, series: list[Series], root: str | None) -> Any:
@@ -73,7 +76,7 @@ class RunCanvas:
         return built[0] if len(built) == 1 else group(built, app=self._app)
 
     def _build(self, series: Series, root: str | None) -> Any:
-        """Return a chain of the series' steps; a fork followed by a run is a chord, otherwise a group."""
+        """Return a chain of the series' steps. A fork is a chord if a run follows it, or else a group."""
         steps: list[Any] = []
         header: Any = None
         for step in series:
@@ -96,7 +99,7 @@ class RunCanvas:
         return self._signature(RUN_FLOW, run_id, flow, urgency, task_id)
 
     def _again(self, request: Any, run_id: str, flow: str, urgency: Urgency) -> Any:
-        """Return the same task with its own parent: by default it would be the sending task."""
+        """Return the same task with the same parent. By default, its parent would be the sending task."""
         return self._run(run_id, flow, urgency, request.id).set(parent_id=request.parent_id, keeps_place=True)
 
     def _items(self, run_id: str, flow: str, urgency: Urgency, task_id: str) -> Any:

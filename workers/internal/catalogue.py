@@ -1,6 +1,6 @@
-"""The background flows of this process: the system's and those of its domains.
+"""The background flows of this process: Parley's and those of the served domains.
 
-A domain defines its own in `internal_flows.py`, and configures any flow in `internal_flows.yaml`, which is
+A domain defines flows in `internal_flows.py` and configures any flow in `internal_flows.yaml`, which is
 re-read for every run.
 """
 
@@ -25,13 +25,13 @@ from workers.internal.tools import TOOLS, make_tools
 SETTINGS_FILE = "internal_flows.yaml"
 
 MakeCatalogue = Callable[[Ports], Catalogue]
-"""Creates a process's flows from its ports. Raises ConfigurationError."""
+"""A function that creates a process's catalogue of flows. Raises ConfigurationError."""
 
 _log = get_logger(__name__)
 
 
 def make_catalogue(ports: Ports) -> Catalogue:
-    """Return this process's flows with their declared tools; invalid ones are disabled by name, all others run."""
+    """Create the catalogue of this process's flows and tools. Invalid flows are logged and disabled."""
     folders = served_folders(ports.settings.domain)
     own: list[type[InternalFlow]] = []
     unread: dict[str, list[Problem]] = {}
@@ -52,7 +52,7 @@ def make_catalogue(ports: Ports) -> Catalogue:
 def check_internal_flows(folder: Path) -> list[Problem]:
     """Return every problem of a domain folder's background flows and schedule.
 
-    Affected flows are disabled; the others run.
+    Workers disable flows with problems and run the others.
     """
     try:
         own = own_flows(folder)
@@ -79,20 +79,20 @@ def own_flows(folder: Path) -> list[type[InternalFlow]]:
 
 
 class FlowSettings:
-    """Settings in domain folders' `internal_flows.yaml`; later folders take precedence.
+    """The settings in domain folders' `internal_flows.yaml`. Later folders take precedence.
 
-    Their form is ``flows: {name: {…}}``, ``schedule: {job: {…}}``.
+    Format: ``flows: {name: {…}}``, ``schedule: {job: {…}}``.
     """
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self._kept: dict[Path, JsonObject] = {folder / SETTINGS_FILE: {} for folder in folders}
 
     def of_flow(self, name: str) -> JsonObject:
-        """Return a flow's current settings; an unreadable file keeps its last ones."""
+        """Return a flow's current settings, or the last valid ones if the file can't be read."""
         return _section(self._read("flows"), name)
 
     def schedule(self) -> JsonObject:
-        """Return the jobs' settings, by name."""
+        """Return the scheduled jobs' settings, by name."""
         return self._read("schedule")
 
     def _read(self, part: str) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Send runs that have work to workers; without a broker, execute them here (IF-9)."""
+"""Send runs to workers, or execute them here if the broker is unavailable (IF-9)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,10 +14,10 @@ _log = get_logger(__name__)
 
 
 class Dispatcher:
-    """Dispatches runs.
+    """A dispatcher of runs.
 
     Args:
-        execute: executes a run here; None in a process that does not execute runs.
+        execute: Executes a run here, or None if this process doesn't execute runs.
     """
 
     def __init__(self, canvas: RunCanvas, execute: Callable[[Hint], Awaitable[None]] | None) -> None:
@@ -26,12 +26,12 @@ class Dispatcher:
         self._later: set[asyncio.Task[None]] = set()
 
     def send(self, hints: Sequence[Hint], *, root: str | None = None) -> None:
-        """Send runs together in the background. `root`: the root task of their graph."""
+        """Send runs together in the background. `root`: ID of the root task of their graph."""
         if hints:
             self._do_later(self._send(hints, root))
 
     def send_again(self, swept: Swept) -> None:
-        """Resend what a lost message or a dead worker left unfinished; run here what a turn waits for."""
+        """Resend work that a lost message or a dead worker left unfinished. Execute urgent runs here."""
         urgent = (
             [] if self._execute is None else [hint for hint in swept.hints if hint.urgency is Urgency.URGENT]
         )
@@ -43,7 +43,7 @@ class Dispatcher:
             self._do_later(self._canvas.send_share(share))
 
     def cancel(self) -> None:
-        """Drop pending work; the reconciler will find it."""
+        """Cancel pending work, which the reconciler will resend."""
         for task in self._later:
             task.cancel()
 

@@ -1,7 +1,6 @@
-"""Durable execution of background runs on this process's loop.
+"""Durable execution of background runs on this process's event loop (IF-8 … IF-11).
 
-Messages arrive here, and the store decides what may run: what cannot be claimed is not executed (IF-8 …
-IF-11).
+Messages only ask to execute a run. The executor claims the run in the store first.
 """
 
 import asyncio
@@ -51,24 +50,24 @@ from workers.internal.progress import ProgressEvents
 from workers.internal.session_side import SessionSide
 
 FLUSH_EVERY_S = 0.2
-"""Results of fast items are written in batches; those of a slow item immediately."""
+"""Interval in seconds at which the results of fast items are written in batches."""
 DEFERRED_FOR_S = 1.0
-"""Time in seconds before the task of a deferred maintenance run checks again."""
+"""Time in seconds before the task of a deferred run is retried."""
 WAITED_FOR_S = 1.0
-"""Time in seconds that a task itself waits for its run's start time."""
+"""Maximum time in seconds that a task sleeps until its run's start time. Beyond that, it is retried."""
 
 _log = get_logger(__name__)
 
 
 class RunExecutor:
-    """Executes runs. Belongs to one event loop.
+    """An executor of runs, bound to one event loop.
 
     Args:
-        local: whether this process can execute runs if no message can be sent.
-        backpressure: defers maintenance for turns.
-        live: receives the progress of sessions' runs, besides their logs.
-        max_attempts: crashes after which a run or item is abandoned.
-        sessions: acts on sessions for flows, which have no rights on them.
+        local: Whether this process can execute runs if no message can be sent.
+        backpressure: Defers maintenance while turns wait, or None to never defer it.
+        live: Receives progress events, which the sessions' logs contain too.
+        max_attempts: Number of crashes after which a run or item fails.
+        sessions: Accesses sessions for flows, which have no rights on them.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class RunExecutor:
         self._stopping = False
 
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
-        """Store a graph's nodes and send those that can start."""
+        """Store a graph's runs and send those that can start."""
         started = await self._runs.start(runs, key=key)
         self._dispatcher.send(started.hints)
         return started
@@ -109,8 +108,8 @@ class RunExecutor:
     ) -> Outcome:
         """Execute a run until it ends or needs other workers.
 
-        `carried`: the runs that Celery sends after this task. `root`: the root of its graph in Celery. All
-        other released runs are sent from here.
+        `carried`: IDs of the runs that Celery sends after this task. All other released runs are sent here.
+        `root`: ID of the root task of the run's graph.
         """
         while True:
             claim = await self._claim(run_id, flow)
@@ -122,9 +121,9 @@ class RunExecutor:
                 return outcome
 
     async def items(self, run_id: str, flow: str, *, task_id: str | None, in_chord: bool) -> Later | None:
-        """Execute a run's items, share after share.
+        """Execute shares of a run's items until none is free.
 
-        Outside a chord, the run's task is sent after the last one.
+        Outside a chord, send the run's task after the last item.
         """
         done = await self._items(run_id, task_id)
         if isinstance(done, Later):
@@ -136,7 +135,7 @@ class RunExecutor:
         return None
 
     async def execute_here(self, hint: Hint) -> None:
-        """Execute a run without a task; its task reports the end later."""
+        """Execute a run without a Celery task. The run's task reports the end later."""
         run_id = hint.run_id
         while not self._stopping:
             match await self.run(run_id, hint.flow):
@@ -150,15 +149,15 @@ class RunExecutor:
                     return
 
     def note_reported(self, run_id: str) -> None:
-        """Record that an ended run's task has reported; written with the next sweep."""
+        """Record that an ended run's task has reported. The next sweep stores the record."""
         self._reported.append(run_id)
 
     async def renew(self) -> None:
-        """Renew claims, and stop work that was taken over or canceled."""
+        """Renew claims, and stop work whose claim was lost."""
         await self._held.renew()
 
     async def sweep(self) -> int:
-        """Recover what dead workers held, and resend what a lost message left unfinished."""
+        """Recover the work of dead workers and resend lost messages. Return the number of runs to resend."""
         await self._repair_after_crash()
         await self._write_reported()
         swept = await self._work.sweep(waited_s=self._waited_s)
@@ -169,16 +168,16 @@ class RunExecutor:
         return len(swept.hints)
 
     def repair_later(self, sessions: Sequence[SessionId]) -> None:
-        """Schedule a check of a dead worker's sessions for inconsistencies, from the next sweep on."""
+        """Schedule consistency checks of a dead worker's sessions for the next sweep."""
         if REPAIR_STATE in self.catalogue.graphs:
             self._freed += sessions
 
     def stop(self) -> None:
-        """Stop accepting work; shares of items end after the current one."""
+        """Stop accepting work, and end shares of items after the current item."""
         self._stopping = True
 
     async def drain(self, grace_s: float) -> None:
-        """Wait for running work; other workers take the rest once its claims expire."""
+        """Wait up to `grace_s` seconds for running work. Other workers resume the rest after its claims expire."""
         self.stop()
         self._dispatcher.cancel()
         await self._held.drain(grace_s)
@@ -205,7 +204,7 @@ class RunExecutor:
 
     @property
     def _waited_s(self) -> float:
-        """Return how long maintenance must have waited to run now."""
+        """Return the time in seconds that a maintenance run must have waited to start now."""
         return 0.0 if self.backpressure is None else self.backpressure.waited_s
 
     # The stages of a run.
@@ -238,7 +237,7 @@ class RunExecutor:
         return Later(DEFERRED_FOR_S)
 
     async def _find_items(self, run_id: str, state: RunState) -> Outcome | None:
-        """Execute a single unfinished item here; several are shared."""
+        """Execute the items here, or return `InShares` if several tasks can share them."""
         if state.holders is not None and state.holders > 1:
             return InShares(run_id, state.urgency, state.holders)
         done = await self._items(run_id, None)
@@ -247,7 +246,7 @@ class RunExecutor:
     async def _advance_once(
         self, claim: RunClaim, carried: frozenset[str], root: str | None
     ) -> Outcome | None:
-        """Execute the claimed part. Returns None if there is more to execute here."""
+        """Execute the claimed phase. Returns None if the run may continue here."""
         try:
             with self._held.holding(claim.token), _traced(claim.facts, claim.phase.value):
                 reached = await self._do_phase(claim)
@@ -263,7 +262,7 @@ class RunExecutor:
     async def _do_phase(self, claim: RunClaim) -> RunEnd | InShares | Later | None:
         """Execute `before_all` or `after_all`.
 
-        Returns the run's end, its shares, or None if there is more to execute here.
+        Returns the run's end, its shares, a deferral, or None if the run may continue here.
         """
         facts = claim.facts
         if claim.attempts > self._max_attempts:
@@ -296,7 +295,7 @@ class RunExecutor:
     async def _begin_items(
         self, claim: RunClaim, context: RunContext, inputs: tuple[Json, ...]
     ) -> InShares | Later | None:
-        """Store the items; execute a single one here, share several."""
+        """Store the items. Execute them here, or return `InShares` if several tasks can share them."""
         facts, options = claim.facts, context.options
         if not await self._work.begin_items(claim, inputs, options.to_json(), context.data):
             raise Fenced
@@ -325,7 +324,7 @@ class RunExecutor:
     async def _items(self, run_id: str, task_id: str | None) -> Later | bool:
         """Execute shares of items until none is free. Returns True if this finished the last item.
 
-        `task_id`: the task that only executes items.
+        `task_id`: ID of a task that only executes items, or None in a run's task.
         """
         while not self._stopping:
             claim = await self._work.claim_items(run_id, task_id=task_id, waited_s=self._waited_s)
@@ -379,7 +378,7 @@ class RunExecutor:
 
 
 def _traced(facts: RunFacts, phase: str) -> AbstractContextManager[object]:
-    """Open a span for a phase in the trace of the turn that triggered the run, if any."""
+    """Open a span for a phase, in the trace of the turn that triggered the run, if any."""
     name = f"{facts.flow} {phase}"
     if facts.turn_id is None:
         return span(name, run_id=facts.run_id)

@@ -1,4 +1,4 @@
-"""Work under claims on runs: losing a claim stops the work (IF-9)."""
+"""Claims on runs in use by this process. Losing a claim stops its work (IF-9)."""
 
 import asyncio
 from collections.abc import Generator
@@ -8,11 +8,11 @@ from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 
 
 class Fenced(Exception):
-    """The claim was lost; the current work is dropped."""
+    """The claim was lost, and its work is dropped."""
 
 
 class HeldWork:
-    """The claims in use. Belongs to one event loop."""
+    """The claims in use on one event loop."""
 
     def __init__(self, work: PostgresRunWork) -> None:
         self._work = work
@@ -21,7 +21,7 @@ class HeldWork:
 
     @contextmanager
     def holding(self, token: int) -> Generator[None]:
-        """Stop the task if the claim is lost; always release the claim at the end. Raises Fenced."""
+        """Hold a claim during the block, then release it. Raises Fenced if the claim is lost meanwhile."""
         task = asyncio.current_task()
         assert task is not None
         self._tasks[token] = task
@@ -38,7 +38,7 @@ class HeldWork:
             self._work.give_up(token)
 
     async def renew(self) -> None:
-        """Renew claims, and stop work that was taken over or canceled."""
+        """Renew claims, and stop work whose claim was lost."""
         for token in await self._work.renew():
             task = self._tasks.get(token)
             if task is not None and token not in self._fenced:
@@ -46,6 +46,6 @@ class HeldWork:
                 task.cancel()
 
     async def drain(self, grace_s: float) -> None:
-        """Wait for running work."""
+        """Wait up to `grace_s` seconds for running work."""
         if self._tasks:
             await asyncio.wait({*self._tasks.values()}, timeout=grace_s)

@@ -1,4 +1,4 @@
-"""Models for background flows: each domain's own, or the one in a run's options."""
+"""Language models for background flows."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ WITHIN_S = 60.0
 
 
 class ModelWriter:
-    """The tool `writer` of background flows: one structured answer to a named prompt, outside any turn."""
+    """The tool `writer` of background flows, which answers a prompt with structured output."""
 
     def __init__(self, models: ModelPool, configure: Callable[[str], DomainConfig]) -> None:
         self._models = models
@@ -32,24 +32,23 @@ class ModelWriter:
         run_id: str,
         model: str | None = None,
     ) -> JsonObject | None:
-        """Ask for an answer that fits the schema; None when no model is configured or can be asked now.
+        """Return an answer that matches the schema, or None if no model is configured or available.
 
         Args:
-            prompt_id: of the prompts that ship; `variables` are its data and settings, except
-                ``assistant``, which the domain's configuration gives.
-            variables: see `prompt_id`.
+            prompt_id: ID of a built-in prompt.
+            variables: Data and settings for the prompt. The domain's configuration adds ``assistant``.
             schema: JSON Schema of an object, as sent to the model.
-            judged_by: the schema that the answer must match.
-            domain: whose models are asked.
-            tenant_id: for whom; budgets of the tenant, the user and the session count.
-            user_id: the session's user.
-            session_id: the session.
-            run_id: named to the endpoint in place of a turn.
-            model: asked in place of the domain's, as the options of a run name it.
+            judged_by: JSON Schema that the answer must match.
+            domain: Domain whose models are used.
+            tenant_id: Tenant whose budget is charged, like those of the user and the session.
+            user_id: The session's user, or None if unknown.
+            session_id: The session that the answer is for.
+            run_id: ID sent to the endpoint in place of a turn's ID.
+            model: Model name from the run's options. Default: the domain's model.
 
         Raises:
             ModelUnavailable, ModelOutputInvalid, BudgetExceeded: there is no usable answer.
-            ConfigurationError: the domain cannot be used.
+            ConfigurationError: the domain's configuration is invalid.
         """
         if not self._models.configured:
             return None

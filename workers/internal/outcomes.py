@@ -1,4 +1,4 @@
-"""Outcomes of a run's message: a closed set, which the Celery task maps to Celery's mechanisms."""
+"""Outcomes of a run's message, which the Celery task maps to Celery's mechanisms."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -8,10 +8,10 @@ from orchestrator.ports.runs.status import SUCCEEDED, RunStatus, Urgency
 
 
 class RunFailed(Exception):
-    """A failed, blocked or canceled run; its only argument is the error.
+    """A failed, blocked or canceled run. Its only argument is the error.
 
-    Worker logs and Flower show an exception's text, which could quote contents. The text therefore only
-    names the run; the task's result has the error.
+    Worker logs and Flower show the exception's text, so it only contains the run ID: the error could quote
+    user content. The task's result contains the error.
     """
 
     def __init__(self, error: str, run_id: str = "") -> None:
@@ -27,7 +27,7 @@ class RunFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The run has ended; `error`: why, unless it succeeded."""
+    """An ended run. `error`: the reason, or None if the run succeeded."""
 
     run_id: str
     status: RunStatus
@@ -36,7 +36,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class InShares:
-    """Its items are stored, and `holders` tasks can share them."""
+    """A run with stored items, which `holders` tasks can share."""
 
     run_id: str
     urgency: Urgency
@@ -52,14 +52,14 @@ class Rerun:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A deferred run: turns wait, it is not due, or this worker is stopping."""
+    """A deferred run: turns wait, the run is not due, or this worker is stopping."""
 
     after_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Another worker has it, or its task has already reported."""
+    """A run that another worker holds, or whose task has already reported."""
 
 
 Outcome: TypeAlias = Ended | InShares | Rerun | Later | Elsewhere

@@ -1,4 +1,4 @@
-"""Publish runs' progress to sessions periodically while items are running (RT-15, IF-16)."""
+"""Publish the progress of runs to their sessions while items are running (RT-15, IF-16)."""
 
 import time
 
@@ -16,7 +16,7 @@ _log = get_logger(__name__)
 
 
 class ProgressEvents:
-    """Progress events of one process; each process with a share of a run publishes its progress."""
+    """A publisher of progress events. Each process with a share of a run publishes the run's progress."""
 
     def __init__(self, work: PostgresRunWork, live: LiveEvents | None) -> None:
         self._work = work
@@ -24,7 +24,7 @@ class ProgressEvents:
         self._published_at: dict[str, float] = {}
 
     async def publish(self, facts: RunFacts) -> None:
-        """Publish, unless done recently. An unavailable store is ignored."""
+        """Publish a run's progress, at most once per second. An unavailable store is only logged."""
         if facts.session_id is None or not self._is_due(facts.run_id):
             return
         try:

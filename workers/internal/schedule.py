@@ -1,7 +1,7 @@
-"""Run Celery beat with firings claimed in PostgreSQL by job and due time (IF-15).
+"""A Celery beat scheduler that claims firings in PostgreSQL, by job and due time (IF-15).
 
-Any number of beats can run: none is a leader, so no firing is missed. A firing is a row and the runs that it
-starts, in one transaction; it needs no message, because workers look for runs that are ready.
+Several beats can run without a leader, so no firing is missed. One transaction stores a firing and its
+runs. It sends no message, because workers poll for ready runs.
 """
 
 import asyncio
@@ -31,17 +31,17 @@ _log = get_logger(__name__)
 
 
 def scheduler_of(settings: Settings, make_catalogue: MakeCatalogue) -> type[Scheduler]:
-    """Return the scheduler class for beat."""
+    """Create the scheduler class for beat."""
 
     class ClaimedScheduler(Scheduler):
-        """A beat scheduler that repeatedly calls `Firing`."""
+        """A beat scheduler that fires jobs through `Firing`."""
 
         def __init__(self, *arguments: Any, **options: Any) -> None:
             self._firing = Firing(settings, make_catalogue)
             super().__init__(*arguments, **options)
 
         def setup_schedule(self) -> None:
-            """Do nothing: beat's own schedule file is not used."""
+            """Do nothing: the schedule is not stored in beat's file."""
 
         def tick(self, *_: Any, **__: Any) -> float:
             self._firing.fire_due()
@@ -54,7 +54,7 @@ def scheduler_of(settings: Settings, make_catalogue: MakeCatalogue) -> type[Sche
 
 
 class Firing:
-    """Fires due jobs that no other beat has fired. Has a separate event loop."""
+    """The jobs of a beat process, each fired unless another beat has fired it. Uses a separate event loop."""
 
     def __init__(self, settings: Settings, make_catalogue: MakeCatalogue) -> None:
         self._settings = settings
@@ -71,7 +71,7 @@ class Firing:
         self._closed = False
 
     def fire_due(self) -> int:
-        """Fire due jobs; return how many. Never raises if a store is unavailable."""
+        """Fire due jobs and return the number fired. Log unavailable stores instead of raising."""
         fired, condition = 0, Condition.READY
         try:
             fired = self._runner.run(self._fire_due())
@@ -83,7 +83,10 @@ class Firing:
         return fired
 
     def close(self) -> None:
-        """Close. Beat calls this in its signal handler, possibly during a firing, and again at the end."""
+        """Close the stores, except during a firing.
+
+        Beat calls this in a signal handler, possibly during a firing, and again at exit.
+        """
         if self._closed or _in_loop():
             return
         self._closed = True
@@ -123,7 +126,7 @@ class Firing:
         return ours
 
     async def _announce(self, ports: Ports) -> None:
-        """Register in Redis now and then; jobs are fired without Redis too."""
+        """Update this beat's registration in Redis at intervals. Jobs fire even if Redis is unavailable."""
         if time.monotonic() - self._announced_at < ANNOUNCE_EVERY_S:
             return
         self._announced_at = time.monotonic()

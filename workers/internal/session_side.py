@@ -1,7 +1,7 @@
-"""Mediate between flows, which have no rights on sessions, and the runtime, which has (IF-12, IF-17).
+"""Access to sessions for background flows, which have no rights on sessions (IF-12, IF-17).
 
-A run receives its session content at its start. Its proposals go to the session's lane before its results
-are recorded; the Agent adopts or drops them there.
+A run receives session content when it starts. Its proposals go to the session lane before its results are
+recorded, and the Agent accepts or drops the proposals there.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
 
 PROPOSALS: Final = "proposals"
-"""The tool's name."""
+"""Name of the `NotedProposals` tool."""
 _PROPOSAL: Final = "proposal"
-"""The action of the system turn with a proposal."""
+"""Action name of a proposal's system turn."""
 
 _log = get_logger(__name__)
 
@@ -30,7 +30,7 @@ class Lanes(Protocol):
     def submit(
         self, tenant_id: TenantId, session_id: SessionId, name: str, payload: JsonObject, *, key: str
     ) -> Awaitable[str]:
-        """Submit a system action, once per `key`. Raises SessionClosed, InboxFull, NotFound, Unavailable."""
+        """Submit a system action, once per `key`. Raises SessionClosed, InboxFull, NotFound or Unavailable."""
         ...
 
 
@@ -44,7 +44,7 @@ class _Proposal:
 
 @dataclass(frozen=True, slots=True)
 class NotedProposals:
-    """The tool `proposals`: suggest a change to a session that the flow does not hold (IF-12)."""
+    """The tool `proposals`, which suggests changes to sessions that the flow does not hold (IF-12)."""
 
     scratchpad: Scratchpad
     noted: list[_Proposal] = field(default_factory=list[_Proposal])
@@ -60,7 +60,7 @@ class NotedProposals:
         flow: str,
         run_id: str,
     ) -> None:
-        """Record a proposal in the scratchpad for the session's lane. A run proposes each kind once."""
+        """Record a proposal in the session's scratchpad. A run can propose each kind once per session."""
         key = f"proposal:{run_id}:{session_id}:{kind}"
         payload: JsonObject = {"kind": kind, "change": change, "epoch": epoch, "flow": flow, "run_id": run_id}
         note = Entry(
@@ -71,28 +71,28 @@ class NotedProposals:
 
 
 class SessionSide:
-    """Acts on sessions for the executor of runs."""
+    """Session access for the executor of runs."""
 
     def __init__(self, material: SessionMaterial, lanes: Lanes) -> None:
         self._material = material
         self._lanes = lanes
 
     def equip(self, context: RunContext) -> RunContext:
-        """Record proposals for this context."""
+        """Return the context with a new, empty list of proposals."""
         tools = dict(context.tools)
         if isinstance(proposals := tools.get(PROPOSALS), NotedProposals):
             tools[PROPOSALS] = NotedProposals(proposals.scratchpad)
         return replace(context, tools=tools)
 
     async def brief(self, flow: InternalFlow, context: RunContext) -> RunContext:
-        """Provide a starting run with the session content that its flow declares. Raises Unavailable."""
+        """Return the context with the session content that the flow declares. Raises Unavailable."""
         if context.session_id is None or not flow.material:
             return context
         material = await self._material.collect(context.tenant_id, context.session_id, flow.material)
         return replace(context, material=material)
 
     async def hand_over(self, context: RunContext) -> None:
-        """Submit proposals to the lanes; safe to repeat. Rejected ones are dropped. Raises Unavailable."""
+        """Submit proposals to the session lanes, dropping rejected ones. Safe to repeat. Raises Unavailable."""
         proposals = context.tools.get(PROPOSALS)
         while isinstance(proposals, NotedProposals) and proposals.noted:
             one = proposals.noted[0]

@@ -1,4 +1,4 @@
-"""Start background flows from the arguments of a message or of a turn's outbox entry."""
+"""Start background flows that a message or a turn's outbox entry requests."""
 
 from dataclasses import replace
 
@@ -10,9 +10,9 @@ from workers.internal.executor import RunExecutor
 async def start_runs(
     executor: RunExecutor, arguments: JsonObject, key: str, *, turn_id: TurnId | None = None
 ) -> JsonObject:
-    """Start a flow, or all flows of a trigger, once per `key`; return the runs' IDs, in order and by flow.
+    """Start a flow, or all flows of a trigger, once per `key`. Return the run IDs, as a list and by flow.
 
-    Raises InvalidInput, InputTooLarge, ConfigurationError, Unavailable.
+    Raises InvalidInput, InputTooLarge, ConfigurationError or Unavailable.
     """
     runs = read_start(arguments, executor.catalogue)
     started = await executor.start(tuple(replace(run, turn_id=turn_id) for run in runs), key=key)

@@ -1,4 +1,4 @@
-"""Refresh summaries and memories that a turn needs: urgent runs, on other workers or here (IF-13)."""
+"""Refresh the summary and memory that a turn needs, by urgent runs on other workers or here (IF-13)."""
 
 import asyncio
 from dataclasses import replace
@@ -19,7 +19,7 @@ NEWEST_RUNS = 10
 
 
 class RunSummaryRefresh:
-    """Implements `ports.summary_refresh.SummaryRefresh` for one worker process."""
+    """A `SummaryRefresh` that starts background runs."""
 
     def __init__(self, executor: RunExecutor, runs: PostgresRuns, scratchpad: Scratchpad) -> None:
         self._executor = executor
@@ -52,7 +52,7 @@ class RunSummaryRefresh:
             async with asyncio.timeout(wait_s):
                 for flow in wanted:
                     run_id = started.runs[flow]
-                    # Wait for a run that is already in progress.
+                    # Another worker may already hold the run; then `execute_here` returns and we wait.
                     if here and await self._runs.wait(tenant_id, run_id, 0.0) is None:
                         await self._executor.execute_here(Hint(run_id, flow, Urgency.URGENT))
                     if await self._runs.wait(tenant_id, run_id, wait_s) is None:
@@ -64,12 +64,12 @@ class RunSummaryRefresh:
         return None if output is None else await self._read(tenant_id, session_id, output)
 
     async def _output(self, tenant_id: TenantId, run_id: str) -> JsonObject | None:
-        """Return the output of a summary's only item, or None if it did not get that far."""
+        """Return the output of a summary run's only item, or None if it has none yet."""
         items = await self._runs.items(tenant_id, run_id, limit=1)
         return items[0].output if items and is_object(items[0].output) else None
 
     async def _read(self, tenant_id: TenantId, session_id: SessionId, output: JsonObject) -> Renewed:
-        """Return the new summary from the scratchpad: the proposal waits for the lane, which this turn holds."""
+        """Return the new summary from the scratchpad, because this turn's lane can't process its proposal yet."""
         notes = await self._scratchpad.read(
             tenant_id, session_id, kinds=frozenset({EntryKind.SUMMARY}), touch=False
         )

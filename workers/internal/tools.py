@@ -1,4 +1,4 @@
-"""The tools that background flows can declare, on this process's ports (IF-2)."""
+"""The tools that background flows can declare (IF-2)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -25,24 +25,24 @@ from workers.internal.session_side import NotedProposals, SessionSide
 
 
 def make_session_side(ports: Ports) -> SessionSide:
-    """Create the mediator that reads session content and submits proposals with the runtime's rights."""
+    """Create the session access for runs, with the runtime's rights."""
     lanes = SystemTurns(ports.stores.inbox, ports.shared.wakeup)
     return SessionSide(PostgresSessionMaterial(ports.stores.database), lanes)
 
 
 class RunTriggers:
-    """The tool `triggers`, once the flows are known."""
+    """The tool `triggers`, which starts flows. Usable after `bind`."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._catalogue: Catalogue | None = None
 
     def bind(self, catalogue: Catalogue) -> None:
-        """Set the catalogue, whose flows have this tool."""
+        """Set the catalogue, which can only be created after its tools."""
         self._catalogue = catalogue
 
     async def start(self, trigger: str, tenant_id: str, session_id: SessionId, *, key: str) -> None:
-        """Start a trigger's flows for a session, once per `key`, and one run of each at a time."""
+        """Start a trigger's flows for a session, once per `key`. A flow has one run per session at a time."""
         assert self._catalogue is not None, "bind the catalogue first"
         nodes = self._catalogue.new_graph(
             trigger, tenant_id=TenantId(tenant_id), session_id=session_id, flight=session_id
@@ -51,7 +51,7 @@ class RunTriggers:
 
 
 class SystemTurns:
-    """The tool `lanes`: system turns in sessions' lanes."""
+    """The tool `lanes`, which submits system turns to sessions."""
 
     def __init__(self, inbox: Inbox, wakeup: Wakeup) -> None:
         self._inbox = inbox
@@ -60,15 +60,15 @@ class SystemTurns:
     async def send_event(
         self, tenant_id: TenantId, session_id: SessionId, name: str, payload: JsonObject, *, key: str
     ) -> str:
-        """Start the flow that lists an outside event, once per `key`; its turn. Raises like `submit`."""
+        """Submit an outside event, once per `key`, and return its turn ID. Raises the same errors as `submit`."""
         return await self.submit(tenant_id, session_id, EVENT, {"name": name, "payload": payload}, key=key)
 
     async def submit(
         self, tenant_id: TenantId, session_id: SessionId, name: str, payload: JsonObject, *, key: str
     ) -> str:
-        """Submit an action, once per `key`; return its turn.
+        """Submit an action, once per `key`, and return its turn ID.
 
-        Raises SessionClosed, InboxFull, NotFound, Unavailable.
+        Raises SessionClosed, InboxFull, NotFound or Unavailable.
         """
         given = TurnInput(action={"name": name, "payload": payload}, form="action", kind=TurnKind.SYSTEM)
         receipt = await self._inbox.submit(
@@ -97,7 +97,7 @@ SESSION_TOOLS: Final[Mapping[str, _Make]] = {
     "sources": lambda ports: PostgresCollectionRows(ports.flows_database),
     "writer": lambda ports: ModelWriter(ports.models, ports.domains.config),
 }
-"""Tools of session flows: none has rights on sessions (IF-17)."""
+"""Tools of session flows, without rights on sessions (IF-17)."""
 TOOLS: Final[Mapping[str, _Make]] = {
     **SESSION_TOOLS,
     "forgetting": lambda ports: PostgresForgetting(ports.stores.database),
@@ -107,7 +107,7 @@ TOOLS: Final[Mapping[str, _Make]] = {
     "lanes": lambda ports: SystemTurns(ports.stores.inbox, ports.shared.wakeup),
     "collections": lambda ports: PostgresCollections(ports.stores.database),
 }
-"""All tools; those of maintenance have the runtime's rights."""
+"""All tools. Maintenance tools have the runtime's rights."""
 
 
 def make_tools(ports: Ports) -> Mapping[str, Any]:

@@ -1,1 +1,1 @@
-"""Messages from senders: envelopes are validated, and contents are never displayed."""
+"""Broker messages: validation, redaction, fair order and recovery."""

@@ -1,4 +1,4 @@
-"""Transfer of RabbitMQ's dead letters to Parley's list of dead letters (RT-30)."""
+"""Move RabbitMQ's dead letters to Parley's dead-letter list (RT-30)."""
 
 from typing import Any, ClassVar, Final
 
@@ -15,23 +15,23 @@ TAKEN_AT_ONCE: Final = 10
 
 
 class BrokerDeadLetters(bootsteps.ConsumerStep):
-    """Consumes the dead-letter queue, in workers that take submissions from RabbitMQ."""
+    """A consumer of the dead-letter queue, for workers that accept submissions from RabbitMQ."""
 
     requires: ClassVar = (Tasks,)
 
     def include_if(self, parent: Any) -> bool:
-        """Return whether this worker does it."""
+        """Return whether this worker accepts submissions from RabbitMQ."""
         is_amqp = parent.app.connection_for_read().transport.driver_type == "amqp"
         return is_amqp and SUBMISSIONS in parent.app.amqp.queues.consume_from
 
     def get_consumers(self, channel: Any) -> list[Consumer]:
-        """Declare the exchange and its queue, and consume them without decoding bodies."""
+        """Declare the exchange and its queue, and consume messages without decoding their bodies."""
         channel.basic_qos(0, TAKEN_AT_ONCE, False)
         return [Consumer(channel, queues=[DEAD_LETTERS], on_message=_keep)]
 
 
 def _keep(message: Any) -> None:
-    """Keep one message. Without Redis it stays unacknowledged, and comes back with the next connection."""
+    """Store a message. If Redis is unavailable, RabbitMQ redelivers the message on the next connection."""
     headers: dict[str, Any] = message.headers or {}
     queue, reason = headers.get("x-first-death-queue"), headers.get("x-first-death-reason")
     facts = {

@@ -1,7 +1,7 @@
 """Validate message envelopes before the broker library parses them (RT-22).
 
-On Redis an envelope is JSON written by any sender, and a library that trusts it crashes the worker. Invalid
-envelopes are counted, logged without contents, and dropped.
+On Redis, any sender can write any JSON, and kombu crashes the worker on invalid envelopes. They are counted,
+logged without contents, and dropped.
 """
 
 import base64
@@ -45,7 +45,7 @@ class _Place(BaseModel):
 
 
 class _Properties(BaseModel):
-    """The message properties that the library needs."""
+    """The message properties that kombu needs."""
 
     delivery_tag: Annotated[str, StringConstraints(min_length=1, max_length=255)]
     delivery_info: _Place
@@ -66,7 +66,7 @@ class Envelope(BaseModel):
 
 
 def find_fault(envelope: object) -> str | None:
-    """Return which part of an envelope is invalid, without its contents, or None."""
+    """Return the names of an envelope's invalid parts, or None if the envelope is valid."""
     try:
         sound = Envelope.model_validate(envelope, strict=True)
         if sound.properties.body_encoding is not None:
@@ -83,11 +83,11 @@ def find_fault(envelope: object) -> str | None:
 class _Judged(redis.Channel):
     """A Redis channel that only forwards valid envelopes.
 
-    A channel that only takes submissions loses none if its process is killed: Redis itself atomically
-    records each delivery until the consumer has recorded it.
+    A channel that only consumes submissions loses none if its process is killed: Redis atomically moves each
+    delivered message to a separate list, until the consumer has recorded it.
     """
 
-    _unsure = True  # whether we may have received something that we have not read
+    _unsure = True  # whether Redis may have delivered a message that we have not read
 
     @property
     def _moves(self) -> bool:

@@ -1,9 +1,9 @@
-"""Prevent one tenant's burst from delaying others: their submissions are moved ahead in a long queue (RT-30).
+"""Prevent one tenant's burst of submissions from delaying other tenants (RT-30).
 
-A Redis queue is first in, first out. While it is long, one worker at a time reads its new messages, and moves
-those of tenants that have none waiting to the front. At intervals it reads the whole queue, and also moves
-the oldest messages of all tenants but the largest. Order within a tenant is kept. RabbitMQ queues stay
-unchanged.
+A Redis queue is first in, first out. While the queue is long, one worker at a time reads new messages. It
+moves messages of tenants that have none waiting to the front. At intervals it reads the whole queue, and
+also moves the oldest messages of all tenants except the largest. Order within a tenant is kept. RabbitMQ
+queues stay unchanged.
 """
 
 import asyncio
@@ -24,25 +24,25 @@ LOOK_EVERY_S: Final = 0.05
 LOOK_WHEN_SHORT_EVERY_S: Final = 0.25
 READ_ALL_EVERY_S: Final = 0.5
 READ_ALL_SHARE: Final = 10
-"""Reading the whole queue takes at most this fraction of the time: a tenth."""
+"""Minimum interval between readings of the whole queue, as a multiple of a reading's duration."""
 LONG: Final = 64
-"""Shorter queues are consumed in order of arrival."""
+"""Queue length in messages. Shorter queues are consumed in order of arrival."""
 MOST_SEEN: Final = 20_000
-"""Oldest messages examined when reading the whole queue."""
+"""Maximum messages examined when reading the whole queue, oldest first."""
 MOST_NEW: Final = 2000
-"""Newest messages examined per look."""
+"""Maximum new messages examined per look."""
 SHARE: Final = 64
-"""Messages moved per tenant and reading of the whole queue."""
+"""Maximum messages moved per tenant when reading the whole queue."""
 LOOKING: Final = "parley:fair_order"
 LOOKING_FOR_MS: Final = 1000
 
 
 class FairOrder:
-    """Arranges a queue.
+    """The fair order of the submission queue.
 
     Args:
-        redis: the broker's server.
-        consumer: this process.
+        redis: Client of the broker.
+        consumer: This process's consumer name.
     """
 
     def __init__(self, redis: Redis, consumer: str) -> None:
@@ -52,12 +52,12 @@ class FairOrder:
         self._newer = redis.register_script(read_script("newer"))
         self._read_all_at = 0.0
         self._newest: bytes | None = None
-        """The newest message seen that was not moved, or None if the whole queue must be read."""
+        """The newest message that was examined and not moved, or None to read the whole queue next."""
         self._last_moved = b""
         self._tenants: dict[bytes, str] = {}
-        """Tenants of the messages seen."""
+        """Tenants of examined messages."""
         self._behind = Counter[str]()
-        """Messages seen and not moved, by tenant."""
+        """Number of messages examined and not moved, by tenant."""
 
     async def watch(self) -> None:
         """Arrange the queue, then pause if it is short or another process arranges it. Raises Unavailable."""
@@ -66,7 +66,7 @@ class FairOrder:
             await asyncio.sleep(LOOK_WHEN_SHORT_EVERY_S - LOOK_EVERY_S)
 
     async def arrange(self) -> int:
-        """Move messages to the front; return how many. Raises Unavailable."""
+        """Move messages to the front and return their number. Raises Unavailable."""
         with translated():
             if await self._redis.llen(SUBMISSIONS) < LONG or not await self._is_ours():
                 self._newest, self._tenants = None, {}
@@ -114,7 +114,7 @@ class FairOrder:
         return moved
 
     async def _is_ours(self) -> bool:
-        """Return whether this process looks, until it has not for a second."""
+        """Return whether this process arranges the queue. Another takes over after a second without looks."""
         taken = await self._redis.set(LOOKING, self._consumer, nx=True, px=LOOKING_FOR_MS)
         if not taken and await self._redis.get(LOOKING) == self._consumer:
             taken = await self._redis.pexpire(LOOKING, LOOKING_FOR_MS)
@@ -124,8 +124,8 @@ class FairOrder:
 def choose_first(waiting: Sequence[bytes], tenants: Mapping[bytes, str]) -> list[bytes]:
     """Return the messages to consume first, in order.
 
-    `waiting`: messages in their current order. The tenant with the most messages keeps its place; from every
-    other tenant some move ahead, round robin.
+    `waiting`: messages in their current order. The tenant with the most messages keeps its place. Up to
+    `SHARE` messages of every other tenant move ahead, round robin.
     """
     of_tenants: defaultdict[str, list[bytes]] = defaultdict(list)
     for message in waiting:
@@ -138,7 +138,7 @@ def choose_first(waiting: Sequence[bytes], tenants: Mapping[bytes, str]) -> list
 
 
 def read_tenant(message: bytes) -> str:
-    """Return a message's tenant, or the default tenant if it is unreadable."""
+    """Return a message's tenant, or the default tenant if the message is unreadable."""
     try:
         envelope = orjson.loads(message)
         body = envelope["body"]

@@ -1,7 +1,7 @@
-"""Celery task events for turns, many of which run per message: sent by the worker that runs them.
+"""Celery task events for turns, sent by the worker that runs them.
 
-Each turn is one task, whatever worker attempts it, with its actual state, time and worker. Events are sent
-in batches from a thread; nothing waits for them or depends on them.
+One message can run many turns. In Flower, each turn is one task across all attempts, with its actual state,
+time and worker. Events are sent in batches from a thread, and nothing depends on them.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ KEPT_AT_MOST = 5000
 
 
 RUN_TURN: Final = "orchestrator.run_turn"
-"""The task name of turns. Not a message name: `orchestrator.run_session` wakes a worker."""
+"""The task name of turns in Flower. Messages never have this name."""
 _ENDS: Final[dict[TurnStatus, tuple[str, dict[str, Any]]]] = {
     TurnStatus.DONE: ("succeeded", {"result": "None"}),
     TurnStatus.CANCELLED: ("revoked", {"terminated": False, "signum": None, "expired": False}),
@@ -29,7 +29,7 @@ _ENDS: Final[dict[TurnStatus, tuple[str, dict[str, Any]]]] = {
 
 
 class FlowerEvents:
-    """Implements `TurnObserver`. Created if the worker sends task events (`celery worker -E`)."""
+    """A `TurnObserver` for workers that send task events (`celery worker -E`)."""
 
     def __init__(self, app: Celery, hostname: str) -> None:
         self._connection: Any = app.connection_for_write()
@@ -43,7 +43,7 @@ class FlowerEvents:
         self._began: dict[TurnId, float] = {}
 
     def began(self, session_id: SessionId, work: Work) -> None:
-        """Show that an attempt has started here."""
+        """Report an attempt that started on this worker."""
         self._began[work.turn_id] = time.monotonic()
         about = {"args": f"[{session_id!r}]", "kwargs": f"{{'seq': {work.seq}}}", "root_id": work.turn_id}
         retries = work.attempts - 1
@@ -51,33 +51,32 @@ class FlowerEvents:
         self._dispatcher.send("task-started", uuid=work.turn_id)
 
     def ended(self, session_id: SessionId, turn_id: TurnId, status: TurnStatus) -> None:
-        """Show how a turn has ended, possibly after an attempt on a dead worker."""
+        """Report a turn's end, possibly after an attempt on a worker that died."""
         kind, about = _ENDS.get(status, ("failed", {"exception": status.value}))
         named = {"name": RUN_TURN, "args": f"[{session_id!r}]"}  # for consumers that missed the start
         self._dispatcher.send(f"task-{kind}", uuid=turn_id, runtime=self._took_s(turn_id), **named, **about)
 
     def left(self, turn_id: TurnId, *, again: bool) -> None:
-        """Show that an attempt is over and another follows, unless another worker has already started it."""
+        """Report a retry if this worker's attempt is over and another one follows."""
         if self._took_s(turn_id) is not None and again:
             self._dispatcher.send("task-retried", uuid=turn_id, exception=HIDDEN)
 
     def _took_s(self, turn_id: TurnId) -> float | None:
-        """Return the seconds since an attempt started here, or None."""
+        """Return the seconds since this worker's attempt started, or None if there was no attempt."""
         began = self._began.pop(turn_id, None)
         return None if began is None else time.monotonic() - began
 
     def show_ended(self, task_id: str, ending: str, runtime_s: float) -> None:
-        """Show that a task has ended with its turn. `ending`: ``succeeded``, ``failed`` or ``revoked``."""
+        """Report a task that ended with its turn. `ending`: ``succeeded``, ``failed`` or ``revoked``."""
         result = {"result": HIDDEN, "runtime": runtime_s}
         about = {"succeeded": result, "failed": {"exception": HIDDEN}}.get(ending, {})
         self._dispatcher.send(f"task-{ending}", uuid=task_id, **about)
 
     async def flush_in_thread(self) -> None:
-        """Send collected events in a thread."""
         await run_in_thread(self.flush)
 
     def flush(self) -> None:
-        """Send collected events, dropping those that cannot be sent: they are only for display."""
+        """Send buffered events. Drop them if the broker is unavailable: they are only for display."""
         try:
             self._dispatcher.flush()
         except (OSError, *self._connection.connection_errors):
@@ -85,6 +84,6 @@ class FlowerEvents:
                 self._dispatcher._group_buffer["task"].clear()  # noqa: SLF001
 
     def close(self) -> None:
-        """Send the rest and close the connection."""
+        """Send buffered events and close the connection."""
         self.flush()
         self._connection.release()

@@ -1,7 +1,7 @@
-"""Keep contents of external tasks out of Flower and logs: IDs only (RT-22).
+"""Keep contents of external tasks out of Flower and logs, which show only IDs (RT-22).
 
-Senders put a text of their arguments into a header, which Celery forwards, like the text of the result. Both
-are replaced here, for any sender. Unknown tasks are dropped, and logged without their body.
+Senders put a representation of the arguments in a header, and Celery forwards it, like that of the result.
+Both are replaced here. Unknown tasks are dropped and logged without their body.
 """
 
 import re
@@ -25,7 +25,7 @@ IDENTIFIERS: Final = ("session_id", "turn_id", "approval_id", "flow", "trigger",
 MAX_LENGTH: Final = 128
 DELIVERIES: Final = "x-delivery-count"
 MOST_DELIVERIES: Final = 20
-"""RabbitMQ's own limit, whose last delivery is the one after so many that came back."""
+"""RabbitMQ's delivery limit. A message with this count would be dead-lettered after one more failure."""
 _IDENTIFIER: Final = re.compile(r"[!-~]{1,255}")
 _NAME: Final = re.compile(r"[\w.+/-]{1,128}")
 
@@ -37,7 +37,7 @@ def redact_arguments(arguments: dict[str, Any]) -> str:
 
 
 class RedactedRequest(Request):
-    """Celery's record of a received task, without the user's text."""
+    """A received task whose displayed arguments exclude the user's text."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -46,15 +46,15 @@ class RedactedRequest(Request):
         self._kwargsrepr = redact_arguments(kwargs) if isinstance(kwargs, dict) else HIDDEN
 
     def send_event(self, type: str, **fields: Any) -> None:  # noqa: A002  # the name that Celery gives it
-        """Send a task event with the result hidden."""
+        """Send a task event with the result and traceback hidden."""
         if "result" in fields:
             fields["result"] = HIDDEN
-        if "traceback" in fields:  # a rejection's exception only has its code; others may quote the request
+        if "traceback" in fields:  # a traceback may quote the request
             fields["traceback"] = HIDDEN
         super().send_event(type, **fields)
 
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:
-        """Keep the message of a permanent rejection."""
+        """Store a permanently rejected message as a dead letter."""
         error = exc_info.exception
         error = getattr(error, "exc", error)  # the pool's wrapper
         if isinstance(error, TaskRefused) and error.code not in FOR_NOW:
@@ -65,21 +65,21 @@ class RedactedRequest(Request):
 
 
 REDACTED: Final = {"Request": "workers.messages.redaction:RedactedRequest", "resultrepr_maxsize": 0}
-"""Options of a task whose arguments or result have contents."""
+"""Options of tasks whose arguments or results contain user content."""
 
 
 class RedactingConsumer(Consumer):
-    """Celery's consumer, which drops unreadable messages without logging contents."""
+    """A consumer that drops unreadable messages without logging their contents."""
 
     class Blueprint(Consumer.Blueprint):
-        """Celery's steps except delayed delivery, whose thirty queues serve none of our exchanges."""
+        """Celery's steps except delayed delivery, which would declare thirty unused queues."""
 
         default_steps: ClassVar = [
             step for step in Consumer.Blueprint.default_steps if not step.endswith(":DelayedDelivery")
         ]
 
     def create_task_handler(self, *arguments: Any, **options: Any) -> Any:
-        """Return a handler that survives malformed messages, which would otherwise kill one worker after another."""
+        """Return a handler that survives malformed messages, which would otherwise kill every worker."""
         receive = super().create_task_handler(*arguments, **options)
 
         def on_task_received(message: Any) -> None:
@@ -94,7 +94,7 @@ class RedactingConsumer(Consumer):
                     return
                 receive(message)
             except MALFORMED as error:
-                if message.acknowledged:  # it will not be redelivered, so exiting would help no one
+                if message.acknowledged:  # it won't be redelivered, so don't exit
                     _log_dropped("Dropped a message after it was received.", message, error)
                 else:
                     self.on_invalid_task(None, message, error)
@@ -102,37 +102,37 @@ class RedactingConsumer(Consumer):
         return on_task_received
 
     def on_decode_error(self, message: Any, exc: Exception) -> None:
-        """Handle a body that does not match its type."""
+        """Drop a message whose body doesn't match its content type."""
         _log_dropped("Dropped an unreadable message.", message, exc)
         message.ack()
 
     def on_unknown_message(self, body: Any, message: Any) -> None:
-        """Handle a message without a task name."""
+        """Drop a message without a task name."""
         del body
         _log_dropped("Dropped a message that is not a task.", message)
         self._drop(message, None)
 
     def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
-        """Handle an unknown task; a caller that waits for its result receives this error."""
+        """Move an unknown task to the dead letters, and store the error for a caller that waits."""
         del body
         _log_dropped("Dropped a message for an unknown task.", message)
         task = name_or_none((message.headers or {}).get("task"))
         keep_dead_letter(message, "unknown_task", task=task)
         self._drop(message, exc)
-        headers = message.headers or {}  # old messages have none, so there is no caller to notify
+        headers = message.headers or {}  # old messages have no headers, so there is no caller to notify
         identifier, name = headers.get("id"), str(headers.get("task"))[:MAX_LENGTH]
         if isinstance(identifier, str):
             app: Any = self.app
             app.backend.mark_as_failure(identifier, NotRegistered(name))
 
     def on_invalid_task(self, body: Any, message: Any, exc: Exception) -> None:
-        """Handle a disallowed content type (pickle), or parts that are not a task's."""
+        """Drop a message with a disallowed content type, such as pickle, or with malformed parts."""
         del body
         _log_dropped("A message with a disallowed content type was dropped.", message, exc)
         self._drop(message, exc)
 
     def _drop(self, message: Any, error: Exception | None) -> None:
-        """Acknowledge a message: RabbitMQ would send a rejected one to its dead-letter exchange."""
+        """Acknowledge a message. RabbitMQ would send a rejected message to the dead-letter exchange."""
         message.ack_log_error(_log, self.connection_errors)
         signals.task_rejected.send(sender=self, message=message, exc=error)
 
@@ -140,7 +140,7 @@ class RedactingConsumer(Consumer):
 def _require_identifier(message: Any) -> None:
     """Raise ValueError for an invalid task ID, which Celery would log verbatim."""
     facts = message.headers or {}
-    if "task" not in facts:  # an old message has them in its body
+    if "task" not in facts:  # old messages have them in the body
         try:
             facts = message.payload
         except (DecodeError, ContentDisallowed):
@@ -151,7 +151,7 @@ def _require_identifier(message: Any) -> None:
 
 
 def _is_delivered_too_often(message: Any) -> bool:
-    """Return whether RabbitMQ's quorum queue counted too many deliveries that ended with their worker."""
+    """Return whether a RabbitMQ quorum queue has delivered the message too often."""
     count = message.headers.get(DELIVERIES) if isinstance(message.headers, dict) else None
     return isinstance(count, int) and count >= MOST_DELIVERIES
 
@@ -170,5 +170,5 @@ def _log_dropped(event: str, message: Any, error: Exception | None = None) -> No
 
 
 def name_or_none(given: Any) -> str | None:
-    """Return a sender's name, if it is valid."""
+    """Return the given name, or None if it is invalid."""
     return given if isinstance(given, str) and _NAME.fullmatch(given) else None

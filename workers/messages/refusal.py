@@ -1,4 +1,4 @@
-"""Task rejections: a failure with a code and a reason, without the user's text."""
+"""Task rejections, with a code and a reason but without the user's text."""
 
 from typing import Final
 
@@ -9,13 +9,13 @@ _log = get_logger(__name__)
 
 INTERNAL_ERROR: Final = "internal_error"
 FOR_NOW: Final = frozenset({"inbox_full", "session_busy", "not_found"})
-"""Codes of rejections that the sender can retry; other messages are stored for replay by an operator."""
+"""Codes of rejections that the sender can retry. Other rejected messages are stored as dead letters."""
 
 
 class TaskRefused(Exception):  # senders see this name
-    """A task's failure. `args`: stable code, reason, and for invalid input the field.
+    """A rejected task. `args`: stable code, reason and, for invalid input, the field.
 
-    Celery rebuilds it from name and `args` for senders, who do not have this class.
+    Senders don't have this class, so Celery recreates the exception from its name and `args`.
     """
 
     def __init__(self, code: str, message: str, *field: str) -> None:
@@ -23,12 +23,12 @@ class TaskRefused(Exception):  # senders see this name
         self.code = code
 
     def __repr__(self) -> str:
-        """Return only the code: Celery writes this to logs and events, and a reason may quote the request."""
+        """Return only the code, because Celery logs this text and a reason may quote the request."""
         return f"TaskRefused({self.code!r})"
 
     @classmethod
     def because_of(cls, error: Exception) -> "TaskRefused":
-        """Return the rejection for an error; an unexpected one is logged, not described."""
+        """Return the rejection for an error. Log unexpected errors and hide their details."""
         if isinstance(error, InvalidInput):
             return cls(error.code, str(error), error.field)
         if isinstance(error, ParleyError):

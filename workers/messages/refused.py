@@ -1,4 +1,4 @@
-"""Messages dropped from a queue: counts, logs and records of location and reason, never contents (RT-22)."""
+"""Record messages dropped from a queue, without logging contents (RT-22)."""
 
 import time
 from typing import Any
@@ -17,20 +17,23 @@ _log = get_logger(__name__)
 
 
 def keep_dead_letter(message: Any, code: str, **about: Any) -> bool:
-    """Store a permanently rejected message, so that an operator can replay it; return whether the store answered."""
+    """Store a permanently rejected message for replay by an operator. Return False if Redis is unavailable."""
     info = message.delivery_info or {}
     facts = {"queue": info.get("routing_key"), "code": code, **about}
     try:
         DeadLetters(_client()).keep(facts, message)
-    except (RedisError, OSError, TypeError, ValueError) as error:  # for a message that JSON cannot represent
+    except (RedisError, OSError, TypeError, ValueError) as error:  # JSON can't represent some messages
         _log.warning("Could not store a refused message for replay.", code=code, error=type(error).__name__)
         return isinstance(error, (TypeError, ValueError))
     return True
 
 
 def note_refused(event: str, queue: str | None, wrong: str, **about: Any) -> None:
-    """Record a dropped message. `wrong`: the invalid part; `about`: further facts, only names and numbers."""
-    # The sender chose that name: an unknown one would create a new series in every scrape.
+    """Count, log and list a dropped message.
+
+    `wrong`: the invalid part. `about`: further facts, which must not include contents.
+    """
+    # Senders choose the queue name, and each unknown name would create another metric series.
     MESSAGES_REFUSED.labels(queue if queue in QUEUES else "unknown").inc()
     _log.error(event, queue=queue, wrong=wrong, **about)
     kept = orjson.dumps({"at": time.time(), "queue": queue, "wrong": wrong, **about})

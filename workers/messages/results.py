@@ -1,7 +1,7 @@
 """The workers' result backend.
 
-It waits while Redis rejects writes (RT-34), sends the chords of killed workers (RT-30), and tracks no results,
-because workers never read any; Celery would track those of the groups that it sends.
+It waits while Redis rejects writes (RT-34) and sends the chords of killed workers (RT-30). It doesn't track
+the results of sent groups, because workers never read results.
 """
 
 import time
@@ -19,7 +19,7 @@ SETTINGS: Final = {
     "result_backend_max_retries": MOST_RETRIES,
     "result_backend_max_sleep_between_retries_ms": LONGEST_PAUSE_MS,
 }
-"""A sender's task is acknowledged after its result is stored, so its message waits too."""
+"""Retry settings. Workers acknowledge a sender's message only after storing its result."""
 
 
 class _Backend(RedisBackend):
@@ -38,17 +38,17 @@ class _Backend(RedisBackend):
         return result
 
     def exception_safe_to_retry(self, exc: Exception) -> bool:
-        """Return True: every operation can be repeated safely."""
+        """Return whether Redis failed. Every operation can be repeated safely."""
         return isinstance(exc, (RedisError, OSError))
 
     def on_chord_part_return(
         self, request: Any, state: str, result: Any, propagate: Any = None, **kwargs: Any
     ) -> None:
-        """Count a part of a chord, and send the chord's body after the last one.
+        """Count a part of a chord, and send the chord's body after the last part.
 
-        Celery's worker claims a body before it sends it. If it is killed in between, its part is redelivered
-        and finds the claim, and Celery would never send the body. So wait until the claim has expired. Raises
-        OperationalError instead if the caller retries.
+        A worker claims the body before sending it. If the worker is killed in between, its part is redelivered
+        and finds the claim, and Celery would never send the body. Therefore, wait until the claim expires. If
+        the caller retries, raise OperationalError instead.
         """
         count = super().on_chord_part_return
         count(request, state, result, propagate, **kwargs)
@@ -59,7 +59,7 @@ class _Backend(RedisBackend):
             count(request, state, result, propagate, **kwargs)
 
     def _claim_expires_in_s(self, group_id: str) -> float:
-        """Return 0 unless the chord is complete, and another worker has claimed its body and not sent it."""
+        """Return the seconds until another worker's claim on an unsent body expires, or 0 without a claim."""
         size, claim = (self.get_key_for_group(group_id, member) for member in (".s", ".c"))
         with self.client.pipeline() as pipeline:
             is_unsent, left_ms = pipeline.exists(size).pttl(claim).execute()
@@ -80,6 +80,6 @@ _BACKENDS: Final = {
 
 
 def use_result_backend(app: Celery) -> None:
-    """Configure an application to store results and count chords in this backend."""
+    """Configure an application to use this result backend."""
     loader: Any = app.loader
     loader.override_backends = _BACKENDS

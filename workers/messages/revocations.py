@@ -1,4 +1,4 @@
-"""Handle `revoke` while remote control is off: all other broadcasts to workers are ignored (RT-30)."""
+"""Handle `revoke` even if remote control is disabled, and ignore all other remote commands (RT-30)."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -17,11 +17,11 @@ MOST_AT_ONCE: Final = 1000
 _log = get_logger(__name__)
 
 Revoke = Callable[[str], None]
-"""Cancels what a task submitted; must not block."""
+"""A function that cancels a task's turns without blocking."""
 
 
 class RevocationBox(Pidbox):
-    """A worker's mailbox, which never replies."""
+    """A mailbox that accepts only `revoke` and never replies."""
 
     revoke: Revoke
 
@@ -30,7 +30,7 @@ class RevocationBox(Pidbox):
         self.node.hostname = f"revocations.{self.hostname}"  # Celery's own mailbox may be open too
 
     def on_message(self, body: Any, message: Any) -> None:
-        """Revoke tasks that have not been received yet, and the turns of those that have."""
+        """Revoke tasks that have not been received yet, and cancel the turns of received tasks."""
         del message
         if not isinstance(body, dict) or body.get("method") != "revoke":
             return
@@ -44,7 +44,7 @@ class RevocationBox(Pidbox):
 
 
 def revocation_step(revoke: Revoke) -> type[bootsteps.StartStopStep]:
-    """Create the consumer step that handles `revoke`, for workers that take submissions."""
+    """Create the consumer step that handles `revoke`, for workers that accept submissions."""
 
     class Revocations(bootsteps.StartStopStep):
         requires = (Tasks,)

@@ -1,4 +1,4 @@
-"""Message destinations: our queues, and any other as its owner declared it (RT-30)."""
+"""Message destinations: Parley's queues, and other queues as their owners declared them (RT-30)."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from orchestrator.adapters.broker_queues import ForeignQueue
 
 
 class OpenQueues(Queues):
-    """Our queues, and any other by name; senders' queues are not cached, however many they name."""
+    """Parley's queues, and any other queue by name. Other queues are not cached, because their number is unlimited."""
 
     def __missing__(self, name: str) -> Queue:
         return ForeignQueue(name)
 
     def select(self, include: Any) -> None:
-        """Consume from these queues. Raises QueueNotFound for a queue that is not ours."""
+        """Consume from Parley's queues. Raises QueueNotFound for any other queue."""
         for name in [include] if isinstance(include, str) else include or ():
             if name not in self:
                 raise QueueNotFound(f"Queue {name!r} is not one of {', '.join(sorted(self))}.")
@@ -24,6 +24,4 @@ class OpenQueues(Queues):
 
 
 class OpenAMQP(AMQP):
-    """Celery's messages, sent to our queues and to senders' own."""
-
     queues_cls = OpenQueues

@@ -1,9 +1,8 @@
-"""Restore a dead consumer's unacknowledged messages on a Redis broker quickly (RT-27).
+"""Quickly restore a dead consumer's unacknowledged messages on a Redis broker (RT-27).
 
-Celery would wait for the visibility timeout, and shares one record among consumers. Here each consumer has
-its own record and a frequent heartbeat; when one falls silent, the others restore its messages. A consumer
-that was only slow causes duplicates, which our receivers detect by message ID. RabbitMQ does all this
-natively.
+Celery would wait for the visibility timeout, and its consumers share one record. Here each consumer has a
+separate record and a frequent heartbeat. When a consumer falls silent, the others restore its messages. If
+the consumer was only slow, receivers detect duplicates by message ID. RabbitMQ does all this natively.
 """
 
 import os
@@ -24,7 +23,7 @@ KEEP_EVERY_S: Final = 0.3
 SILENT_FOR_MS: Final = 1200
 FORGOTTEN_AFTER_MS: Final = 600_000
 WITH_PRIORITY: Final = tuple(f"{SUBMISSIONS}\x06\x16{step}" for step in (3, 6, 9))
-"""Lists of submissions with a priority; only the plain list is consumed atomically."""
+"""Lists of submissions with a priority. Only the plain list is consumed atomically."""
 
 _log = get_logger(__name__)
 
@@ -44,16 +43,16 @@ def book_options(consumer: str) -> JsonObject:
 
 
 def taken_by(book: str) -> str:
-    """Return where Redis keeps a delivered submission until the consumer has recorded it."""
+    """Return the key of the list that keeps a delivered submission until the consumer has recorded it."""
     return f"{book}:taken"
 
 
 class UnacknowledgedMessages:
-    """Restores messages.
+    """The unacknowledged messages of a broker's consumers.
 
     Args:
-        redis: the broker's server.
-        consumer: this process.
+        redis: Client of the broker.
+        consumer: This process's consumer name.
     """
 
     def __init__(self, redis: Redis, consumer: str) -> None:
@@ -72,7 +71,7 @@ class UnacknowledgedMessages:
                 await self._give_back(name.decode())
 
     async def _give_back(self, consumer: str) -> None:
-        """Restore messages. Concurrent restores can duplicate a message."""
+        """Restore a consumer's messages. Concurrent calls can duplicate a message."""
         book = BOOK + consumer
         while await self._redis.lmove(taken_by(book), SUBMISSIONS, "RIGHT", "RIGHT"):
             pass
