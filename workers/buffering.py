@@ -1,6 +1,6 @@
-"""Hold senders' tasks while a store is unavailable, instead of rejecting them (RT-30, RT-34).
+"""Retry senders' tasks while a store is unavailable, instead of rejecting them (RT-30, RT-34).
 
-Held messages stay unacknowledged and occupy all threads, so further messages stay in the broker. When the
+Waiting messages stay unacknowledged and occupy threads, so further messages stay in the broker. When the
 worker stops or a message expires, the message returns to the broker, where Celery checks `expires`.
 """
 

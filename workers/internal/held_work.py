@@ -21,7 +21,7 @@ class HeldWork:
 
     @contextmanager
     def holding(self, token: int) -> Generator[None]:
-        """Hold a claim during the block, then release it. Raises Fenced if the claim is lost meanwhile."""
+        """Use a claim during the block, then release it. Raises Fenced if the claim is lost in the meantime."""
         task = asyncio.current_task()
         assert task is not None
         self._tasks[token] = task
