@@ -1,4 +1,4 @@
-"""A process's background flows, their graphs by `depends_on` (IF-9), and their configuration."""
+"""The catalogue of background flows: graphs by `depends_on` (IF-9), configuration and tools."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -26,7 +26,7 @@ def in_order(predecessors: Predecessors) -> Predecessors:
 
 
 def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, Problem]]:
-    """Return flows that make a graph invalid, each with its problem."""
+    """Return the flows that make a graph invalid, each with its problem."""
     unknown = [
         (name, Problem(f"{place}: {name}.depends_on", f"{name} → {needed}: there is no flow {needed!r} here"))
         for name, all_needed in predecessors.items()
@@ -47,9 +47,9 @@ def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, P
 def sort_out(
     flows: Iterable[type[InternalFlow]], tools: Collection[str] | None
 ) -> tuple[list[type[InternalFlow]], dict[str, list[Problem]]]:
-    """Return the usable flows, and the problems of the others by name (IF-15).
+    """Return the valid flows, and the problems of all others by flow name (IF-15).
 
-    Dependents of a disabled flow are disabled too; all others stay.
+    Flows that depend on an invalid flow are invalid too.
     """
     off: dict[str, list[Problem]] = {}
     good: dict[str, type[InternalFlow]] = {}
@@ -85,12 +85,12 @@ def no_configuration(_: str) -> JsonObject:
 
 
 class Catalogue:
-    """Flows by name.
+    """The background flows of a process.
 
     Args:
-        tools: the ports that flows can declare, by name; None where flows are only started.
+        tools: Ports that flows can declare, by name, or None if this process only starts flows.
 
-    `off`: problems of disabled flows, by name.
+    `off`: problems of disabled flows, by flow name.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Catalogue:
         self.configure = configure
 
     def flow(self, name: str) -> type[InternalFlow]:
-        """Return a flow. Raises NotFound, and ConfigurationError for a disabled one."""
+        """Return a flow. Raises NotFound, or ConfigurationError if the flow is disabled."""
         found = self.flows.get(name)
         if found is None and name in self.off:
             raise ConfigurationError(self.off[name])
@@ -130,7 +130,7 @@ class Catalogue:
         flight: str | None = None,
         depends_on: tuple[str, ...] = (),
     ) -> NewRun:
-        """Return a node to start. `flight`: what only one run of this flow can process at a time.
+        """Return a run to start. `flight`: key for which this flow has at most one run at a time.
 
         Raises:
             NotFound: the flow doesn't exist.
@@ -163,7 +163,7 @@ class Catalogue:
         session_id: SessionId | None = None,
         flight: str | None = None,
     ) -> tuple[NewRun, ...]:
-        """Return all nodes of a trigger, in order. Raises NotFound."""
+        """Return a trigger's runs in topological order. Raises NotFound."""
         graph = self.graphs.get(trigger)
         if graph is None:
             raise NotFound("trigger of Internal flows", trigger)
@@ -180,7 +180,7 @@ class Catalogue:
         )
 
     def context(self, facts: RunFacts) -> RunContext:
-        """Create the context of a run's stages, with only the flow's declared tools."""
+        """Create the context for a run's stages, with only the tools that the flow declares."""
         flow = self.flow(facts.flow)
         configured = facts.config.get("options", {})
         return RunContext(
@@ -199,7 +199,7 @@ class Catalogue:
 
 
 def flows_among(names: Mapping[str, Any]) -> list[type[InternalFlow]]:
-    """Return the flows that a file defines; a class without a name is only a base class."""
+    """Return the flows that a module defines. Classes without a name are base classes and are skipped."""
     return [
         value
         for value in names.values()

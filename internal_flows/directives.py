@@ -1,7 +1,7 @@
 """Directives that a stage can return to change its run (IF-3 … IF-7).
 
-They are values, never exceptions, recognized in their plain JSON form: ``{"_aipack_": {"kind": "Skip",
-"reason": "…"}}``.
+Directives are values, never exceptions. Their JSON form is also accepted:
+``{"_aipack_": {"kind": "Skip", "reason": "…"}}``.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ class Stage(StrEnum):
 
 
 class NotGiven(StrEnum):
-    """Distinguishes a missing override from a null one."""
+    """A missing override, as opposed to a null override."""
 
     NOT_GIVEN = "not given"
 
@@ -36,19 +36,19 @@ NOT_GIVEN: Final = NotGiven.NOT_GIVEN
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Skip the run (from `before_all`) or the item (from `data`, `output`)."""
+    """Skip the run (from `before_all`) or the item (from `data` or `output`)."""
 
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RedoRun:
-    """Run the flow again after this run; only from `before_all` or `after_all`."""
+    """Rerun the flow after this run. Allowed only from `before_all` and `after_all`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeforeAllResponse:
-    """Overrides of the whole run; `data` becomes `run.data` in later stages."""
+    """Overrides for the whole run. `data` becomes `run.data` in later stages."""
 
     inputs: list[Json] | NotGiven = NOT_GIVEN
     options: JsonObject | NotGiven = NOT_GIVEN
@@ -57,7 +57,7 @@ class BeforeAllResponse:
 
 @dataclass(frozen=True, slots=True)
 class DataResponse:
-    """Overrides of one item; `data` is passed to `work`, by default the input."""
+    """Overrides for one item. `data`: argument of `work`. Default: the input."""
 
     input: Json | NotGiven = NOT_GIVEN
     options: JsonObject | NotGiven = NOT_GIVEN
@@ -67,7 +67,7 @@ class DataResponse:
 Directive: TypeAlias = Skip | RedoRun | BeforeAllResponse | DataResponse
 
 
-# As flows return them: in the directives' own naming.
+# Function-style names, which flows use to return directives.
 skip, redo_run = Skip, RedoRun
 before_all_response, data_response = BeforeAllResponse, DataResponse
 
@@ -79,7 +79,7 @@ STAGES: Final[tuple[tuple[Stage, tuple[type[Directive], ...]], ...]] = (
     (Stage.OUTPUT, (Skip,)),
     (Stage.AFTER_ALL, (RedoRun,)),  # once
 )
-"""A run's stages in order, with their permitted directives (IF-1)."""
+"""Stages in execution order, with their permitted directives (IF-1)."""
 
 
 def _is_object(value: Json) -> TypeGuard[JsonObject]:
@@ -95,7 +95,7 @@ _ANYTHING: _Check = (lambda _: True, "anything")
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A directive's format: its kind, function, keys and value types."""
+    """The format of a directive's JSON form."""
 
     tag: str
     make: type[Directive]
@@ -124,10 +124,10 @@ _BY_TYPE: Final = {kind.make: kind for kind in _KINDS}
 
 
 def recognise(value: Any, stage: Stage) -> Directive | None:
-    """Return the directive of a stage's result, or None for an ordinary value.
+    """Return the directive that a stage returned, or None for an ordinary value.
 
     Raises:
-        DirectiveError: the stage may not return this directive, or it is malformed.
+        DirectiveError: the directive is malformed or not allowed in this stage.
     """
     if _is_object(value) and TAG in value:
         directive = _read_table(value, stage)

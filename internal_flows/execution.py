@@ -1,7 +1,7 @@
-"""Execute a flow's stages, and return the outcome of an item or run (IF-5).
+"""Execute a flow's stages and return the outcome of an item or run (IF-5).
 
-The in-process runner and the workers share this code, so that a directive's semantics are defined once.
-Scheduling, storage and reruns are elsewhere.
+The in-process runner and the workers share this code, so that directives behave the same in both. This
+module does not schedule, store or rerun anything.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Proceed:
-    """The result of `before_all`: the run with its options and data, and its items' inputs."""
+    """A result of `before_all`: the run with its options and data, and the inputs of its items."""
 
     run: RunContext
     inputs: tuple[Json, ...]
@@ -59,12 +59,12 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class RedoAsked:
-    """The run succeeded and requests a rerun."""
+    """A successful run that requests a rerun."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageFailed:
-    """A failed stage. `error` starts with its name."""
+    """A failed stage. `error` starts with the stage's name."""
 
     error: str
 
@@ -80,7 +80,7 @@ class _Failure(Exception):
 
 
 async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json, ...]) -> BeforeAllResult:
-    """Execute the first stage and apply its overrides."""
+    """Execute `before_all` and apply its overrides."""
     stage = Stage.BEFORE_ALL
     try:
         returned = await _call(stage, run, lambda: flow.before_all(run))
@@ -100,7 +100,7 @@ async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json
 
 
 async def run_item(flow: InternalFlow, run: RunContext, given: Json) -> ItemResult:
-    """Execute the three stages of one input."""
+    """Execute `data`, `work` and `output` for one input."""
     try:
         item = _typed(flow, given)
         returned = await _call(Stage.DATA, run, lambda: flow.data(run, item))
@@ -127,7 +127,6 @@ async def run_item(flow: InternalFlow, run: RunContext, given: Json) -> ItemResu
 
 
 async def run_after_all(flow: InternalFlow, run: RunContext, outputs: list[Json]) -> AfterAllResult:
-    """Execute the last stage."""
     stage = Stage.AFTER_ALL
     try:
         returned = await _call(stage, run, lambda: flow.after_all(run, outputs))
@@ -141,7 +140,7 @@ async def run_after_all(flow: InternalFlow, run: RunContext, outputs: list[Json]
 
 
 async def _call(stage: Stage, run: RunContext, enter: Callable[[], Awaitable[Any]]) -> Any:
-    """Execute a stage with its timeout; any exception becomes a failure of this stage."""
+    """Execute a stage with its timeout. Any exception becomes a failure of the stage."""
     deadline = asyncio.timeout(run.options.timeout_s)
     try:
         async with deadline:
@@ -191,7 +190,7 @@ def _typed(flow: InternalFlow, given: Json) -> Any:
 
 
 def _plain(value: Any, stage: Stage) -> Json:
-    """Return the value after a JSON round trip, so that every transport records the same."""
+    """Return the value after a JSON round trip, so that it is recorded the same way by every transport."""
     try:
         return orjson.loads(orjson.dumps(value))
     except TypeError as error:
@@ -203,7 +202,7 @@ def _plain_all(values: tuple[Any, ...], stage: Stage) -> tuple[Json, ...]:
 
 
 REDO_AFTER_S: Final = 0.5
-"""Delay before a rerun."""
+"""Delay before a rerun, in seconds."""
 
 
 def end_run(flow: InternalFlow, facts: RunFacts, result: AfterAllResult | Skipped) -> RunEnd:
@@ -220,7 +219,7 @@ def end_run(flow: InternalFlow, facts: RunFacts, result: AfterAllResult | Skippe
 
 
 def fail_items(items: Progress) -> RunEnd | None:
-    """Return the end of a run with failed items, which skips `after_all`; None if none failed."""
+    """Return the end of a run with failed items, which skips `after_all`, or None if no item failed."""
     if not items.failed:
         return None
     return RunEnd(RunStatus.FAILED, error=f"{items.failed} of {items.total} items failed")
@@ -238,16 +237,16 @@ def end_item(position: int, result: ItemResult) -> ItemEnd:
 
 
 def _ceiling(facts: RunFacts, flow: InternalFlow) -> int | None:
-    """Return a flow's rerun limit: its configuration can remove (null) or change it.
+    """Return a flow's rerun limit, or None if the configuration removes the limit with ``null``.
 
-    Other values are ignored: a mistake must not remove the limit.
+    Ignore invalid values in the configuration, because a mistake must not remove the limit.
     """
     ceiling = facts.config.get("redo_ceiling", flow.redo_ceiling)
     return ceiling if ceiling is None or type(ceiling) is int else flow.redo_ceiling
 
 
 def _redo(redo_count: int | None, ceiling: int | None) -> RunEnd:
-    """Return the end of a successful run that requests a rerun: the next one, or the limit."""
+    """Return the end of a run that requests a rerun, which is scheduled unless the limit is reached."""
     following = (redo_count or 0) + 1
     if ceiling is not None and following > ceiling:
         return RunEnd(

@@ -1,7 +1,7 @@
 """Due times of scheduled jobs, which are deterministic so that they can be claimed (IF-15).
 
-A due time is an instant, whatever the time zone of its cron expression. At clock changes, a job with a fixed
-hour runs once: at the first of two equal hours, or right after a skipped one.
+Due times are Unix times, independent of a cron expression's time zone. At clock changes, a job with a fixed
+hour runs once: in the first of two equal hours, or right after a skipped hour.
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ _HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The flows of a trigger, started every `every_s` seconds with `offset_s`, or by `cron`.
+    """A schedule for a trigger's flows: every `every_s` seconds, shifted by `offset_s`, or by `cron`.
 
-    `timezone`: the time zone of `cron`.
+    `timezone`: time zone of `cron`.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Job:
         return due
 
     def following(self, due: float) -> float:
-        """Return the next due time."""
+        """Return the next due time after `due`, in Unix seconds."""
         if self.cron is None:
             return due + self.every_s
         return next(CronSim(self.cron, datetime.fromtimestamp(due, ZoneInfo(self.timezone)))).timestamp()
@@ -67,17 +67,17 @@ DEFAULT_JOBS: tuple[Job, ...] = (
 
 
 class Schedule(NamedTuple):
-    """A schedule. `off`: problems of invalid jobs; the others are fired."""
+    """Valid jobs, and the problems of invalid jobs (`off`), which are not fired."""
 
     jobs: list[Job]
     off: list[Problem]
 
 
 def read_jobs(given: Mapping[str, Any], defaults: tuple[Job, ...] = DEFAULT_JOBS) -> Schedule:
-    """Return the configured jobs: ``{name: {trigger, every_s, offset_s}}``, or ``null`` to remove one.
+    """Return the configured jobs: ``{name: {trigger, every_s, offset_s}}``, or ``null`` to remove a default job.
 
-    ``cron`` with five fields replaces `every_s` and `offset_s`; ``timezone`` is its time zone, by default
-    UTC.
+    ``cron`` with five fields replaces `every_s` and `offset_s`. ``timezone`` is the time zone of ``cron``.
+    Default: UTC.
     """
     jobs = {job.name: job for job in defaults}
     off: list[Problem] = []

@@ -1,6 +1,6 @@
-"""Background flow definitions: a class with a trigger, dependencies and five stages (IF-1, IF-2).
+"""The public API for defining background flows (IF-1, IF-2).
 
-Public API for domains. Independent of how or where stages run.
+A flow is a class with a trigger, dependencies and five stages, independent of where the stages run.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Options:
     """Execution options.
 
     Args:
-        model: the model that `work` can call, or None.
-        concurrency: concurrent items.
-        timeout_s: timeout of a stage, in seconds.
+        model: Model that `work` can call. Default: the domain's model.
+        concurrency: Maximum number of concurrent items.
+        timeout_s: Timeout of each stage, in seconds.
     """
 
     model: str | None = None
@@ -45,7 +45,7 @@ class Options:
     timeout_s: float = 60.0
 
     def with_overrides(self, given: Mapping[str, Json]) -> Options:
-        """Return a copy with overrides. Raises ValueError naming an unknown or out-of-range option."""
+        """Return a copy with overrides. Raises ValueError if an option is unknown or its value is invalid."""
         known = {known.name for known in fields(self)}
         unknown = sorted(set(given) - known)
         if unknown:
@@ -64,23 +64,23 @@ class Options:
 
 
 def _whole(value: Json) -> Any:
-    """Return a number without fraction as an integer, like JSON."""
+    """Return a float without a fraction as an integer, because JSON does not distinguish them."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """A run's facts for its stages, and its dependencies.
+    """A run's parameters, tools and session content, for its stages.
 
     Args:
-        redo_count: None in a first run; 1, 2, … in its reruns.
-        parameters: the trigger's parameters.
-        config: the flow's configuration at the run's start.
-        data: the result of `before_all`.
-        material: the declared session content, by name, in `before_all`; None otherwise, and without a
+        redo_count: Number of this rerun, starting at 1, or None in the first run.
+        parameters: The trigger's parameters.
+        config: The flow's configuration when the run started.
+        data: The result of `before_all`.
+        material: The declared session content, by name. Values are None outside `before_all` and without a
             session.
-        tools: the declared ports, by name.
-        now: start of this stage or share of items in Unix seconds, stable in a replay.
+        tools: The declared tools, by name.
+        now: Start of this stage or share of items, in Unix seconds. Stays the same in a replay.
     """
 
     run_id: str
@@ -98,10 +98,10 @@ class RunContext:
 
 
 class InternalFlow:
-    """A background flow with five optional stages; subclasses override those they need.
+    """The base class of background flows. Subclasses override the stages that they need.
 
-    Each stage can return the directives that `directives` permits. Recorded values (outputs, closing values,
-    the result of `before_all`) must be JSON.
+    Each stage can return the directives listed in `directives.STAGES`. The results of `before_all`, `output`
+    and `after_all` are recorded and must be JSON.
     """
 
     name: ClassVar[str] = ""
@@ -110,31 +110,31 @@ class InternalFlow:
     depends_on: ClassVar[tuple[str, ...]] = ()
     tools: ClassVar[tuple[str, ...]] = ()
     material: ClassVar[tuple[str, ...]] = ()
-    """Session content for its runs: ``conversation``, ``habits``, ``history`` (`ports.material`)."""
+    """Required session content: ``conversation``, ``habits`` or ``history`` (see `ports.material`)."""
     input_type: ClassVar[Any] = Any
-    """Inputs are validated as, and converted to, this type."""
+    """Type that inputs are validated against and converted to."""
     options: ClassVar[Options] = Options()
     on_failure: ClassVar[OnFailure] = OnFailure.BLOCK
     urgency: ClassVar[Urgency] = Urgency.HOUSEKEEPING
     redo_ceiling: ClassVar[int | None] = DEFAULT_REDO_CEILING
-    """Maximum reruns per chain; None: unlimited. Configurable."""
+    """Maximum number of consecutive reruns, or None for no limit. The configuration can change it."""
 
     async def before_all(self, run: RunContext) -> Json | Directive:
-        """Run once, first. Returns data for the later stages."""
+        """Run once before all items. Returns data for the later stages."""
         return None
 
     async def data(self, run: RunContext, item: Any) -> Json | Directive:
-        """Run per input. Returns the argument `data` of `work`."""
+        """Run first for each input. Returns the argument `data` of `work`."""
         return item
 
     async def work(self, run: RunContext, item: Any, data: Any) -> Json:
-        """Do the work of one input."""
+        """Process one input. Returns the argument `result` of `output`."""
         return data
 
     async def output(self, run: RunContext, item: Any, data: Any, result: Any) -> Json | Directive:
-        """Run per input. Returns the recorded output."""
+        """Run last for each input. Returns the output to record."""
         return result
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Json | Directive:
-        """Run once, last. Returns the closing value. `outputs`: by input, None for skipped ones."""
+        """Run once after all items. Returns the closing value. `outputs`: in input order, None if skipped."""
         return outputs

@@ -1,4 +1,4 @@
-"""Parse start requests, from a message, HTTP or a turn, to nodes of a graph."""
+"""Parse requests to start background flows, from a message, HTTP or a turn."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
 
 MAX_INPUTS = 100_000
 MAX_START_BYTES = 16 * 1024 * 1024
-"""Maximum encoded size of all arguments."""
+"""Maximum size of all arguments, in bytes of JSON."""
 
 
 class StartRequest(Model):
-    """A flow, or a trigger for all its flows; not both.
+    """A request to start either a flow or all flows of a trigger.
 
-    `slot`: what only one run can process at a time, by default the session. `after`: a run that must end
-    first.
+    `slot`: key for which a flow has at most one run at a time. Default: the session. `after`: ID of a run that
+    must end first.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -51,7 +51,7 @@ class StartRequest(Model):
 
 
 def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun, ...]:
-    """Return the nodes to start. Raises InvalidInput, InputTooLarge, ConfigurationError."""
+    """Return the runs to start. Raises InvalidInput, InputTooLarge or ConfigurationError."""
     _require_bounded(arguments)
     try:
         request = StartRequest.model_validate(arguments)
@@ -79,7 +79,7 @@ def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun,
 
 
 def _require_bounded(arguments: dict[str, Any]) -> None:
-    """Check the size; the encoder itself rejects input nested hundreds deep."""
+    """Raise InputTooLarge if the arguments are too large, or nested too deeply for the encoder."""
     try:
         size = len(orjson.dumps(arguments))
     except orjson.JSONEncodeError as error:

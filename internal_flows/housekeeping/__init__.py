@@ -1,4 +1,4 @@
-"""The system's own flows."""
+"""Parley's built-in background flows."""
 
 from internal_flows.housekeeping import maintenance, session
 

@@ -19,7 +19,7 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
 
 PROPOSALS: Final = "proposals"
-"""Name of the `NotedProposals` tool."""
+"""Tool name of `NotedProposals`."""
 _PROPOSAL: Final = "proposal"
 """Action name of a proposal's system turn."""
 

@@ -1,4 +1,4 @@
-"""Flows that maintain stores, for all sessions and tenants (IF-17)."""
+"""Background flows that maintain the stores, across all sessions and tenants (IF-17)."""
 
 from internal_flows.housekeeping.maintenance.embed_documents import EmbedDocuments
 from internal_flows.housekeeping.maintenance.follow_ups import HandOverContext, SummarizeIdle

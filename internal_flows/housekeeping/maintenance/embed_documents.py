@@ -12,17 +12,17 @@ BATCH = 100
 
 
 class ToEmbed(BaseModel):
-    """A document; by default the run's tenant's."""
+    """A document to embed. `tenant_id`: the document's tenant. Default: the run's tenant."""
 
     document_id: str
     tenant_id: TenantId | None = None
 
 
 class EmbedDocuments(InternalFlow):
-    """Splits and embeds documents.
+    """A flow that splits and embeds documents.
 
-    After an upload, it embeds the given documents. On schedule, it embeds all that are not in the current embedding
-    space. A full batch requests a rerun.
+    After an upload, it embeds the given documents. On schedule, it embeds all documents that are not in the
+    current embedding space. A full batch requests a rerun.
     """
 
     name: ClassVar[str] = "embed_documents"
@@ -40,7 +40,7 @@ class EmbedDocuments(InternalFlow):
         return before_all_response(inputs=inputs, data={"full": len(due) == BATCH})
 
     async def data(self, run: RunContext, item: ToEmbed) -> Any:
-        """Only the schedule works for all tenants."""
+        """Skip documents of other tenants, except in scheduled runs."""
         foreign = item.tenant_id not in {None, run.tenant_id} and "job" not in run.parameters
         return skip("It belongs to another tenant.") if foreign else item
 

@@ -1,4 +1,4 @@
-"""`summarize_idle` and `hand_over_context`: follow-up work for a session, in runs and in its lane."""
+"""`summarize_idle` and `hand_over_context`: start follow-up work for sessions."""
 
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ LEAST_TURNS = 3
 
 
 class SummarizeIdle(InternalFlow):
-    """Starts summaries of idle sessions with unsummarized turns.
+    """A flow that starts summaries of idle sessions with unsummarized turns.
 
     Configuration: `idle_s` (half an hour), `least_turns` (3).
     """
@@ -39,7 +39,7 @@ class SummarizeIdle(InternalFlow):
 
 
 class HandOverContext(InternalFlow):
-    """Submits the system turn that resumes the flow; a flow that no longer waits ignores it."""
+    """A flow that submits the system turn that resumes a dialogue flow after its context was gathered."""
 
     name: ClassVar[str] = HAND_OVER_CONTEXT
     trigger: ClassVar[str] = HAND_OVER_CONTEXT

@@ -1,4 +1,4 @@
-"""`forget` and `erase_forgotten`: remove forgotten content from everything stored (CO-4, RT-28)."""
+"""`forget` and `erase_forgotten`: erase forgotten content from all stores (CO-4, RT-28)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from orchestrator.ports.memory.scratchpad import Entry
 from orchestrator.types import Json, SessionId, TenantId, UserId
 
 AFTER_S = 30.0
-"""Time in seconds for which the requesting user can read an answer that names forgotten content."""
+"""Time in seconds before erasure, so that the user can read the answer that names the content."""
 
 
 class Forgotten(BaseModel):
-    """A session, or a user with all sessions; not both."""
+    """Either a session, or a user with all their sessions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -32,7 +32,7 @@ class Forgotten(BaseModel):
 
 
 class Forget(InternalFlow):
-    """Erases sessions and users immediately, whatever their age, with everything that they said."""
+    """A flow that immediately erases sessions, or users with all their sessions."""
 
     name: ClassVar[str] = "forget"
     trigger: ClassVar[str] = "forget"
@@ -44,7 +44,7 @@ class Forget(InternalFlow):
         store, tenant_id = run.tools["housekeeping"], run.tenant_id
         if item.session_id is None:
             names = await store.sessions_of(tenant_id, item.user_id)
-        else:  # its forks contain its content too; it is deleted last, because it leads to them
+        else:  # delete forks first: they contain the session's content, and are found through the session
             names = [*await store.branches_of(tenant_id, item.session_id), item.session_id]
         for session_id in names:
             await delete_session(run, tenant_id, session_id)
@@ -57,16 +57,16 @@ class Forget(InternalFlow):
 
 
 class Erasing(BaseModel):
-    """A user with forgotten content."""
+    """A user whose forgotten content is to be erased."""
 
     tenant_id: TenantId
     owner: UserId
 
 
 class EraseForgotten(InternalFlow):
-    """Removes forgotten content from users' sessions, scratchpad entries and documents.
+    """A flow that erases forgotten content from users' sessions, scratchpad entries and documents.
 
-    A busy session is left to the next run. The run itself does not name any of the content. Configuration:
+    The next run retries busy sessions. The run's records contain none of the content. Configuration:
     `after_s` (30).
     """
 
@@ -85,7 +85,7 @@ class EraseForgotten(InternalFlow):
         return before_all_response(inputs=inputs, data={"until": until})
 
     async def work(self, run: RunContext, item: Erasing, data: Json) -> bool:
-        """Erase one user's forgotten content; return False if some of it remains."""
+        """Erase one user's forgotten content. Return False if some content remains."""
         store, tenant_id, until = run.tools["forgetting"], item.tenant_id, run.data["until"]
         forgotten = await store.forgotten(tenant_id, item.owner, until)
         unwanted = collect_unwanted(forgotten)
@@ -99,7 +99,7 @@ class EraseForgotten(InternalFlow):
     async def _erase(
         self, run: RunContext, tenant_id: TenantId, session_id: SessionId, unwanted: Unwanted
     ) -> bool:
-        """Remove it from a session and its scratchpad.
+        """Erase the content from a session and its scratchpad.
 
         Returns False, without changes, while a turn is running.
         """

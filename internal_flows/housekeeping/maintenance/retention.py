@@ -10,7 +10,7 @@ from orchestrator.types import Json, SessionId, TenantId
 _DAY_S = 86_400.0
 BATCH = 500
 PRUNE_WITHIN_S = 600.0
-"""Time limit, after which another run continues."""
+"""Time limit of a run, in seconds. A rerun continues the rest."""
 
 
 async def delete_session(run: RunContext, tenant_id: TenantId, session_id: SessionId) -> None:
@@ -18,7 +18,7 @@ async def delete_session(run: RunContext, tenant_id: TenantId, session_id: Sessi
     pad = run.tools["scratchpad"]
     await pad.forget(tenant_id, session_id)
     await run.tools["housekeeping"].delete_session(tenant_id, session_id)
-    # Entries may have arrived in between; none are saved for a deleted session.
+    # Entries may have been added meanwhile. Deleted sessions accept no new entries.
     await pad.forget(tenant_id, session_id)
 
 
@@ -31,10 +31,10 @@ class Expiring(BaseModel):
 
 
 class ExpireSessions(InternalFlow):
-    """Closes inactive sessions and deletes those closed long ago.
+    """A flow that closes inactive sessions and deletes sessions closed long ago.
 
-    A closed session's state stays readable until then. Configuration: `idle_s` (7 days), `retention_s` (90
-    days). A full batch requests a rerun.
+    A closed session stays readable until its deletion. A full batch requests a rerun. Configuration: `idle_s`
+    (7 days), `retention_s` (90 days).
     """
 
     name: ClassVar[str] = "expire_sessions"
@@ -69,7 +69,10 @@ class ExpireSessions(InternalFlow):
 
 
 class PruneArchive(InternalFlow):
-    """Deletes old archive entries. Configuration, per session: `keep_flows` (1000), `keep_epochs` (1000)."""
+    """A flow that deletes old archive entries.
+
+    Configuration, as limits per session: `keep_flows` (1000), `keep_epochs` (1000).
+    """
 
     name: ClassVar[str] = "prune_archive"
     trigger: ClassVar[str] = "prune_archive"
@@ -87,7 +90,7 @@ class PruneArchive(InternalFlow):
 
 
 class PruneRuntime(InternalFlow):
-    """Deletes old runtime data. Configuration: `older_than_s` (30 days)."""
+    """A flow that deletes old runtime data. Configuration: `older_than_s` (30 days)."""
 
     name: ClassVar[str] = "prune_runtime"
     trigger: ClassVar[str] = "prune_runtime"

@@ -13,13 +13,13 @@ from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId
 
 REPAIR_STATE: Final = "repair_state"
-"""The repair's trigger, also started by a worker's death."""
+"""Trigger of the repair, which workers also start after another worker's death."""
 ABANDON_AFTER_S = 86_400.0
 PAGE = 500
 
 
 class Found(BaseModel):
-    """A session and a proposal for its lane."""
+    """A session and a change to propose to its session lane."""
 
     tenant_id: TenantId
     session_id: SessionId
@@ -29,19 +29,19 @@ class Found(BaseModel):
 
 
 class _Proposing(InternalFlow, ABC):
-    """Examines every session with open tasks and proposes what `find` returns."""
+    """A flow that examines every session with open tasks and proposes the changes that `find` returns."""
 
     tools: ClassVar[tuple[str, ...]] = ("housekeeping", "proposals")
     input_type: ClassVar[Any] = Found
     proposes: ClassVar[str]
 
     def quiet_for_s(self, run: RunContext) -> float:
-        """Return the idle time below which sessions are skipped."""
+        """Return the idle time in seconds below which sessions are skipped."""
         return run.config.get("quiet_for_s", 60.0)
 
     @abstractmethod
     def find(self, run: RunContext, session: SessionState) -> tuple[JsonObject, list[str]] | None:
-        """Return a change to propose and the reasons, or None."""
+        """Return a change to propose and the reasons, or None if no change is needed."""
 
     async def before_all(self, run: RunContext) -> Any:
         found: list[Json] = []
@@ -67,7 +67,7 @@ class _Proposing(InternalFlow, ABC):
         )
 
     async def data(self, run: RunContext, item: Found) -> Any:
-        """Propose the repair, or only record it in a dry run."""
+        """Pass the finding on, or skip it in a dry run."""
         return skip("dry run: " + " ".join(item.why)) if run.config.get("dry_run") else item
 
     async def output(self, run: RunContext, item: Found, data: Json, result: Json) -> Json:
@@ -87,7 +87,10 @@ class _Proposing(InternalFlow, ABC):
 
 
 class AbandonFlows(_Proposing):
-    """Abandons old flows. Configuration: `abandon_after_s` (a day), `dry_run`."""
+    """A flow that proposes to abandon old dialogue flows.
+
+    Configuration: `abandon_after_s` (a day), `dry_run`.
+    """
 
     name: ClassVar[str] = "abandon_flows"
     trigger: ClassVar[str] = "abandon_flows"
@@ -105,7 +108,7 @@ class AbandonFlows(_Proposing):
 
 
 class BrokenRows(BaseModel):
-    """A session with inconsistent rows besides its state."""
+    """A session with inconsistent rows outside its state."""
 
     tenant_id: TenantId
     session_id: SessionId
@@ -113,11 +116,11 @@ class BrokenRows(BaseModel):
 
 
 class RepairState(_Proposing):
-    """Looks for inconsistencies on schedule, and in a dead worker's sessions (parameter `sessions`).
+    """A flow that looks for inconsistencies on schedule, and in a dead worker's sessions (parameter `sessions`).
 
-    The first finding is a dry run: the scratchpad records the diff, and the run requests a rerun. An
-    unchanged second finding is proposed to the lane; rows of other tables are repaired then. Configuration:
-    `quiet_for_s` (a minute), `dry_run` (only dry runs).
+    A new finding is only recorded in the scratchpad, and the run requests a rerun. If the rerun has the same
+    finding, it proposes the change to the session lane and repairs rows of other tables. Configuration:
+    `quiet_for_s` (a minute), `dry_run` (only record).
     """
 
     name: ClassVar[str] = "repair_state"
@@ -147,7 +150,7 @@ class RepairState(_Proposing):
         return before_all_response(inputs=found)
 
     async def data(self, run: RunContext, item: Found | BrokenRows) -> Any:
-        """Record findings, and keep only those that the previous run had too."""
+        """Record new findings, and skip all except those that a previous run recorded."""
         pad, kind = run.tools["scratchpad"], type(item).__name__
         entry_id, told = f"{self.name}:{kind}", item.model_dump(mode="json")
         noted = await pad.read(
@@ -176,7 +179,7 @@ class RepairState(_Proposing):
 
 
 def describe_rows(rows: SessionRows) -> list[str]:
-    """Return sentences about the inconsistencies, if any."""
+    """Return one sentence per kind of inconsistency."""
     counts = {
         "turns were left running": rows.turns,
         "frames belong to flows that no longer exist": rows.frames,

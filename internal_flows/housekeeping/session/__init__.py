@@ -1,4 +1,4 @@
-"""Flows for one session, with its content and scratchpad (IF-17)."""
+"""Background flows for one session, based on its content and scratchpad (IF-17)."""
 
 from internal_flows.housekeeping.session.distil_preferences import DistilPreferences
 from internal_flows.housekeeping.session.gather_context import GatherContext

@@ -1,4 +1,4 @@
-"""`distil_preferences`: memories of a user after a conversation: habits, playbooks and notes (CO-4)."""
+"""`distil_preferences`: derive a user's habits, playbooks and notes from conversations (CO-4)."""
 
 from itertools import groupby
 from typing import Any, ClassVar
@@ -26,11 +26,12 @@ UNTRUSTED = "untrusted"
 
 
 class DistilPreferences(InternalFlow):
-    """Infers preferences from how the user works.
+    """A flow that infers a user's preferences.
 
-    A slot value that the user usually gives becomes a rule, a repeated task a playbook, and a valuable note
-    about the user a preference. Notes from untrusted text are never promoted. Configuration: `seen_at_least`
-    (3), `share_at_least` (0.6), `frequent` (3), `salient` (0.6), `surprising` (0.4).
+    A slot value that the user usually gives becomes a rule. A repeated task becomes a playbook, and a valuable
+    scratchpad entry about the user becomes a note. Entries from untrusted text are never promoted.
+    Configuration: `seen_at_least` (3), `share_at_least` (0.6), `frequent` (3), `salient` (0.6), `surprising`
+    (0.4).
     """
 
     name: ClassVar[str] = "distil_preferences"
@@ -64,7 +65,7 @@ class DistilPreferences(InternalFlow):
     async def _notes(
         self, run: RunContext, known: list[Preference]
     ) -> tuple[tuple[Entry, ...], tuple[Preference, ...]]:
-        """Return entries marked as promoted, and the resulting preferences."""
+        """Return promoted entries, marked as such, and the resulting notes."""
         pad, bars = run.tools["scratchpad"], Bars.of(run.config)
         promoted: list[Entry] = []
         notes: list[Preference] = []
@@ -88,7 +89,7 @@ class DistilPreferences(InternalFlow):
 
 
 def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject) -> list[Preference]:
-    """Return rules by ``dact.slot``, from uses grouped by slot, most frequent first."""
+    """Return rules with keys ``dact.slot``. `uses`: grouped by slot, most frequent value first."""
     habits: list[Preference] = []
     for (dact, slot), group in groupby(uses, key=lambda use: (use.dact, use.slot)):
         values = list(group)
@@ -108,7 +109,7 @@ def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject
 
 
 def find_playbooks(uses: list[SlotUse], seen: int, origin: JsonObject) -> list[Preference]:
-    """Return how the user's completed tasks usually proceed: the slots always given, and their most frequent values."""
+    """Return a playbook for each repeated task, with its slots and their most frequent values."""
     playbooks: list[Preference] = []
     for dact, group in groupby(uses, key=lambda use: use.dact):
         slots: dict[str, list[SlotUse]] = {}

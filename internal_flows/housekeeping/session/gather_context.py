@@ -1,6 +1,6 @@
-"""`gather_context`: find what a blocked flow needs (PX-16).
+"""`gather_context`: find information that a blocked dialogue flow needs (PX-16).
 
-Each source is one item, so that they are searched in parallel; nothing is invented.
+Each source is one item, so that sources are searched in parallel.
 """
 
 import re
@@ -27,7 +27,7 @@ from orchestrator.types import Json, JsonObject, SessionId, is_object
 MOST_FINDINGS = 8
 LONGEST_TEXT = 500
 NEWEST: Final = 200
-"""Maximum rows of a collection, and turns and tasks of a session."""
+"""Maximum number of rows to search per collection. Also scales how scores decrease with age."""
 PRIVATE = "private"
 
 _WORD = re.compile(r"\w{3,}")
@@ -42,10 +42,10 @@ _UNASKED = {"user_id": None, **dict.fromkeys(("turn_id", "flow_id", "domain", "d
 
 
 class GatherContext(InternalFlow):
-    """Gathers context.
+    """A flow that searches several sources for the slot values that a blocked dialogue flow needs.
 
-    Configuration: `collections`, the searchable collections of the domain's services by name, each with the
-    capability labels of its content, e.g. ``{printers: []}``. Default: none.
+    Configuration: `collections` maps the searchable collections of the domain's services to the capability
+    labels of their content, for example ``{printers: []}``. Default: no collections.
     """
 
     name: ClassVar[str] = GATHER_CONTEXT
@@ -70,7 +70,7 @@ class GatherContext(InternalFlow):
         return before_all_response(inputs=list(_SOURCES), data=known)
 
     async def work(self, run: RunContext, item: str, data: Json) -> JsonObject:
-        """Search every source. A failing source is reported, and the others are used."""
+        """Search one source. Report a failure in the result, so that other sources are still used."""
         question = _read_question(run)
         try:
             found = await _SOURCES[item](run, question)
@@ -93,7 +93,7 @@ class GatherContext(InternalFlow):
 
 
 def best(found: Iterable[Finding]) -> list[Finding]:
-    """Return the best findings, each text once; those with values precede those without."""
+    """Return the best findings without duplicate texts. Findings with values come first."""
     texts: dict[str, Finding] = {}
     for finding in sorted(found, key=lambda one: (not one.values, -one.score)):
         texts.setdefault(finding.text.casefold(), finding)
@@ -108,7 +108,7 @@ def _read_question(run: RunContext) -> ContextQuestion:
 
 
 def _words_of(question: ContextQuestion) -> frozenset[str]:
-    """Return the words that a text must be about."""
+    """Return the words for scoring texts."""
     texts = [question.question, *question.slots, *question.slots.values()]
     texts += [value for value in question.known.values() if isinstance(value, str)]
     return find_words(" ".join(texts).replace("_", " "))
@@ -145,7 +145,7 @@ async def _search_notes(run: RunContext, question: ContextQuestion) -> list[Find
 
 
 def _search_tasks(tasks: list[JsonObject], question: ContextQuestion) -> list[Finding]:
-    """Return values of the same slot in earlier tasks; the newest counts most."""
+    """Return values of the same slots in earlier tasks. Newer tasks score higher."""
     found: list[Finding] = []
     for age, task in enumerate(tasks):
         values = _pick({**task["slots"], **task["outputs"]}, question)
@@ -186,7 +186,7 @@ _SOURCES: Final[Mapping[str, Search]] = {
 
 
 def _from_rows(rows: list[JsonObject], question: ContextQuestion, labels: tuple[str, ...]) -> list[Finding]:
-    """Return matching rows. A value is taken if all best matches agree on it."""
+    """Return matching rows. The best matches have only values on which they all agree."""
     fitting = [(row, score) for row in rows if (score := _fit(_describe(row), question)) > 0]
     fitting.sort(key=lambda pair: -pair[1])
     top = [row for row, score in fitting if score == fitting[0][1]]
@@ -206,14 +206,14 @@ def _from_rows(rows: list[JsonObject], question: ContextQuestion, labels: tuple[
 
 
 def _pick(body: Json, question: ContextQuestion) -> JsonObject:
-    """Return the values of requested slots."""
+    """Return the values of the requested slots."""
     if not is_object(body):
         return {}
     return {name: body[name] for name in question.slots if body.get(name) is not None}
 
 
 def _fit(text: str, question: ContextQuestion) -> float:
-    """Return the number of the question's words in a text."""
+    """Return the number of the question's words that occur in a text."""
     return float(len(_words_of(question) & find_words(text.replace("_", " "))))
 
 

@@ -23,11 +23,11 @@ LONGEST_TITLE = 80
 
 
 class PromoteContext(InternalFlow):
-    """Turns salient, surprising, frequent or requested findings into embedded documents.
+    """A flow that turns salient, surprising, frequent or explicitly requested findings into embedded documents.
 
-    They belong to the user, unless the configuration has `share` and they have no label. Otherwise a session
-    without a user leaves nothing. Configuration: `share` (false), `frequent` (3), `salient` (0.6),
-    `surprising` (0.4).
+    The documents belong to the user. If `share` is set, documents without labels are shared. In a session
+    without a user, all other findings are skipped. Configuration: `share` (false), `frequent` (3), `salient`
+    (0.6), `surprising` (0.4).
     """
 
     name: ClassVar[str] = "promote_context"
@@ -48,7 +48,7 @@ class PromoteContext(InternalFlow):
         return before_all_response(inputs=inputs, data=data)
 
     async def data(self, run: RunContext, item: JsonObject) -> Any:
-        """Return whether an entry is worth keeping, and for whom."""
+        """Return why an entry is worth keeping and its owner, or skip the entry."""
         entry = Entry.from_json(item)
         owner = run.data["user_id"]
         shared = bool(run.config.get("share")) and not entry.labels

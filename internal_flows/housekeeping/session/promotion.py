@@ -1,4 +1,4 @@
-"""Rules for keeping scratchpad entries beyond a session (CO-4). Pure rules; the flows apply them."""
+"""Pure rules for keeping scratchpad entries beyond a session (CO-4)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ FREQUENT = 3
 SALIENT = 0.6
 SURPRISING = 0.4
 PROMOTED = "promoted"
-"""Key of an entry's outcome."""
+"""Key in an entry's data for the ID of the promoted content."""
 TIMES = "times"
-"""Key of an entry's count."""
+"""Key in an entry's data for its number of occurrences."""
 
 
 _LASTING = re.compile(
@@ -64,14 +64,14 @@ class Bars:
 
 
 def data_of(entry: Entry) -> JsonObject:
-    """Return an entry's data."""
+    """Return an entry's data if it is an object, or an empty object."""
     return entry.data if is_object(entry.data) else {}
 
 
 def select(entries: Sequence[Entry], about: About) -> list[Entry]:
-    """Return unpromoted findings, each once, with counts.
+    """Return distinct unpromoted findings with their number of occurrences.
 
-    Excludes lookups for a task, which are known at their source and are not statements.
+    Excludes findings of `gather_context`, which are already known at their source.
     """
     found: dict[str, Entry] = {}
     times: dict[str, int] = {}
@@ -94,12 +94,12 @@ def with_data(entry: Entry, more: JsonObject) -> Entry:
 
 
 def find_cause(entry: Entry, known: float, bars: Bars) -> Cause | None:
-    """Return why an entry is worth keeping, or None. Ungraded entries are not salient.
+    """Return why an entry is worth keeping, or None. Entries without a salience are not salient.
 
     Args:
-        entry: from `select`.
-        known: how much of it is known, from 0 to 1: the rest is its surprise.
-        bars: the thresholds.
+        entry: An entry from `select`.
+        known: Share of the entry that is already known, from 0 to 1. The rest is its surprise.
+        bars: Thresholds.
     """
     data = data_of(entry)
     if data.get("explicit") is True:
@@ -112,7 +112,7 @@ def find_cause(entry: Entry, known: float, bars: Bars) -> Cause | None:
 
 
 def overlap(text: str, other: str) -> float:
-    """Return the share of a text's terms that occur in another."""
+    """Return the share of a text's terms that occur in another text."""
     terms = set(find_terms(text))
     return len(terms & set(find_terms(other))) / len(terms) if terms else 1.0
 

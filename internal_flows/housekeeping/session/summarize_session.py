@@ -1,7 +1,7 @@
-"""`summarize_session`: a rolling summary of a session, as a proposal to its lane (IF-12).
+"""`summarize_session`: propose a rolling summary of a session to its session lane (IF-12).
 
-A model writes it, with findings worth keeping; without a model it consists of the most representative
-sentences.
+A model writes the summary and lists findings worth keeping. Without a model, the summary consists of the
+most representative sentences.
 """
 
 import re
@@ -19,11 +19,11 @@ from orchestrator.types import Epoch, Json, JsonObject
 
 PROMPT = "memory_summarize"
 SUMMARY_NOTE = "summary"
-"""The scratchpad entry with the session's latest summary."""
+"""ID of the scratchpad entry with the session's latest summary."""
 MOST_FINDINGS = 5
 LONGEST_FINDING = 300
 STATED = SALIENT
-"""The salience of a user's statement about themselves, without a model."""
+"""Salience of users' statements about themselves, if no model rates them."""
 
 JUDGED_BY: JsonObject = {
     "type": "object",
@@ -48,7 +48,7 @@ JUDGED_BY: JsonObject = {
 
 
 def summary_schema(longest: int) -> JsonObject:
-    """Return the schema of a summary with findings. `longest`: characters of the summary."""
+    """Return the schema of a summary with findings. `longest`: maximum length of the summary in characters."""
     finding = closed(
         text=bounded_text(LONGEST_FINDING),
         about=one_of(about.value for about in About),
@@ -59,7 +59,7 @@ def summary_schema(longest: int) -> JsonObject:
 
 
 class SummarizeSession(InternalFlow):
-    """Summarizes sessions.
+    """A flow that summarizes a session.
 
     Configuration: `sentences` without a model (12), `length` in characters (2000), `max_words` for a model
     (250), `use_model` (true).
@@ -92,7 +92,7 @@ class SummarizeSession(InternalFlow):
     async def _ask(
         self, run: RunContext, item: JsonObject, length: int
     ) -> tuple[JsonObject | None, str | None]:
-        """Return a model's summary, or None and the reason."""
+        """Return the model's summary and findings, or None and an error code, if a model failed."""
         if not run.config.get("use_model", True):
             return None, None
         variables: JsonObject = {
@@ -139,7 +139,7 @@ class SummarizeSession(InternalFlow):
 
 
 def make_notes(item: JsonObject, result: JsonObject, at: float, run_id: str) -> tuple[Entry, ...]:
-    """Return summary and findings as entries, with the labels of their session."""
+    """Return the summary and findings as scratchpad entries with the session's labels."""
     more: JsonObject = {
         "flow": SummarizeSession.name,
         "origin": f"turns up to {item['through_turn']}",
@@ -173,10 +173,11 @@ _FRAMES = {"user": "User: ", "agent": "Assistant: "}
 
 
 def summarize(earlier: str, lines: list[JsonObject], kept: int, length: int) -> str:
-    """Return the earlier summary and the most relevant new sentences, in order.
+    """Return the earlier summary and the `kept` most relevant new sentences, in order.
 
-    The oldest sentences are dropped first, but users' statements about themselves last. A sentence scores the
-    mean frequency of its words in the conversation; the user's sentences count double.
+    If the result is too long, the oldest sentences are dropped first and users' statements about themselves
+    last. A sentence's score is the mean frequency of its words in the conversation. The user's sentences
+    count double.
     """
     sentences = _split(lines)
     counts = Counter(word for _, sentence in sentences for word in _words(sentence))

@@ -1,4 +1,4 @@
-"""`tidy_scratchpad`: clean up a session's entries after the valuable ones are promoted."""
+"""`tidy_scratchpad`: clean up a session's scratchpad after valuable entries are promoted."""
 
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ from orchestrator.types import Json
 
 
 class TidyScratchpad(InternalFlow):
-    """Merges duplicate entries, and drops promoted ones and proposals, which the lane has by now; at most 64 stay."""
+    """A flow that merges duplicate entries, drops promoted entries and submitted proposals, and keeps at most 64."""
 
     name: ClassVar[str] = "tidy_scratchpad"
     trigger: ClassVar[str] = "summary_due"
@@ -30,10 +30,10 @@ class TidyScratchpad(InternalFlow):
 
 
 def tidy(entries: list[Entry]) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
-    """Return merged entries to rewrite, and IDs to delete.
+    """Return merged entries to rewrite, and IDs of entries to delete.
 
-    `entries`: least recently used first. A merged entry has all labels (content from private text stays
-    private) and a total count.
+    `entries`: least recently used first. A merged entry has the labels of all its duplicates, so that private
+    content stays private, and their total count.
     """
     newest: dict[tuple[Json, ...], Entry] = {}
     superfluous = [entry.entry_id for entry in entries if _is_done_with(entry)]
