@@ -1,4 +1,4 @@
-"""Rate limits and cache of one process: the fallback if no shared store is configured or available."""
+"""Rate limits and a cache for one process: the fallback if no shared store is configured or available."""
 
 import time
 from collections import OrderedDict, deque
@@ -14,7 +14,7 @@ MOST_CACHED = 1_000
 
 
 class InProcessRateLimits:
-    """Implements `ports.tools.RateLimits` for this process only. `clock`: seconds."""
+    """In-process `RateLimits`."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -35,7 +35,7 @@ class InProcessRateLimits:
 
 
 class InProcessCache:
-    """Implements `ports.tools.ToolCache` for this process only, evicting the oldest first."""
+    """In-process `ToolCache`, which evicts the oldest entries first."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -63,7 +63,7 @@ _log = get_logger(__name__)
 
 
 class SharedStore:
-    """A shared store with a fallback. `name`: its name in the log. `instead`: the fallback, as logged."""
+    """A shared store with a fallback. `name` and `instead` describe the store and the fallback in the log."""
 
     def __init__(self, name: str, instead: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
@@ -73,7 +73,7 @@ class SharedStore:
         self._try_at = 0.0
 
     async def ask(self, question: Callable[[], Awaitable[T]], otherwise: Callable[[], Awaitable[T]]) -> T:
-        """Query the store, or return the fallback."""
+        """Query the store, or the fallback while the store is unavailable."""
         if self._is_away and self._clock() < self._try_at:
             return await otherwise()
         try:

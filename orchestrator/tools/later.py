@@ -1,4 +1,4 @@
-"""Prepare calls of tools that may answer later: a reference, a signed URL for the result, a time limit (RT-32)."""
+"""Prepare calls of tools that may answer later: a reference, a signed callback URL, a time limit (RT-32)."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from orchestrator.turns.scheduled import CALLS, expect_result
 
 
 class LaterResults:
-    """Prepares calls. `public_url`: the gateway's URL, as other systems reach it."""
+    """A scheduler of checks for late results. `public_url`: the gateway's URL for other systems."""
 
     def __init__(self, store: ScheduledEvents, public_url: str) -> None:
         self._store = store
@@ -20,9 +20,9 @@ class LaterResults:
     async def expect(
         self, spec: ToolSpec, call: ToolCall, fingerprint: str | None, *, set_by: str, look_in_s: float
     ) -> ToolCall:
-        """Return the call with its reference and callback URL; it is looked after in `look_in_s` seconds.
+        """Return the call with its reference and callback URL, and schedule a check in `look_in_s` seconds.
 
-        `set_by`: the step or turn that asks for it. A repetition changes nothing.
+        `set_by`: the step or turn that makes the call. Repeating the call changes nothing.
         """
         event = await self._store.schedule(
             expect_result(
@@ -40,5 +40,5 @@ class LaterResults:
         return replace(call, reference=event.event_id, callback_url=url)
 
     async def forget(self, call: ToolCall) -> None:
-        """Look after a call no more, because the tool has answered at once."""
+        """Cancel the check of a call, because the tool has answered immediately."""
         await self._store.cancel(call.tenant_id, call.session_id, call.reference)

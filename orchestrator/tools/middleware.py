@@ -1,6 +1,6 @@
 """Wrap tool calls in middleware, in the order of `MIDDLEWARE`.
 
-Inputs are checked, and the journal consulted, before all of it (`runner`).
+`runner` checks inputs and consults the journal before.
 """
 
 import asyncio
@@ -46,9 +46,9 @@ Handler: TypeAlias = Callable[[ToolRequest], Coroutine[Any, Any, ToolAnswer]]
 
 @dataclass(frozen=True, slots=True)
 class ToolPorts:
-    """Ports of tool calls.
+    """The ports of tool calls.
 
-    `transport`: None if the process can only call services. `later`: None if it takes no later results.
+    `transport` is None if the process can only call services. `later` is None if it does not accept late results.
     """
 
     transport: ToolTransport | None = None
@@ -61,7 +61,7 @@ ORPHANS_PER_TOOL = 8
 
 
 class OrphanedCalls:
-    """Counts abandoned calls that are still running, by tool."""
+    """Abandoned calls that are still running, counted by tool."""
 
     def __init__(self) -> None:
         self._running: Counter[ToolId] = Counter()
@@ -71,7 +71,7 @@ class OrphanedCalls:
         return self._running.get(tool_id, 0) >= ORPHANS_PER_TOOL
 
     def add(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
-        """Count an abandoned call until it ends, without waiting for it; log its end."""
+        """Count an abandoned call until it ends, and log its failure."""
         if future.done():
             self._log_failure(tool_id, future)
             return
@@ -127,9 +127,9 @@ def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpe
 
 
 class Cache:
-    """Caches results of idempotent tools for `cache_ttl_ms`; never errors.
+    """A cache of successful results of tools without side effects, for `cache_ttl_ms`.
 
-    A tool with private data has a cache per user, and none without a user.
+    Results of tools with private data are cached per user, and not at all without a user.
     """
 
     def __init__(self, setting: CallSetting) -> None:
@@ -167,7 +167,7 @@ async def _nothing() -> None:
 
 
 class Retry:
-    """Retries idempotent tools after transient errors, with exponential backoff and jitter."""
+    """Retries of idempotent tools after transient errors, with exponential backoff and jitter."""
 
     def __init__(self, setting: CallSetting) -> None:
         self._resilience = setting.config.resilience
@@ -193,7 +193,7 @@ class Retry:
 
 
 class RateLimit:
-    """Permits `rate_limit_rpm` attempts per minute for all workers, or for this one without a shared store."""
+    """A limit of `rate_limit_rpm` attempts per minute, for all workers or, without a shared store, per process."""
 
     def __init__(self, setting: CallSetting) -> None:
         self._limits = setting.ports.limits
@@ -223,7 +223,7 @@ class RateLimit:
 
 
 class TimeOut:
-    """Waits at most `timeout_ms`, even for work that ignores cancellation.
+    """A timeout of `timeout_ms`, even for work that ignores cancellation.
 
     A tool with too many orphaned calls is not called.
     """
@@ -258,7 +258,7 @@ class TimeOut:
         return ToolError(FailureCategory.TIMEOUT, say("tool_timeout", tool=spec.name), undecided=True)
 
     def _abandon(self, tool_id: ToolId, future: asyncio.Future[ToolAnswer]) -> None:
-        """Cancel what can be canceled; the rest continues as an orphan."""
+        """Cancel a call. If it continues anyway, count it as orphaned."""
         future.cancel()
         self._orphans.add(tool_id, future)
 
@@ -269,7 +269,7 @@ def _wake(waiter: asyncio.Future[None], *_: object) -> None:
 
 
 class OutputCheck:
-    """Rejects a result that does not match its schema or is too large to store (PX-8)."""
+    """A check that rejects results that do not match their schema or are too large to store (PX-8)."""
 
     def __init__(self, setting: CallSetting) -> None:
         self._max_bytes = setting.config.network.max_output_bytes
@@ -305,6 +305,5 @@ class OutputCheck:
         return tool.check_output(data)
 
 
-# The middleware, outermost first. The rate limit counts actual requests: each attempt, but no cache hits.
-# The timeout applies to one attempt.
+# Outermost first. The rate limit counts each attempt but no cache hits. The timeout applies to one attempt.
 MIDDLEWARE: tuple[Callable[[CallSetting], Middleware], ...] = (Cache, Retry, RateLimit, TimeOut, OutputCheck)

@@ -1,4 +1,4 @@
-"""Memories for prompts: few, each with its source (CO-4)."""
+"""Select memories for prompts: a few, each with its source (CO-4)."""
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.records import Label
@@ -10,9 +10,9 @@ SOURCE = "what is remembered about you"
 
 
 async def recall_for_prompt(context: TurnContext, words: str) -> list[str]:
-    """Return memories of the user, the most relevant to these words first; their labels join the session's.
+    """Return the user's memories most relevant to `words`, and add their labels to the session.
 
-    Memories derived from untrusted text are omitted: only the user tells a model what the user wants.
+    Memories derived from untrusted text are omitted, because only the user may tell a model what the user wants.
     """
     preferences = context.recall.preferences
     found = [] if preferences is None else await preferences.find(words)

@@ -1,4 +1,4 @@
-"""Call tools once, through the journal, whatever implements them (PX-7 to PX-9)."""
+"""Call each tool once, through the journal, whatever implements it (PX-7 to PX-9)."""
 
 import time
 from functools import partial
@@ -40,14 +40,14 @@ from orchestrator.turns.effect import Effect
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, Json, JsonObject, is_object
 
-# Reasons to end a turn, which are never converted to tool errors.
+# Errors that end a turn, and are never converted to tool errors.
 PASS_THROUGH = (TurnCancelled, LaneLost, DeadlineExceeded)
 
 _log = get_logger(__name__)
 
 
 class ToolRunner:
-    """The tool runner of one process and domain; everything specific to a turn is in its context."""
+    """The tool runner of one process and domain. Turn-specific data is in the turn's context."""
 
     def __init__(self, toolbox: Toolbox, domain: Domain, ports: ToolPorts | None = None) -> None:
         ports, orphans = ports or ToolPorts(), OrphanedCalls()
@@ -70,10 +70,10 @@ class ToolRunner:
         again: bool = False,
         compensates: str | None = None,
     ) -> ToolResult:
-        """Call a tool once, or return the result in the journal or the ledger.
+        """Call a tool once, or return the result from the journal or the side-effect ledger.
 
-        Returns UnknownOutcome if it is not idempotent and may have had its side effect. `again`: call it
-        anyway. `compensates`: the side effect that it undoes.
+        Returns UnknownOutcome if the tool is not idempotent and the side effect may have happened. `again`: call
+        the tool anyway. `compensates`: the fingerprint of the side effect that the call undoes.
         """
         spec, mistake = tool.spec, tool.check_input(arguments)
         if mistake is not None:
@@ -100,7 +100,7 @@ class ToolRunner:
             return _record(context, flow_id, tool, arguments, answer, lasted_ms)
         result = read_envelope(answer)
         output = result.data if isinstance(result, ToolData) else None
-        carry_labels(context.changes.state, spec, flow_id, output)  # an error can also contain its words
+        carry_labels(context.changes.state, spec, flow_id, output)  # an error can also contain untrusted text
         if isinstance(result, ToolError) and result.undecided and not spec.idempotent:
             result = UnknownOutcome(key, answer["idempotency_key"])
         return _record(context, flow_id, tool, arguments, result, lasted_ms)
@@ -108,7 +108,7 @@ class ToolRunner:
     async def expect_result(
         self, context: TurnContext, spec: ToolSpec, key: str, fingerprint: str | None, look_in_s: float
     ) -> ToolAccepted:
-        """Look after a call again, in `look_in_s` seconds. Returns it as accepted in this turn."""
+        """Schedule another check of a call, in `look_in_s` seconds. Returns the call as accepted in this turn."""
         call = self._make_call(context, key)
         if self._later is not None:
             turn_id = context.ids.turn_id
@@ -128,7 +128,7 @@ class ToolRunner:
         effect: Effect | None,
         key: str,
     ) -> JsonObject:
-        """Run the tool, with permitted retries; return the envelope. `own_key`: this step's key."""
+        """Run the tool through its middleware, and return the envelope. `own_key`: this step's key."""
         call, later = self._make_call(context, key, repeated=key != own_key), tool.spec.later
         if later is not None and self._later is not None:
             name = None if effect is None else effect.fingerprint
@@ -146,7 +146,7 @@ class ToolRunner:
         return {**write_envelope(result), "idempotency_key": key}
 
     async def _send(self, request: ToolRequest) -> ToolAnswer:
-        """Attempt the call once, through any kind of tool; classify failures."""
+        """Attempt the call once, and convert failures to tool errors."""
         name, call = request.tool.spec.name, request.call
         try:
             data = await self._deliver(request)
@@ -160,7 +160,7 @@ class ToolRunner:
             return ToolError(FailureCategory.TIMEOUT, say("tool_timeout", tool=name), undecided=True)
         except Unavailable:
             return ToolError(FailureCategory.SERVER_ERROR, say("tool_unreachable", tool=name), undecided=True)
-        except (Exception, SystemExit):  # noqa: BLE001 - a domain's own code may raise anything; the turn goes on
+        except (Exception, SystemExit):  # noqa: BLE001 - a domain's code may raise anything; the turn continues
             _log.exception(
                 "A tool failed unexpectedly.", tool=request.spec.tool_id, turn=call.idempotency_key
             )
@@ -190,8 +190,8 @@ class ToolRunner:
         try:
             return await self._transport.send(request.spec, request.arguments, request.call)
         except ToolFailure as failure:
-            # Rejecting this attempt (409 while the first is running, 404 for what it removed, no
-            # connection) says nothing about earlier attempts.
+            # A repeated attempt can fail although an earlier one succeeded: 409 while the first is running,
+            # 404 after a deletion, or no connection.
             failure.undecided |= request.call.repeated
             raise
 
@@ -209,7 +209,7 @@ def _record(
     result: ToolResult,
     lasted_ms: float = 0.0,
 ) -> ToolResult:
-    """Record the call and its result with the turn; return the result."""
+    """Record the call and its result in the turn's log, and return the result."""
     match result:
         case ToolData():
             status = "ok"

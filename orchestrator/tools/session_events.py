@@ -1,4 +1,4 @@
-"""Scheduling of events by a domain's tools, for the session that calls them (RT-31)."""
+"""Let a domain's tools schedule events for the session that calls them (RT-31)."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from orchestrator.types import JsonObject
 
 
 class ServiceEvents:
-    """Implements `domain.services.SessionEvents`. `known`: the events that the domain's flows start on."""
+    """A store-backed `SessionEvents`. `known`: the events that start the domain's flows."""
 
     def __init__(self, store: ScheduledEvents, known: Collection[str]) -> None:
         self._store = store

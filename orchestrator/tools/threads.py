@@ -1,4 +1,4 @@
-"""Run tools' synchronous methods in a limited number of threads; callers wait for one."""
+"""Run tools' synchronous methods in a limited number of threads."""
 
 import asyncio
 import contextlib
@@ -13,14 +13,13 @@ from orchestrator.types import ToolId
 
 SHARED_THREADS = 64
 THREADS_PER_TOOL = 16
-OWN_THREADS = 4  # reserved for each tool, so that other tools' hanging calls cannot take them
+OWN_THREADS = 4  # reserved for each tool, in addition to the shared threads
 
 
 class ToolThreads:
     """Daemon threads for synchronous methods.
 
-    Each tool has a few reserved threads, and all share the rest. Hanging tools, however many, therefore
-    never prevent another tool from running.
+    Each tool has a few reserved threads, so that hanging tools never block another tool. All share the rest.
     """
 
     def __init__(self, orphans: OrphanedCalls) -> None:
@@ -29,7 +28,7 @@ class ToolThreads:
         self._waiting: deque[tuple[ToolId, asyncio.Future[None]]] = deque()
 
     async def run(self, tool_id: ToolId, work: Callable[[], object]) -> object:
-        """Run `work` in a thread. If canceled, return immediately and orphan the thread."""
+        """Run `work` in a thread, waiting for a free one. If canceled, orphan the thread and raise immediately."""
         await self._take_place(tool_id)
         future = _start(tool_id, work)
         future.add_done_callback(lambda _: self._give_back(tool_id))
@@ -74,7 +73,7 @@ class ToolThreads:
 
 
 def _start(tool_id: ToolId, work: Callable[[], object]) -> asyncio.Future[object]:
-    """Start a thread; its future is never canceled, so it is done when the thread is."""
+    """Start a thread. Its future is never canceled, so the future is done when the thread is."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[object] = loop.create_future()
     context = contextvars.copy_context()
@@ -82,9 +81,9 @@ def _start(tool_id: ToolId, work: Callable[[], object]) -> asyncio.Future[object
     def run() -> None:
         try:
             finish = partial(future.set_result, context.run(work))
-        except BaseException as error:  # noqa: BLE001 - whoever waits for the future gets it
+        except BaseException as error:  # noqa: BLE001 - the future passes the error on
             finish = partial(future.set_exception, _fit_for_future(error))
-        with contextlib.suppress(RuntimeError):  # the loop is closed: no caller is waiting
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so no caller is waiting
             loop.call_soon_threadsafe(finish)
 
     threading.Thread(target=run, name=f"tool {tool_id}", daemon=True).start()
@@ -92,7 +91,7 @@ def _start(tool_id: ToolId, work: Callable[[], object]) -> asyncio.Future[object
 
 
 def _fit_for_future(error: BaseException) -> Exception:
-    """Wrap errors that futures don't support: an exit would end the loop, and StopIteration is not permitted."""
+    """Wrap errors that a future must not raise: an exit would end the loop, and StopIteration is not permitted."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
     return RuntimeError(f"The tool raised {type(error).__name__}.")

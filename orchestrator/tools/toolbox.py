@@ -1,7 +1,4 @@
-"""Prepare a domain's tools: compile schemas, find methods, read signatures; and check results.
-
-Created once per domain; `runner` calls them.
-"""
+"""Prepare a domain's tools: compile schemas, find methods and read signatures. `runner` calls the tools."""
 
 from __future__ import annotations
 
@@ -23,18 +20,22 @@ from orchestrator.saying import Told, read_told, write_told
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import Json, JsonObject, TenantId, ToolId
 
-# Returns a tenant's service instances by class name.
+# A function that returns a tenant's service instances by class name.
 Services = Callable[[TenantId], Mapping[str, object]]
 
-# Returns what is wrong with a value, or None.
+# A function that returns what is wrong with a value, or None.
 Check = Callable[[Json], str | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A prepared tool. `inputs`: property names of the input schema; `required`: the mandatory ones.
+    """A prepared tool.
 
-    `guarded`: inputs with code. `fingerprint`: changes with the tool's schemas or implementation.
+    Attributes:
+        fingerprint: a digest that changes with the tool's schemas or implementation.
+        inputs: property names of the input schema.
+        required: names of the mandatory inputs.
+        guarded: inputs that contain code.
     """
 
     spec: ToolSpec
@@ -49,7 +50,7 @@ class Tool:
 
 class Toolbox:
     def __init__(self, tools: Mapping[ToolId, ToolSpec], services: Services) -> None:
-        """Compile every tool's schemas. Raises ConfigurationError listing every invalid schema."""
+        """Compile every tool's schemas. Raises ConfigurationError with every invalid schema."""
         problems: list[Problem] = []
         self._tools = {tool_id: _compile(spec, problems) for tool_id, spec in tools.items()}
         self._services = services
@@ -78,7 +79,7 @@ class Toolbox:
 
 @dataclass(frozen=True, slots=True)
 class BoundMethod:
-    """A service method. `wants_call`: its signature has `call`. A synchronous method runs in a thread."""
+    """A service method. `wants_call`: its signature has a parameter `call`."""
 
     run: Callable[..., Json]
     is_async: bool
@@ -86,7 +87,7 @@ class BoundMethod:
 
 
 def check_result(spec: ToolSpec, result: Json) -> str | None:
-    """Return what is wrong with a result of this tool, or None."""
+    """Return how a result violates the tool's output schema, or None."""
     return _compile_schema(spec, "output_schema", spec.output_schema, [])(result)
 
 
@@ -111,7 +112,7 @@ def _fingerprint(spec: ToolSpec) -> str:
 
 def _compile_schema(spec: ToolSpec, part: str, schema: JsonObject, problems: list[Problem]) -> Check:
     try:
-        validator = validator_for(schema, validate_formats=True, mask="it")  # contents don't belong in logs
+        validator = validator_for(schema, validate_formats=True, mask="it")  # values don't belong in logs
     except (ValidationError, ValueError) as error:
         problems.append(Problem(f"tools.yaml: tools.{spec.tool_id}.{part}", str(error).splitlines()[0]))
         return lambda _: "its schema is broken"
@@ -151,9 +152,10 @@ class ToolData:
 class ToolError:
     """A tool error.
 
-    `undecided`: the tool was stopped or failed unexpectedly, so it may have had its side effect.
-
-    `retry_after_s`: delay before a retry, if known. `alternative`: inputs with which it would succeed.
+    Attributes:
+        undecided: the tool was stopped or failed unexpectedly, so its side effect may have happened.
+        retry_after_s: the delay before a retry, or None if unknown.
+        alternative: inputs with which the call would succeed.
     """
 
     category: FailureCategory
@@ -169,9 +171,12 @@ class ToolError:
 
 @dataclass(frozen=True, slots=True)
 class ToolAccepted:
-    """The tool accepted the call, and its result comes later (RT-32).
+    """An accepted call whose result comes later (RT-32).
 
-    `call`: its idempotency key. `reference`: its name for others. `until`: when it expires, in Unix seconds.
+    Attributes:
+        call: the call's idempotency key.
+        reference: the call's ID for other systems.
+        until: the time limit for the result, in Unix seconds.
     """
 
     call: str

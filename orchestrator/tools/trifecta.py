@@ -1,7 +1,7 @@
 """The lethal trifecta: private data, untrusted text and external communication.
 
-The three never meet without an approval (PX-3). They are joined over the flow's tools and the session's labels, from
-any turn or tool, right before each call (PX-19). `pex/calls/consent.py` requests the approval.
+A call that would combine the three needs an approval (PX-3). The check runs right before each call, over the
+flow's tools and the session's labels from all turns (PX-19). `pex/calls/consent.py` requests the approval.
 """
 
 import math
@@ -41,7 +41,7 @@ def find_cause(
         spec: the tool to call.
         tools: all tools of the flow.
         carried: the session's current labels.
-        known: values that the call uses or follows from.
+        known: values to compare with the tool's approval limits.
     """
     if spec.communicates_externally:
         specs = [spec, *(tool.spec for tool in tools)]
@@ -55,7 +55,7 @@ def find_cause(
 
 
 def _find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> Saying | None:
-    """Return a value above its limit; a missing or non-numeric value counts as above."""
+    """Return a message about the first value above its limit, or None. An unknown value counts as above."""
     for name, bound in spec.approval_above.items():
         value, called = known.get(name), name.replace("_", " ")
         if not isinstance(value, int | float) or isinstance(value, bool) or math.isnan(value):
@@ -81,7 +81,7 @@ def carry_labels(
 
 
 def join_labels(state: DialogueState, labels: Iterable[str], source: str) -> None:
-    """Add the labels of something stored elsewhere to the session: a memory, a summary, a scratchpad entry."""
+    """Add the labels of a stored text to the session, such as a memory, a summary or a scratchpad entry."""
     for label in labels:
         add_source(state.intake.labels, LabelSource(Label(label), source, state.turn))
 
@@ -89,11 +89,10 @@ def join_labels(state: DialogueState, labels: Iterable[str], source: str) -> Non
 def label_work(
     state: DialogueState, flow: BaseFlow, tools: Iterable[Tool], *, text: str, by_skill: bool
 ) -> tuple[str, ...]:
-    """Label a flow's results with everything its work may derive from.
+    """Return the labels of a flow's results, from everything that the results may derive from.
 
-    A skill has read the conversation, and a value that the user did not say may come from anywhere in it, so
-    both get all labels of the session. Results from the user's own words get those of the flow's tools.
-    `text`: the user's message in this turn.
+    Skills, plans and values that the user did not say may derive from the whole conversation. Their results get
+    all labels of the session; other results get the labels of the flow's tools. `text`: the user's message.
     """
     if not state.intake.labels:
         return ()
@@ -121,7 +120,7 @@ def _labels_of_tool(spec: ToolSpec, turn: int, flow_id: FlowId | None) -> list[L
 
 
 def _name_cause(sources: Iterable[LabelSource]) -> Saying | None:
-    """Return where both kinds of data came from, or None unless both are present."""
+    """Return where private data and untrusted text came from, or None unless both are present."""
     found: dict[Label, list[str]] = {Label.PRIVATE: [], Label.UNTRUSTED: []}
     for source in sources:
         if source.source not in found[source.label]:

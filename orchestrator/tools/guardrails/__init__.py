@@ -1,1 +1,1 @@
-"""Guardrails for model-written code: pure checks before anything runs (PX-10)."""
+"""Guardrails: static checks of model-written code before it runs (PX-10)."""

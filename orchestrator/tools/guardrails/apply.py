@@ -1,4 +1,4 @@
-"""Check model-written code and run it: the only path from an answer to a result (PX-10)."""
+"""Check and run model-written code: the only path from a model's answer to a result (PX-10)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -41,13 +41,12 @@ def apply_guardrails(
     Args:
         raw_code: code, possibly with fences and prose.
         language: the required language.
-        valid_entities: tables with their columns; None to skip the check, {} to allow none.
+        valid_entities: tables with their columns; None skips the check, {} allows no tables.
         python: the domain's rules.
         sql: the tool's rules.
 
     Returns:
-        Approved code, regenerated: only that text may run. Or the reason for rejection, in a sentence for
-            the model.
+        The regenerated code, which is the only text that may run, or a rejection with a message for the model.
     """
     code = extract_code(raw_code, language)
     if isinstance(code, RejectedCode):
@@ -68,7 +67,7 @@ async def run_guarded(
     rules: PythonRules = DEFAULT_PYTHON,
     limits: SandboxLimits = DEFAULT_LIMITS,
 ) -> SandboxResult | RejectedCode:
-    """Extract the function from a model's answer, check it, and call it with keyword arguments in the sandbox."""
+    """Extract and check the function in a model's answer, and call it in the sandbox with keyword arguments."""
     code = extract_code(raw_code, Language.PYTHON)
     if isinstance(code, RejectedCode):
         return code
@@ -78,7 +77,7 @@ async def run_guarded(
     return await sandbox.run_python(approved.code, arguments, limits, imports=approved.imports)
 
 
-# Any other stop is the code's fault.
+# Any other stop is the code's fault, and becomes a VALIDATION_ERROR.
 FAILURES = {
     StopCategory.TIMEOUT: FailureCategory.TIMEOUT,
     StopCategory.UNAVAILABLE: FailureCategory.SERVER_ERROR,
@@ -86,7 +85,7 @@ FAILURES = {
 
 
 def _failure(why: RejectedCode | Stopped) -> ToolFailure:
-    """Return why code did not finish, with a tool failure category."""
+    """Return the tool failure for code that was rejected or did not finish."""
     if isinstance(why, RejectedCode):
         return ToolFailure(FailureCategory.VALIDATION_ERROR, why.tell())
     told = say("code_stopped", why=why.category.value).with_detail(f"{why.category.value}: {why.message}")
@@ -94,7 +93,7 @@ def _failure(why: RejectedCode | Stopped) -> ToolFailure:
 
 
 class GuardedPython:
-    """Run model-written Python for services: guardrails, then the sandbox."""
+    """A runner of model-written Python for services: guardrails, then the sandbox."""
 
     def __init__(self, sandbox: Sandbox, rules: PythonRules, limits: SandboxLimits = DEFAULT_LIMITS) -> None:
         self._sandbox = sandbox
@@ -109,7 +108,7 @@ class GuardedPython:
 
 
 class GuardedSql:
-    """Run model-written SQL for services: guardrails, then a process with copies of the tables."""
+    """A runner of model-written SQL for services: guardrails, then a process with copies of the tables."""
 
     def __init__(self, sandbox: SqlSandbox, limits: QueryLimits = DEFAULT_QUERY_LIMITS) -> None:
         self._sandbox = sandbox

@@ -1,6 +1,6 @@
 """Extract the code from a model's answer, without fences and prose.
 
-Only checks that there is code and that it is what it appears to be; omitted parts never run.
+Extraction only rejects answers that are too long, or whose code is missing or has invisible characters.
 """
 
 import ast
@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from orchestrator.domain.guarding import Language
 from orchestrator.tools.guardrails.verdict import Category, RejectedCode
 
-MAX_TEXT_CHARACTERS = 100_000  # of a complete answer; its code has separate limits
+MAX_TEXT_CHARACTERS = 100_000  # the limit for a whole answer; code has separate limits
 
 _FENCE = re.compile(
     r"^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([\w+-]*+)[^\n]*+\n(.*?)(?:^[ \t]*+\1[ \t]*+$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-"""Possessive quantifiers avoid backtracking: a long answer cannot block the process."""
+"""A fenced block. Possessive quantifiers avoid backtracking, so a long answer cannot block the process."""
 _HIDDEN = re.compile(
     "[\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
@@ -37,7 +37,7 @@ _LABELS = {
 
 
 def extract_code(raw: str, language: Language) -> str | RejectedCode:
-    """Return the first fenced block of the language, or else the part that is not prose."""
+    """Return the first fenced block in the language, or else the part that is not prose."""
     if len(raw) > MAX_TEXT_CHARACTERS:
         return RejectedCode(Category.TOO_LARGE, f"The answer has more than {MAX_TEXT_CHARACTERS} characters.")
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
@@ -99,7 +99,7 @@ def _looks_like_code(line: str) -> bool:
 
 
 def _shortened(code: str) -> Iterable[str]:
-    """Yield the code, then shorter versions without its last paragraphs, at most twenty."""
+    """Yield the code, then up to twenty shorter versions without its last paragraphs."""
     yield code
     gaps = [match.start() for match in re.finditer(r"\n[ \t]*\n", code)]
     for gap in reversed(gaps[-20:]):

@@ -1,6 +1,6 @@
-"""Check model-written Python: one function, few imports, no escape.
+"""Check model-written Python: one function, few imports, no escapes.
 
-Pure: parses, never runs. The sandbox runs it, and does not rely on these checks.
+The checks parse the code and never run it. The sandbox, which runs it, does not rely on them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from orchestrator.tools.guardrails.verdict import ApprovedPython, Category, Enti
 
 @dataclass(frozen=True, slots=True)
 class PythonRules:
-    """Python rules. `allowed_imports`: standard-library modules; none by default.
+    """Limits on model-written Python.
 
-    `max_depth`: of nested expressions and blocks together.
+    `allowed_imports`: standard-library modules. `max_depth`: the maximum depth of the syntax tree.
     """
 
     allowed_imports: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class PythonRules:
 
     @classmethod
     def from_config(cls, section: Guardrails) -> PythonRules:
-        """Read a domain's rules from the section `guardrails` of its configuration."""
+        """Return a domain's rules, from the section `guardrails` of its configuration."""
         return cls(allowed_imports=section.allowed_imports)
 
 
@@ -123,7 +123,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def _find_function(tree: ast.Module) -> ast.FunctionDef | RejectedCode:
-    """Return the only function; only imports and a docstring may surround it."""
+    """Return the only function. Only imports and a docstring may surround it."""
     definitions = [
         node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
@@ -160,7 +160,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 def _faults(
     tree: ast.Module, function: ast.FunctionDef, entities: Entities | None, rules: PythonRules
 ) -> Iterator[RejectedCode]:
-    """Yield every violation, the worst kinds first for each node."""
+    """Yield the violations, of which the first is reported."""
     if function.decorator_list:
         yield RejectedCode(Category.FORBIDDEN_SYNTAX, "Decorators are not allowed; leave them out.")
     scope = read_scope(tree, rules.allowed_imports)
@@ -189,7 +189,7 @@ def _imported_modules(tree: ast.AST) -> Iterator[str]:
 
 
 class _DropAnnotations(ast.NodeTransformer):
-    """Drops annotations, which would be evaluated and use names that are not imported."""
+    """A transformer that removes annotations, because running them would need names that are not imported."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None

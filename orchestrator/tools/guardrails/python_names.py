@@ -1,6 +1,6 @@
 """Check the names in model-written Python: imports, attributes, builtins, table columns.
 
-Names are allowlisted: anything neither listed nor bound by the code is rejected.
+Names are allowlisted: a name that is neither listed nor bound by the code is rejected.
 """
 
 import ast
@@ -29,7 +29,7 @@ ag_await ag_code ag_frame ag_running cr_await cr_code cr_frame cr_origin cr_runn
     f_code f_globals f_lasti f_lineno f_locals f_trace format_map func_code func_globals gi_code gi_frame
     gi_running gi_yieldfrom mro tb_frame tb_lasti tb_lineno tb_next with_traceback
     """
-# Escapes from a harmless object to frames, code, classes and formatted attribute lookups.
+# Attributes that lead from a harmless object to frames, code objects, classes or formatted attribute lookups.
 FORBIDDEN_ATTRIBUTES = frozenset(_FORBIDDEN_ATTRIBUTES.split())
 
 NAMED_TUPLE_API = frozenset({"_asdict", "_fields", "_make", "_replace"})
@@ -49,11 +49,13 @@ REPAIRS = {
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Names in a function.
+    """The names in a function.
 
-    `modules`: local names of imported modules. `bound`: every name that the code binds.
-
-    `dotted`: names before a dot. `allowed`: importable modules.
+    Attributes:
+        modules: imported modules by local name.
+        bound: every name that the code binds.
+        dotted: the expressions before a dot.
+        allowed: importable modules.
     """
 
     modules: dict[str, str]
@@ -68,7 +70,7 @@ def read_scope(tree: ast.Module, allowed: tuple[str, ...]) -> Scope:
 
 
 def find_name_faults(node: ast.AST, scope: Scope) -> Iterator[RejectedCode]:
-    """Yield the forbidden names of one node."""
+    """Yield a rejection for each forbidden name in one node."""
     yield from _identifier_faults(node)
     match node:
         case ast.Import() | ast.ImportFrom():
@@ -84,7 +86,7 @@ def find_name_faults(node: ast.AST, scope: Scope) -> Iterator[RejectedCode]:
 
 
 def _identifier_faults(node: ast.AST) -> Iterator[RejectedCode]:
-    """Reject names with two leading underscores, which can occur in many fields of many nodes."""
+    """Reject names with two leading underscores in any field of a node."""
     if isinstance(node, ast.Constant):
         return
     category = Category.FORBIDDEN_ATTRIBUTE if isinstance(node, ast.Attribute) else Category.FORBIDDEN_NAME
@@ -139,7 +141,7 @@ def _format_faults(receiver: ast.expr) -> Iterator[RejectedCode]:
 
 
 def _template_faults(template: str) -> Iterator[RejectedCode]:
-    """Reject attribute access in templates: `"{0.__class__}".format(x)` needs no dot in code."""
+    """Reject attribute access in format templates, such as `"{0.__class__}".format(x)`."""
     try:
         pieces = list(string.Formatter().parse(template))
     except ValueError as error:
@@ -179,7 +181,7 @@ def _module_names(tree: ast.AST) -> dict[str, str]:
 
 
 def _bound_names(tree: ast.AST) -> frozenset[str]:
-    """Return every name that the code binds anywhere; running it shows whether in time."""
+    """Return every name that the code binds, even after its use."""
     bound: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -202,14 +204,14 @@ def _bound_names(tree: ast.AST) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def public_names(module: str) -> frozenset[str]:
-    """Return an allowlisted module's public names, without modules it imports."""
+    """Return the public names of an allowlisted module, without the modules that it imports."""
     loaded = importlib.import_module(module)
     offered: list[str] = getattr(loaded, "__all__", None) or [name for name in dir(loaded) if name[0] != "_"]
     return frozenset(name for name in offered if not isinstance(getattr(loaded, name), types.ModuleType))
 
 
 def find_unknown_keys(tree: ast.Module, entities: Entities) -> Iterator[RejectedCode]:
-    """Reject keys that are read but neither known nor written by the code."""
+    """Reject keys that the code reads but that are neither known nor written by the code."""
     known = {*entities, *(column for columns in entities.values() for column in columns)}
     written = set(_written_keys(tree))
     for key in _read_keys(tree):

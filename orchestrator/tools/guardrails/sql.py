@@ -1,8 +1,8 @@
 """Check model-written SQL: one statement of a permitted kind, on known tables.
 
-Pure: parses, never runs. Approved SQL is regenerated from its parse tree, then parsed and checked again: the
-text that runs is the text that was checked. This is the second barrier; the first is the process that runs
-it (`ports.sandbox.SqlSandbox`).
+The checks parse the SQL and never run it. Approved SQL is regenerated from its parse tree and checked again, so
+the text that runs is the text that was checked. The process that runs it is another barrier
+(`ports.sandbox.SqlSandbox`).
 """
 
 import re
@@ -20,8 +20,8 @@ from orchestrator.tools.guardrails.sql_names import check_names
 from orchestrator.tools.guardrails.sql_parser import TooMuchWork, parse
 from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, RejectedCode, SqlRules
 
-MAX_BRACKETS = 60  # nested; the parser recurses for each
-REWRITES = 4  # after which a statement that still changes is rejected
+MAX_BRACKETS = 60  # nesting depth; the parser recurses for each bracket
+REWRITES = 4  # a statement that still changes after this many is rejected
 _PLAIN_NAME = re.compile(r"""[^\x00-\x1f"'`;$\\]*""")
 _ODD = frozenset(kind for kind in TokenType if kind.name.endswith(("_STRING", "PARAMETER", "PLACEHOLDER")))
 
@@ -69,7 +69,7 @@ _CHANGING = (
 
 
 def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | RejectedCode:
-    """Check one statement; only approve a text that is unchanged by another parse and generation."""
+    """Check one statement. Approve only a text that parsing and regenerating leaves unchanged."""
     for _ in range(REWRITES):
         judged = _judge(code, entities, rules)
         if isinstance(judged, RejectedCode):
@@ -111,7 +111,7 @@ def _tokenize(code: str, rules: SqlRules) -> list[Token]:
 
 
 def _is_plain(token: Token) -> bool:
-    """Return whether a token has only one reading: no quoted names, other string kinds or gaps."""
+    """Return whether a token is unambiguous: no odd characters in names, special strings or placeholders."""
     if token.token_type is TokenType.STRING:
         return True
     named = token.token_type in {TokenType.IDENTIFIER, TokenType.VAR}
@@ -150,7 +150,7 @@ def _read_tokens(code: str, rules: SqlRules) -> list[Token] | RejectedCode:
 
 
 def _find_run_together(tokens: list[Token]) -> Iterator[str]:
-    """Yield numbers followed directly by a name: `0x1` is 1 to its author, but 0 AS x1 to the database."""
+    """Yield numbers that a name follows directly: the database reads `0x1` as `0 AS x1`."""
     for number, name in pairwise(tokens):
         if (
             number.token_type is TokenType.NUMBER
@@ -250,7 +250,7 @@ def _reads_text(node: exp.Expr) -> bool:
 
 
 def _source_faults(source: exp.Expr) -> Iterator[RejectedCode]:
-    """Yield functions and strings in place of a table: few are harmless."""
+    """Reject functions and strings in place of a table, except the harmless ones."""
     if isinstance(source, exp.Identifier | exp.Alias):
         return
     name = _function_name(source) if isinstance(source, exp.Func) else source.key

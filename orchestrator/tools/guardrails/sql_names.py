@@ -1,7 +1,7 @@
-"""Check the tables and columns of a statement against NL-7's registry; define its permitted functions.
+"""Check a statement's tables and columns against the entity registry (NL-7), and list permitted functions.
 
 Tables are resolved exactly, because they decide what can be accessed: a name is a table unless a WITH
-defines it at that point. Columns are checked by name, to suggest corrections.
+defines it at that point. Columns are only checked by name, to suggest corrections.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from orchestrator.tools.guardrails.verdict import Category, Entities, RejectedCo
 def check_names(tree: exp.Expr, entities: Entities | None) -> frozenset[str] | RejectedCode:
     """Return the base tables of a statement, spelled as registered, or reject the first unknown one.
 
-    Without a registry (None), every unqualified name that is not a file is accepted.
+    If `entities` is None, every unqualified name that is not a file is accepted.
     """
     created = _created_table(tree)
     tables: dict[str, set[str]] = {}
@@ -54,8 +54,8 @@ def _created_table(tree: exp.Expr) -> exp.Expr | None:
 def _is_named_by_with(table: exp.Table) -> bool:
     """Return whether a WITH defines the table name at this point.
 
-    Inside a WITH only earlier names are defined. A recursive one includes itself, but the database reads its
-    first half before the name exists: there it is the real table.
+    Inside a WITH, only earlier names are defined. A recursive WITH also defines its own name, but only in its
+    second half; in the first half, the name is the real table.
     """
     name = table.name.lower()
     inner: exp.Expr = table
@@ -112,18 +112,18 @@ def _find_table(
 
 
 def _is_plain_name(name: str) -> bool:
-    """Return whether a name has only letters, digits, spaces and dashes: nothing that paths and URLs need."""
+    """Return whether a name has only letters, digits, spaces, underscores and dashes, unlike paths and URLs."""
     return bool(name) and all(letter.isalnum() or letter in "_ -" for letter in name)
 
 
-# Their results have columns that are not in the statement.
+# Expressions whose results have columns that the statement does not name.
 _MAKE_COLUMNS = (exp.Pivot, exp.Describe, exp.Summarize, exp.Unnest, exp.Lateral, exp.Anonymous)
 
 
 def _find_unknown_column(
     tree: exp.Expr, tables: Mapping[str, set[str]], entities: Entities
 ) -> RejectedCode | None:
-    """Return the first column neither in a table of the statement nor created by the statement."""
+    """Reject the first column that is neither in a table of the statement nor created by the statement."""
     columns_of = {called: _columns_of(keys, entities) for called, keys in tables.items()}
     reachable = {key: column for columns in columns_of.values() for key, column in columns.items()}
     own = _names_made_inside(tree) | set(tables)
@@ -134,7 +134,7 @@ def _find_unknown_column(
     for column in tree.find_all(exp.Column):
         name, qualifier = column.name.lower(), column.table.lower()
         if isinstance(column.this, exp.Star) or qualifier in reachable:
-            continue  # all columns; or a field of a struct column
+            continue  # a star, or a field of a struct column
         columns = columns_of.get(qualifier, reachable)
         if name in columns or (qualifier not in columns_of and (is_open or name in own)):
             continue
@@ -149,7 +149,7 @@ def _columns_of(keys: Iterable[str], entities: Entities) -> dict[str, str]:
 
 
 def _names_made_inside(tree: exp.Expr) -> set[str]:
-    """Return aliases of columns and tables, names of WITH, lambda parameters and fields."""
+    """Return the names that a statement defines: aliases, WITH names, lambda parameters and fields."""
     made = {node.alias.lower() for node in tree.find_all(exp.Alias, exp.CTE, exp.Subquery) if node.alias}
     for node in tree.find_all(exp.TableAlias):
         made.update(column.name.lower() for column in node.columns)
@@ -196,10 +196,10 @@ _REFUSED = """ai_agg ai_classify ai_embed ai_generate ai_similarity ai_summarize
     current_transaction current_user current_user_id current_version dynamic_identifier host next_value_for
     read_csv read_parquet session_user to_file
     """
-REFUSED = frozenset(_REFUSED.split())  # known to the parser, but not permitted in a query
+REFUSED = frozenset(_REFUSED.split())  # functions that the parser knows but a query must not use
 
 TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "repeat", "json_each"})
 
-# Parts of names of functions that read files, URLs, other databases, or text as SQL.
+# Parts of the names of functions that read files, URLs or other databases, or that run text as SQL.
 _FILE_FUNCTIONS = "read_ scan glob sniff parquet _csv _json query sqlite postgres mysql"
 FILE_FUNCTION_WORDS = tuple(_FILE_FUNCTIONS.split())

@@ -1,7 +1,4 @@
-"""Limit the work of the parser, which backtracks endlessly on some texts.
-
-The process that runs a query limits its execution cost.
-"""
+"""Limit the work of the SQL parser, which backtracks endlessly on some texts."""
 
 from __future__ import annotations
 
@@ -13,20 +10,20 @@ from sqlglot.errors import ErrorLevel
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token
 
-STEPS_PER_TOKEN = 12  # ordinary statements take up to three; a step takes some ten microseconds
+STEPS_PER_TOKEN = 12  # ordinary statements need up to three; a step takes about ten microseconds
 STEPS_AT_LEAST = 500
 
 
 class TooMuchWork(Exception):
-    """The parser backtracked more than any ordinary statement requires."""
+    """The parser exceeded its limit of steps."""
 
 
 def parse(tokens: list[Token], code: str, dialect: str) -> list[exp.Expr]:
-    """Parse the statements of a text with limited work.
+    """Parse a text's statements, in a limited number of steps.
 
     Raises:
         ParseError: the SQL is invalid.
-        RecursionError: it is nested too deeply for the interpreter.
+        RecursionError: the SQL is nested too deeply for the interpreter.
         TooMuchWork: parsing exceeded the limit.
     """
     known = Dialect.get_or_raise(dialect)
@@ -41,7 +38,7 @@ def _bounded(base: type[Parser]) -> type[BoundedParser]:
 
 
 class BoundedParser(Parser):
-    """Counts the steps between tokens, including backtracking, of a dialect's parser."""
+    """A dialect's parser that counts its steps between tokens, including backtracking."""
 
     steps_left: int
 

@@ -1,4 +1,4 @@
-"""Guardrail verdicts on code, a closed set of records, and the rules for SQL."""
+"""Guardrail verdicts, a closed set of records, and the rules for SQL."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class Category(StrEnum):
     EMPTY = "empty"
     TOO_LARGE = "too_large"
     TOO_DEEP = "too_deep"
-    """Nested so deeply that parsing it is a risk."""
+    """Code nested so deeply that parsing it is a risk."""
     HIDDEN_CHARACTERS = "hidden_characters"
-    """Characters that make code look different from what it is."""
+    """Characters that make code look different from how it runs."""
     SYNTAX = "syntax"
     NOT_ONE_FUNCTION = "not_one_function"
     FORBIDDEN_SYNTAX = "forbidden_syntax"
@@ -45,7 +45,7 @@ READ_ONLY = frozenset({Statement.SELECT})
 
 @dataclass(frozen=True, slots=True)
 class SqlRules:
-    """SQL rules. `statements`: permitted kinds. `functions`: permitted besides the standard ones."""
+    """Limits on model-written SQL. `functions`: functions permitted in addition to the standard ones."""
 
     dialect: str = "duckdb"
     statements: frozenset[Statement] = READ_ONLY
@@ -57,9 +57,9 @@ class SqlRules:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCode:
-    """A rejection. `message`: one or two sentences with which a model can fix the code.
+    """A rejection. `message`: one or two sentences that help a model fix the code.
 
-    `suggestion`: the nearest known name, if any.
+    `suggestion`: the nearest known name, or None.
     """
 
     category: Category
@@ -67,7 +67,7 @@ class RejectedCode:
     suggestion: str | None = None
 
     def tell(self) -> Saying:
-        """Return the message for a user, with the technical message as its detail."""
+        """Return a message for the user, with the technical message as its detail."""
         return say("code_rejected", why=self.category.value).with_detail(
             f"{self.category.value}: {self.message}"
         )
@@ -75,7 +75,7 @@ class RejectedCode:
 
 @dataclass(frozen=True, slots=True)
 class ApprovedPython:
-    """Approved Python. `code`: regenerated, without comments and annotations; only this may run."""
+    """Approved Python. `code` is regenerated without comments and annotations; only this text may run."""
 
     code: str
     function: str
@@ -85,10 +85,9 @@ class ApprovedPython:
 
 @dataclass(frozen=True, slots=True)
 class ApprovedSql:
-    """Approved SQL. `code`: regenerated; only this may run.
+    """Approved SQL. `code` is regenerated; only this text may run.
 
-    `tables`: the base tables that it accesses, spelled as registered. `columns`: the result columns that it
-    names.
+    `tables`: the base tables, spelled as registered. `columns`: the named result columns.
     """
 
     code: str
