@@ -1,1 +1,1 @@
-"""Plans: from a request to steps, the changes after each step, and the check of the goal."""
+"""Plans: decomposition of a request into steps, replanning after each step, and the goal check."""

@@ -1,6 +1,6 @@
-"""Model calls about plans: decompositions, alternatives and their scores, replanning, completion.
+"""Model calls about plans: decomposition, alternatives and their scores, replanning, the goal check.
 
-If a model fails, the result is None and the failure is noted; then the rules decide.
+If the model fails, a call returns None and marks the turn as degraded; then the rules decide.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ MOST_HISTORY = 7
 
 
 class Advisor:
-    """Model calls about plans. `ground`: turns the words of a model's values into slot values."""
+    """Model calls about plans. `ground` converts a model's values to slot values."""
 
     def __init__(self, engineer: PromptEngineer | None, ground: Ground) -> None:
         self._engineer = engineer
@@ -60,7 +60,7 @@ class Advisor:
         return check_draft(body, plan, flows, self._ground, room, context.local_now, done)
 
     async def decompose(self, plan: PlanFlow, context: TurnContext, room: int) -> Draft | Refused | None:
-        """Ask for a decomposition; a refused one is asked for again, with what was wrong."""
+        """Ask for a decomposition. If it is refused, ask again with the reasons."""
         problems: tuple[str, ...] = ()
         draft: Draft | Refused | None = None
         for _ in range(2):
@@ -78,7 +78,7 @@ class Advisor:
     async def search(
         self, first: Draft, plan: PlanFlow, context: TurnContext, room: int
     ) -> SearchResult[Draft]:
-        """Look for a better decomposition than the first (PL-5)."""
+        """Search for a better decomposition than `first` (PL-5)."""
         config = context.world.domain.config.plans
         about = {**_frame_question(context), "goal": plan.goal or context.text, "known": plan.values()}
 
@@ -116,7 +116,7 @@ class Advisor:
     async def replan(
         self, plan: PlanFlow, context: TurnContext, room: int, news: Sequence[str] = ()
     ) -> JsonObject | None:
-        """Ask a model how to change the rest of a plan (PL-2)."""
+        """Ask how to change the remaining steps of a plan (PL-2)."""
         question: dict[str, Json] = {
             **_frame_question(context),
             "max_steps": room,
@@ -131,7 +131,7 @@ class Advisor:
         return await self._ask(REPLAN, question, schema, REPLANNING, context)
 
     async def judge(self, plan: PlanFlow, context: TurnContext) -> JsonObject | None:
-        """Ask a model whether the goal is met (PL-3)."""
+        """Ask whether the goal is met (PL-3)."""
         question: dict[str, Json] = {
             "assistant": _frame_question(context)["assistant"],
             "goal": plan.goal,
@@ -168,20 +168,20 @@ def _names(plan: PlanFlow) -> list[str]:
 
 
 async def _read_notes(context: TurnContext) -> list[str]:
-    """List the latest notes, those of flows that ended in this turn included."""
+    """Return the latest scratchpad entries, including those of flows that ended in this turn."""
     earlier = [note.text for note in await context.recall.notes.read(MOST_NOTES)]
     own: list[str] = [note["text"] for flow in context.changes.finished for note in flow.progress.scratchpad]
     return [*dict.fromkeys([*earlier, *own])][-MOST_NOTES:]
 
 
 def _objects(body: JsonObject | None, name: str) -> list[JsonObject]:
-    """List the objects of an answer's list; what cannot be read is left out."""
+    """Return the objects in an answer's list, skipping other entries."""
     entries = None if body is None else body.get(name)
     return [entry for entry in entries if is_object(entry)] if is_list(entries) else []
 
 
 def _read_judgement(body: Json) -> Judgement:
-    """Read a judgement; what cannot be read counts as nothing."""
+    """Parse a judgement. An unreadable one scores 0."""
     if not is_object(body) or not isinstance(score := body.get("score"), int | float):
         return Judgement(0.0)
     faults = body.get("faults")
@@ -190,7 +190,7 @@ def _read_judgement(body: Json) -> Judgement:
 
 
 def _frame_question(context: TurnContext) -> dict[str, Json]:
-    """Begin a question about a plan."""
+    """Return the variables that prompts about plans share."""
     domain = context.world.domain
     return {
         "assistant": f"{domain.config.persona.name}. {domain.config.description}".strip(),
@@ -221,7 +221,7 @@ def _show_steps(plan: PlanFlow, *, finished: bool) -> list[JsonObject]:
 
 
 def _show_findings(plan: PlanFlow, context: TurnContext) -> list[JsonObject]:
-    """Return the results of steps that ended in this turn, or the reasons of their failure."""
+    """Return the steps that ended in this turn, with their outcomes and outputs."""
     ended = {flow.flow_id for flow in context.changes.finished}
     return [_show_step(step) for step in plan.steps if step.flow_id in ended]
 

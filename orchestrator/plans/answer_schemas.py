@@ -1,7 +1,7 @@
-"""JSON Schemas that bound what a model may answer about plans, made from the flows of the domain (PL-1).
+"""JSON Schemas for a model's answers about plans, generated from the domain's flows (PL-1).
 
-An answer is judged by the looser ones in capitals: endpoints that enforce no schema leave members out and write
-slots as an object.
+The constants in capitals are looser schemas that validate the answers, because endpoints without schema
+enforcement omit keys and write slots as an object.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from orchestrator.nlu.answer_schemas import SLOTS, input_names, slot_pairs, slot
 from orchestrator.types import JsonObject
 
 ALTERNATIVE_KINDS = ("none", "order", "trade_offs", "objective")
-"""Reasons for a model to compare decompositions (PL-5); `none`: its own is the obvious one."""
+"""Reasons for a model to compare decompositions (PL-5), or `none` if its own is the obvious one."""
 DECISIONS = ("keep", "change", "stop")
 MOST_FAULTS = 3
 MOST_MISSING = 5
@@ -22,7 +22,7 @@ LONGEST_SUMMARY = 800
 
 
 def decomposition_schema(flows: Sequence[FlowSpec], done: Iterable[str], room: int) -> JsonObject:
-    """Return the schema of a decomposition. `done`: names of earlier steps. `room`: how many steps there may be."""
+    """Return the schema of a decomposition. `done`: names of earlier steps. `room`: maximum number of steps."""
     return closed(steps=_steps(flows, done, room), alternatives=one_of(ALTERNATIVE_KINDS))
 
 
@@ -32,7 +32,7 @@ def several_schema(flows: Sequence[FlowSpec], done: Iterable[str], room: int, wa
 
 
 def judgements_schema(count: int) -> JsonObject:
-    """Return the schema of the judgements of so many decompositions."""
+    """Return the schema of judgements on `count` decompositions."""
     faults = list_of(bounded_text(LONGEST_REASON), MOST_FAULTS)
     return closed(judgements=list_of(closed(score={"type": "number"}, faults=faults), count))
 

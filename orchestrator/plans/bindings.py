@@ -1,4 +1,4 @@
-"""The values of a plan: what its slots and earlier steps give a step, and where steps hold other ones (FS-7, PL-1)."""
+"""The values that a plan binds to its steps, and where flows and side effects differ from them (FS-7, PL-1)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def resolve(plan: PlanFlow, step: PlanStep) -> JsonObject:
 
 
 def inherit(plan: PlanFlow, step: PlanStep, spec: FlowSpec) -> JsonObject:
-    """Bind declared inputs to the steps that this one needs, latest first (FS-7)."""
+    """Return a step's declared inputs from the outputs of the steps that it needs; later steps win (FS-7)."""
     values: JsonObject = {}
     for giver in plan.steps:
         if giver.name in step.needs:
@@ -40,7 +40,7 @@ def inherit(plan: PlanFlow, step: PlanStep, spec: FlowSpec) -> JsonObject:
 
 
 def holds(plan: PlanFlow, condition: Condition) -> bool | None:
-    """Return whether a condition holds, or None until the step that decides it has ended."""
+    """Return whether a condition holds, or None until the deciding step has ended."""
     binding = condition.binding
     if binding.step is not None:
         step = plan.step_named(binding.step)
@@ -51,7 +51,7 @@ def holds(plan: PlanFlow, condition: Condition) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """The flow of `step` holds `held` in `slot`, and the plan binds `wanted` to it."""
+    """A slot of a step whose value `held` differs from the plan's value `wanted`."""
 
     step: str
     slot: str
@@ -63,7 +63,7 @@ class Disagreement:
 
 
 def agrees(plan: PlanFlow, step: PlanStep, flow: BaseFlow) -> bool:
-    """Return whether a flow only has values that the plan has for the step, so it can be adopted (PL-7)."""
+    """Return whether the plan can adopt a flow as the step: all its values equal the plan's (PL-7)."""
     known = resolve(plan, step)
     return bool(flow.slots) and all(
         name in known and same_value(held.value, known[name]) for name, held in flow.slots.items()
@@ -71,14 +71,9 @@ def agrees(plan: PlanFlow, step: PlanStep, flow: BaseFlow) -> bool:
 
 
 def find_disagreements(plan: PlanFlow, flows: Iterable[BaseFlow]) -> list[Disagreement]:
-    """Return values of steps that differ from the plan.
+    """Return the steps' values that differ from the plan. A value missing on either side is not a difference.
 
-    An adopted flow brings its own values; a corrected value leaves flows behind that ran with the old one. A
-    value that one side does not know is not a difference.
-
-    Args:
-        plan: with its steps.
-        flows: those on the stack, and completed ones to compare too.
+    Differences arise when a flow is adopted, or when a correction comes after a step ran.
     """
     known = {flow.flow_id: flow for flow in flows}
     return [
@@ -91,15 +86,15 @@ def find_disagreements(plan: PlanFlow, flows: Iterable[BaseFlow]) -> list[Disagr
 
 
 def settle(plan: PlanFlow, step: PlanStep) -> None:
-    """Mark a step's effect as matching the plan's current values, or as staying anyway."""
+    """Record that a step's side effect fits the plan's current values, or stays although it does not."""
     rules = {str(rule): holds(plan, rule) for rule in _rules_of(plan, step)}
     plan.settle(step.flow_id, resolve(plan, step) | rules)
 
 
 def find_outdated(plan: PlanFlow, effects: Iterable[EffectNote]) -> dict[FlowId, list[Disagreement]]:
-    """Find committed effects that the plan's values or steps no longer call for, by the step's flow.
+    """Return side effects that no longer fit the plan's values or conditions, by the step's flow.
 
-    What the user chose for the step, in place of what the plan had, is no disagreement.
+    A value that the user chose for the step instead of the plan's value is not a disagreement.
     """
     settled = plan.settled
     found: dict[FlowId, list[Disagreement]] = {}

@@ -1,4 +1,4 @@
-"""Changes of plans: those that a replanning check can decide, their records, and their effect on the stack (PL-2)."""
+"""Changes of plans, their records, and their effect on the stack (PL-2)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,7 +32,8 @@ class ChangeKind(StrEnum):
 class Change:
     """A change of a plan.
 
-    `steps`: labels of the steps added, dropped, or in their new order. `matters`: whether to tell the user.
+    `steps`: labels of the added or dropped steps, or of all steps in their new order. `matters`: whether to
+    tell the user.
     """
 
     kind: ChangeKind
@@ -49,7 +50,7 @@ def note_revision(context: TurnContext, plan: PlanFlow, outcome: str, why: str =
 
 
 def stack_plan(context: TurnContext, plan: PlanFlow) -> None:
-    """Push the planned steps; a flow that waits on the stack can be adopted as one of them."""
+    """Push the planned steps. A flow that waits on the stack can be adopted as a step."""
     for flow in stack_steps(
         context.changes.state.stack, plan, context.world.domain.flows, context.now, partial(agrees, plan)
     ):
@@ -58,7 +59,7 @@ def stack_plan(context: TurnContext, plan: PlanFlow) -> None:
 
 
 def check_consistency(context: TurnContext, plan: PlanFlow) -> None:
-    """Record where running flows hold other values than their plan."""
+    """Record values of running flows that differ from their plan."""
     found = find_disagreements(plan, context.changes.state.stack.flows)
     if found:
         why = "; ".join(str(one) for one in found)
@@ -66,7 +67,7 @@ def check_consistency(context: TurnContext, plan: PlanFlow) -> None:
 
 
 def describe(plan: PlanFlow, **more: Json) -> JsonObject:
-    """Return a plan in the form in which it is stored and served."""
+    """Return a plan in its stored form, which the API serves too."""
     return {
         "steps": [
             {
@@ -130,7 +131,7 @@ def revise(plan: PlanFlow, context: TurnContext, wanted: list[PlanStep], why: st
 
 
 def free_name(name: str, steps: Iterable[PlanStep]) -> str:
-    """Return a name that no step has: the requested one, or with a number."""
+    """Return an unused step name: the requested one, with a number if necessary."""
     taken = {step.name for step in steps}
     names = (name if number == 1 else f"{name}_{number}" for number in count(1))
     return next(free for free in names if free not in taken)

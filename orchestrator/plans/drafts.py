@@ -1,4 +1,4 @@
-"""Validation of decompositions from a model: fitted to the catalog, or rejected with reasons (PL-1)."""
+"""Validate a model's decompositions: fit them to the flow catalog, or reject them with reasons (PL-1)."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,18 +16,18 @@ from orchestrator.plans.bindings import look_up, resolve
 from orchestrator.plans.changes import free_name
 from orchestrator.types import Dact, FlowId, Json, JsonObject, is_list, is_object, new_id, same_value
 
-# A plan within a plan is refused; talk and housekeeping are nobody's step.
+# Families that cannot be steps: plans are not nested, and conversation and background flows are not tasks.
 NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})
 
-# Turns the words of a value into the value that the slot wants; what cannot be is left out.
+# A function that converts a model's values to slot values, and omits those that it cannot convert.
 Ground: TypeAlias = Callable[[type[BaseFlow], Mapping[str, Json], float], JsonObject]
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A usable decomposition. `problems`: what had to be repaired, one sentence each.
+    """A usable decomposition. `problems`: repaired faults, one sentence each.
 
-    `is_open`: another order, strategy or reading of the objective may serve better, as the model itself says.
+    `is_open`: whether the model sees a reason to compare alternatives.
     """
 
     steps: tuple[PlanStep, ...]
@@ -35,7 +35,7 @@ class Draft:
     is_open: bool = False
 
     def key(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Equal for decompositions that do the same in the same order."""
+        """Return a key that is equal for decompositions with the same tasks in the same order."""
         return tuple((step.dact, tuple(sorted(map(str, step.slots.items())))) for step in self.steps)
 
     def show(self) -> list[JsonObject]:
@@ -47,13 +47,13 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """No plan can be made of it."""
+    """A decomposition that cannot become a plan."""
 
     reasons: tuple[str, ...]
 
 
 def catalogue(flow_types: FlowTypes) -> dict[Dact, type[BaseFlow]]:
-    """List the flows that can be steps of a plan."""
+    """Return the flows that can be steps of a plan."""
     return {dact: flow for dact, flow in flow_types.items() if flow.spec.family not in NO_STEPS}
 
 
@@ -151,7 +151,7 @@ class _DraftCheck:
         )
 
     def _is_done(self, dact: Dact, slots: JsonObject) -> bool:
-        """Return whether a step of the plan has done this with the same values (PL-2)."""
+        """Return whether a step of the plan has done this task with the same values (PL-2)."""
         wanted = {name: look_up(self.plan, Binding.read(bound)) for name, bound in slots.items()}
         return any(
             all(value is not None and same_value(held.get(name), value) for name, value in wanted.items())
@@ -165,7 +165,7 @@ class _DraftCheck:
         return bool(dot) and _clean(step) in self.all_flows
 
     def _find_giver(self, flow: type[BaseFlow], name: str, value: Json) -> Binding | None:
-        """Read a value that is an output of an earlier step, as ``step.output``."""
+        """Parse a reference to an earlier step's output, ``step.output``. Returns None for other values."""
         step, _, output = str(value).partition(".")
         giver = next((one for one in (*self.plan.steps, *self.steps) if one.name == _clean(step)), None)
         known = giver is not None and output in self.all_flows[Dact(giver.dact)].spec.outputs
@@ -176,7 +176,7 @@ class _DraftCheck:
         )
 
     def sort(self) -> list[PlanStep]:
-        """Sort in the model's order where the needs allow it. Raises CycleError."""
+        """Sort the steps by their needs, keeping the model's order where possible. Raises CycleError."""
         done = {step.name for step in self.plan.steps if step.is_done}
         for step in self.steps:
             self._check_needs(step, done)
@@ -201,7 +201,7 @@ class _DraftCheck:
         step.need(name for name in step.needs if name in known and name != step.name)
 
     def _bind_inputs(self, step: PlanStep) -> None:
-        """Bind inputs that the step lacks to the plan's slot of that name, or to a step that gives them."""
+        """Bind a step's missing inputs to outputs of earlier steps or to the plan's slots of the same name."""
         spec = self.usable[step.dact].spec
         before = self.steps[: self.steps.index(step)]
         for name in dict.fromkeys([*spec.inputs, *spec.slots]):
@@ -222,7 +222,7 @@ class _DraftCheck:
 
 
 def _agree(step: PlanStep, giver: PlanStep) -> bool:
-    """Return whether two steps state the same values for the slots that both have: of two flights, the same one."""
+    """Return whether two steps have the same stated values in their common slots."""
     shared = step.slots.keys() & giver.slots.keys()
     stated = [(step.slots[name], giver.slots[name]) for name in shared]
     return all(one == other for one, other in stated if is_object(one) and "value" in one)

@@ -1,6 +1,6 @@
 """Findings of background flows about a plan, which trigger the replanning check early (PL-2).
 
-This module only reads the scratchpad; the planner decides what a finding changes.
+The planner decides what a finding changes.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ LONGEST_FINDING = 300
 
 
 async def find_news(context: TurnContext, plan: PlanFlow) -> list[str]:
-    """Return findings about the values of the plan and its remaining steps, each once."""
+    """Return new findings about the values of the plan and its remaining steps, each only once per plan."""
     scratchpad = context.recall.scratchpad
     if scratchpad is None or all(step.is_finished for step in plan.steps):
         return []
@@ -61,7 +61,7 @@ def _inputs_of(context: TurnContext, plan: PlanFlow) -> list[_Input]:
 
 
 def _names_of(context: TurnContext, plan: PlanFlow, inputs: list[_Input]) -> set[str]:
-    """Return the names of those values: stored, displayed, and in the user's words."""
+    """Return the names of the inputs' values: as stored, as displayed, and in the user's words."""
     registry = context.world.registry
     names = {name for one in inputs for name in (str(one.value), registry.name(one.entity, one.value))}
     names |= {held.text for held in plan.slots.values()}
@@ -69,7 +69,7 @@ def _names_of(context: TurnContext, plan: PlanFlow, inputs: list[_Input]) -> set
 
 
 def _concerns(entry: Entry, slots: set[str], names: set[str]) -> bool:
-    """Return whether a finding has a value for an input, or mentions one."""
+    """Return whether a finding has a value for one of the slots, or mentions one of the names."""
     data: Json = entry.data
     if is_object(data) and data.keys() & slots:
         return True

@@ -1,7 +1,7 @@
-"""Decisions about plans: decomposition, changes after a finished step, and whether the goal is met.
+"""Decisions about plans: decomposition, changes after a finished step, and the goal check.
 
-Declared recipes and rules decide where they can, otherwise a model if one is configured. The policy and the
-Agent stack steps and report changes.
+Declared recipes and rules decide first, then a model if one is configured. The policy and the Agent stack the
+steps and report the changes.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ from orchestrator.telemetry import SignalType
 from orchestrator.types import JsonObject, is_list
 
 WORTH_A_TREE = 4
-"""Under `auto`, fewer steps are never searched for (PL-5)."""
+"""Minimum number of steps for a tree search in mode `auto` (PL-5)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decomposed:
-    """A decomposition. `search`: the record of the tree search, if there was one."""
+    """A decomposition. `search`: the record of the tree search, or None."""
 
     steps: tuple[PlanStep, ...]
     source: str
@@ -55,7 +55,7 @@ class Planner:
         self._advisor = advisor
 
     async def decompose(self, plan: PlanFlow, context: TurnContext) -> Decomposed | None:
-        """Return the steps of a request, or further ones if its goal is not met; None if no source knows any."""
+        """Return the steps of a request, or further steps if its goal is not met. Returns None if there are none."""
         room = context.world.domain.config.plans.max_sub_flows - count_steps(plan)
         if room <= 0:
             return None
@@ -96,9 +96,9 @@ class Planner:
         return mode == "on"
 
     async def check(self, plan: PlanFlow, context: TurnContext, *, news: Sequence[str] = ()) -> list[Change]:
-        """Run the replanning check (PL-2). Returns changes of the plan; none to continue.
+        """Run the replanning check and return the plan's changes (PL-2).
 
-        The rules decide first, then a model if there is one. `news`: what Internal flows have found meanwhile.
+        The rules decide first, then a model if there is one. `news`: new findings of background flows.
         """
         limit = context.world.domain.config.plans.max_sub_flows
         changes = apply_rules(plan, context)
@@ -127,7 +127,7 @@ class Planner:
         return revise(plan, context, list(draft.steps), why)
 
     async def judge(self, plan: PlanFlow, context: TurnContext) -> GoalCheck:
-        """Check whether the goal is met: by the steps, and by a model if one is configured (PL-3)."""
+        """Check whether the goal is met, by the steps and, if one is configured, by a model (PL-3)."""
         missing = find_missing(plan)
         body = await self._advisor.judge(plan, context) if self._may_ask(context) else None
         if body is None:
@@ -141,11 +141,11 @@ class Planner:
         return context.world.domain.config.plans.model != "off" and self._advisor.available
 
     def _asks_beyond_recipe(self, plan: PlanFlow, context: TurnContext) -> bool:
-        """Return whether a model decomposes the request although steps are declared."""
+        """Return whether a model decomposes the request, even though steps are declared."""
         return bool(plan.beyond) or context.world.domain.config.plans.model == "on"
 
 
 def _without(plan: PlanFlow, steps: list[PlanStep]) -> PlanFlow:
-    """Copy the plan with only its ended steps, for the names that new steps can take."""
+    """Return a copy of the plan without some steps, so that new steps can reuse their names."""
     over = [step for step in plan.steps if all(step is not other for other in steps)]
     return type(plan)(plan.started_at, flow_id=plan.flow_id, slots=plan.slots, goal=plan.goal, steps=over)

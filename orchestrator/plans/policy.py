@@ -1,6 +1,6 @@
-"""The policy of Plan flows: it decomposes the request first and checks the goal last (PL-1, PL-3).
+"""The policy of Plan flows, which decomposes the request first and checks the goal last (PL-1, PL-3).
 
-The Agent does the rest. Public to domains, like `BasePolicy`.
+The Agent runs the steps in between. Public API for domains, like `BasePolicy`.
 """
 
 from orchestrator.context import TurnContext
@@ -17,21 +17,21 @@ from orchestrator.plans.recipe import apply_rules
 from orchestrator.saying import say
 from orchestrator.types import Json, JsonObject
 
-LONGEST_FACT = 60  # longer values are not listed among what the steps have found
+LONGEST_FACT = 60  # characters; longer outputs are not listed as facts
 
 
 class PlanPolicy(BasePolicy):
-    """The policy of plans. `planner` is set when the Agent is built."""
+    """The policy of Plan flows. The Agent's build sets `planner`."""
 
     planner: Planner
 
     async def results(self, run: Execution) -> Ending | None:
-        """Leave the findings as they are: they were reported when the goal was met."""
+        """Leave the findings unchanged, because `invoke` has already stored them."""
         del run
         return None
 
     async def invoke(self, run: Execution) -> Ending | None:
-        """Stack sub-flows, or say that the goal is met (None), or that it cannot be."""
+        """Stack sub-flows. Returns None if the goal is met, and GaveUp if the plan cannot meet it."""
         plan = run.flow
         if not isinstance(plan, PlanFlow):
             return Failed(FailureCategory.SERVER_ERROR, say("cannot_plan"), check="plan_flow")
@@ -53,7 +53,7 @@ class PlanPolicy(BasePolicy):
         return self._stack(run, plan, found, "decomposed")
 
     async def _go_on(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> Ending:
-        """Add sub-flows for a goal that is not met, within the budget, else end honestly."""
+        """Add sub-flows within the budget of rounds, or report what is missing and give up."""
         config = run.context.world.domain.config.plans
         if plan.rounds < config.max_rounds:
             found = await self.planner.decompose(plan, run.context)
@@ -92,7 +92,7 @@ class PlanPolicy(BasePolicy):
         return Stacked()
 
     def _report_omissions(self, run: Execution, plan: PlanFlow) -> None:
-        """Report a plan as done in part if the user skipped a step with a side effect."""
+        """Report a plan as partly done if the user skipped a step with a side effect."""
         flows = run.context.world.domain.flows
         left_out = [
             step.label
@@ -109,7 +109,7 @@ class PlanPolicy(BasePolicy):
             )
 
     def _report(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> None:
-        """Return the variables of the plan's template."""
+        """Store the variables of the plan's template."""
         run.data.update(
             {
                 "goal": plan.goal,
@@ -134,12 +134,12 @@ def _show_step(label: str, done: bool, outputs: JsonObject) -> JsonObject:
 
 
 def _merge(plan: PlanFlow) -> JsonObject:
-    """Collect the outputs of all steps, by the step's name."""
+    """Return the outputs of all steps, by step name."""
     return {step.name: step.outputs for step in plan.steps if step.outputs}
 
 
 def _reasons(plan: PlanFlow, context: TurnContext) -> list[Json]:
-    """Return why steps were not done, without what this turn has already said."""
+    """Return why steps were not done, without the reasons that this turn has already reported."""
     said = {part.values.get("message") for part in context.changes.messages if isinstance(part, Remark)}
     return [
         {"label": step.label, "why": step.note}

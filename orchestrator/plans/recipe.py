@@ -1,4 +1,4 @@
-"""Declared plans: the steps of one request, and the rules that prune them (PL-1, PL-2)."""
+"""Declared plans: the steps of a request, and the rules that prune them (PL-1, PL-2)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make_step(declared: RecipeStep) -> PlanStep:
 
 
 def due_steps(plan: PlanFlow) -> list[RecipeStep]:
-    """Return declared steps that are due and not in the plan; none if a model created the plan."""
+    """Return the declared steps that are due and not yet in the plan, unless a model created the plan."""
     if plan.by_model:
         return []
     return [
@@ -71,7 +71,7 @@ def _lacking(plan: PlanFlow, name: str) -> str:
 
 
 def apply_rules(plan: PlanFlow, context: TurnContext) -> list[Change]:
-    """Prune steps that were done or answered already, need a failed one, or are not called for."""
+    """Prune steps that are already done or answered, that need a failed step, or whose conditions fail."""
     changes: list[Change] = []
     while (change := _adopt(plan, context) or _prune(plan, context)) is not None:
         changes.append(change)
@@ -79,7 +79,7 @@ def apply_rules(plan: PlanFlow, context: TurnContext) -> list[Change]:
 
 
 def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
-    """Count side effects with exactly the plan's values as a step, and report it: they aren't repeated (PL-7)."""
+    """Adopt an earlier side effect with the plan's values as a step, and report that it is not repeated (PL-7)."""
     for step in plan.steps:
         done = _find_done(plan, step, context) if step.is_planned else None
         if done is None:
@@ -94,7 +94,7 @@ def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
 
 
 def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[BaseFlow, EffectNote] | None:
-    """Return a completed flow with an unchanged side effect that isn't a step of this plan yet."""
+    """Return a completed flow outside the plan that has done the step, with its unchanged side effect, or None."""
     spec, state = context.world.domain.flows[step.dact].spec, context.changes.state
     own = {name for name, binding in read_bindings(step).items() if binding.step is None}
     known = {name: value for name, value in resolve(plan, step).items() if name in own}
@@ -115,13 +115,13 @@ def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[Ba
 
 
 def _changes(later: BaseFlow | None, spec: FlowSpec) -> bool:
-    """Return whether a task on another's result can have changed its values: another day, but not bags."""
+    """Return whether a later task on a flow's result can have changed its values: a new day does, bags do not."""
     slots = later.spec.slots.values() if later is not None else spec.slots.values()
     return any(slot.takes_what(own) for slot in slots for own in spec.slots.values())
 
 
 def _describe_sources(plan: PlanFlow, step: PlanStep, context: TurnContext, values: JsonObject) -> None:
-    """Pass the value of what is already done to the steps that would have found it, if they accept it."""
+    """Bind the values of an adopted flow to the steps that would have found them, if those steps accept them."""
     for slot, binding in read_bindings(step).items():
         giver = plan.step_named(binding.step) if binding.step is not None else None
         if giver is None or slot not in values:
@@ -142,7 +142,7 @@ def _prune(plan: PlanFlow, context: TurnContext) -> Change | None:
 
 
 def _is_waiting(step: PlanStep, context: TurnContext) -> bool:
-    """Return whether it reached the top in this round, and nothing was done for it."""
+    """Return whether the step's flow is active but has not begun."""
     active = context.changes.state.stack.active
     return active is not None and active.flow_id == step.flow_id and not active.progress.begun
 
@@ -169,7 +169,7 @@ def _has_failed(plan: PlanFlow, name: str) -> bool:
 
 
 def _find_answer(plan: PlanFlow, step: PlanStep, context: TurnContext) -> BaseFlow | None:
-    """Find a completed flow that did the very same without changing anything: same task, same values, all known."""
+    """Return a completed flow with the step's task and values but no side effect, or None."""
     values = resolve(plan, step)
     if len(values) < len(step.slots) or not values:
         return None
@@ -183,5 +183,5 @@ def _find_answer(plan: PlanFlow, step: PlanStep, context: TurnContext) -> BaseFl
 
 
 def count_steps(plan: PlanFlow) -> int:
-    """Count the sub-flows toward the budget: all except those dropped before they started."""
+    """Return how many sub-flows count toward the budget: all that were not dropped before they started."""
     return sum(not step.was_never_begun for step in plan.steps)

@@ -1,8 +1,7 @@
-"""Language Agent Tree Search (PL-5): select, expand, evaluate and reflect, back-propagate, within a budget of calls.
+"""Language Agent Tree Search (PL-5): select, expand, evaluate with reflection, and back-propagate.
 
-The candidates are whatever the task's functions make of them; they may ask a model. All children of a node
-are made by one call and judged by one call, faults and all, so that few calls see many candidates. Nothing
-here knows of dialogue.
+The task's functions, which may call a model, define the candidates. One call creates all children of a node and
+another one judges them, so that a small budget of calls covers many candidates.
 """
 
 from __future__ import annotations
@@ -13,15 +12,19 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 State = TypeVar("State")
-CALLS_PER_NODE = 2  # one that expands it, one that judges what came of it
+CALLS_PER_NODE = 2  # one to expand the node, one to judge its children
 
 
 @dataclass(slots=True, eq=False)
 class Node(Generic[State]):
-    """A candidate plan in the search tree.
+    """A candidate in the search tree.
 
-    `score`: its own score from 0 to 1, or None if not evaluated yet. `total`, `visits`: sum and number of the scores at
-    and below it. `faults`: its faults, the worst first. `closed`: the subtree is fully explored.
+    Attributes:
+        score: the candidate's score from 0 to 1, or None if it is not scored yet.
+        visits: number of scores in the subtree.
+        total: sum of the scores in the subtree.
+        faults: the candidate's faults, worst first.
+        closed: whether the subtree is fully explored.
     """
 
     number: int
@@ -47,14 +50,14 @@ class Node(Generic[State]):
             node = node.parent
 
     def bound(self, exploration: float) -> float:
-        """Compute the upper confidence bound (UCB1); infinite for what was never visited."""
+        """Return the upper confidence bound (UCB1), which is infinite for an unvisited node."""
         if self.visits == 0 or self.parent is None:
             return math.inf
         return self.mean + exploration * math.sqrt(math.log(self.parent.visits + 1) / self.visits)
 
 
 class Tree(Generic[State]):
-    """Nodes in order of creation; the first one is the root, which is not a candidate."""
+    """Nodes in order of creation. The first node is the root, which is not a candidate."""
 
     def __init__(self, root: State) -> None:
         self.nodes: list[Node[State]] = [Node(0, root)]
@@ -80,14 +83,14 @@ class Tree(Generic[State]):
         return None if node.closed else node
 
     def propagate(self, node: Node[State], score: float) -> None:
-        """Propagate a node's score to its ancestors."""
+        """Set a node's score, and propagate it to the ancestors."""
         node.score = score
         for above in node.path():
             above.visits += 1
             above.total += score
 
     def close(self, node: Node[State]) -> None:
-        """Never select this node again, nor those above it that have nothing else to offer."""
+        """Close a node, and every ancestor whose children are all closed. Closed nodes are never selected."""
         node.closed = True
         for above in node.path():
             if above is not node and not all(child.closed for child in above.children):
@@ -95,7 +98,7 @@ class Tree(Generic[State]):
             above.closed = True
 
     def best(self) -> Node[State] | None:
-        """Return the candidate with the highest own score, the earliest of equals."""
+        """Return the candidate with the highest score, the earliest if several are equal."""
         scored = [node for node in self.nodes[1:] if node.score is not None]
         return max(scored, key=lambda node: (node.score or 0.0, -node.number), default=None)
 
@@ -110,7 +113,7 @@ class Budget:
         return self.limit - self.spent
 
     def spend(self) -> None:
-        """Count one call; callers check the remaining budget first."""
+        """Count one call. Callers check `left` first."""
         self.spent += 1
 
 
@@ -124,12 +127,14 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Task(Generic[State]):
-    """The thing that is searched.
+    """A search problem.
 
-    `expand(state, lessons, width)`: at most `width` candidates that follow from a state; from the
-    root's state the first ones. `lessons`: the faults of the state and of those that it was made
-    from, its own first. `judge(states)`: a judgement on each of several candidates.
-    `key(state)`: equal candidates have equal keys.
+    Attributes:
+        root: the state from which the first candidates follow.
+        expand: returns up to `width` candidates for a state and its lessons, the faults of the state and its
+            ancestors, nearest first.
+        judge: returns a judgement on each candidate.
+        key: returns equal keys for equal candidates.
     """
 
     root: State
@@ -140,7 +145,7 @@ class Task(Generic[State]):
 
 @dataclass(frozen=True)
 class SearchResult(Generic[State]):
-    """The result of a search. `best`: None if the calls did not suffice for a single candidate."""
+    """The result of a search. `best` is None if the budget did not suffice for a candidate."""
 
     tree: Tree[State]
     best: Node[State] | None
@@ -179,12 +184,12 @@ async def search(
     """Find the best candidate.
 
     Args:
-        task: what to search.
-        calls: how many calls of the task's functions may be made altogether.
-        width: candidates at the root.
-        variants: candidates that follow from each other one.
-        exploration: weight of what was seldom visited against what scored well.
-        good_enough: a candidate with this score ends the search.
+        task: the search problem.
+        calls: the budget of calls to the task's functions.
+        width: maximum number of candidates from the root.
+        variants: maximum number of candidates from each other node.
+        exploration: weight of rarely visited nodes against nodes with high scores.
+        good_enough: the score that ends the search.
     """
     tree, budget = Tree(task.root), Budget(calls)
     run = _Search(task, tree, budget, {task.key(task.root)})

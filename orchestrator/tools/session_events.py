@@ -1,4 +1,4 @@
-"""Let a domain's tools schedule events for the session that calls them (RT-31)."""
+"""Schedule events from a domain's tools, for the session that calls them (RT-31)."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime
