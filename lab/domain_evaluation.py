@@ -1,4 +1,4 @@
-"""Evaluate a domain: find its conversations, run them with and without models, store and report the results."""
+"""Evaluation of a domain's conversations, with and without models, and its report."""
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -40,10 +40,10 @@ Conversations = Mapping[str, Sequence[ConversationEntry]]
 
 @dataclass(frozen=True, slots=True)
 class DomainReport:
-    """A domain's evaluation.
+    """The evaluation of a domain.
 
-    `runs`: one per variant, of which the last is reported. `page`: the HTML page. `findings`: results below
-    their limits.
+    `runs`: one per variant; the report is about the last. `page`: the HTML report. `findings`: low scores, regressions
+    and failed fault cases.
     """
 
     runs: list[JsonObject]
@@ -54,10 +54,10 @@ class DomainReport:
 def find_conversations(target: str, *, is_needed: bool = True) -> tuple[str, Conversations]:
     """Return a domain and its conversations by file.
 
-    `target`: a domain's name or folder, or one file of its `evaluations/`. `is_needed`: there have to be some.
+    `target`: a domain's name or folder, or a file of its `evaluations/`. `is_needed`: require conversations.
 
     Raises:
-        InvalidInput: there is no such domain, or it has no conversations.
+        InvalidInput: the domain does not exist, or has no conversations.
     """
     path = Path(target)
     is_file = path.suffix == ".yaml" and path.is_file()
@@ -86,14 +86,14 @@ async def evaluate_domain(
     tenant: str = DEFAULT_TENANT,
     simulated: Simulated | None = None,
 ) -> DomainReport:
-    """Run a domain's conversations through the Agent, or those of simulated users.
+    """Run a domain's conversations, or those of simulated users, through the Agent.
 
-    Each of the `variants` gives a run of its own; without a model, System 1 understands alone. What learns from some of
-    the examples is reported beside the others, and neither kept nor held to bounds. `judge`: the model that judges
-    answers by sentences. `against`: a run that the last one may not be worse than. `folder`: where runs are kept.
+    Each variant is a separate run. Variants without a model use only the local classifier. Variants with limited
+    examples are only reported, not stored or checked. `judge`: the model that grades answers. `bounds`: minimum scores.
+    `against`: a stored run to compare the last run with. `folder`: where runs are stored.
 
     Raises:
-        InvalidInput: a bound or a run that cannot be read, or no endpoint for models.
+        InvalidInput: a limit or a stored run is invalid, or no model endpoint is configured.
         ConfigurationError: the domain has mistakes.
     """
     limits = read_bounds(bounds)
@@ -138,7 +138,7 @@ async def _hold(
     name: str,
     notice: Callable[[str], None],
 ) -> list[Outcome]:
-    """Run the conversations of files, or simulated ones. `name`: the variant, for the progress bar."""
+    """Run the files' conversations, or simulated ones. `name`: the label of the progress bar."""
     with progress(name) as counted:
         if simulated is not None:
             return await simulate(evaluated, simulated, notice, counted)
@@ -161,7 +161,7 @@ def _read_sections(variant: Variant) -> JsonObject:
 
 
 def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None]) -> None:
-    """Report how many criteria were not graded, and why the first was not."""
+    """Report the number of ungraded criteria, with the reason for the first."""
     verdicts = (verdict for outcome in outcomes for turn in outcome.turns for verdict in turn.verdicts)
     unjudged = [verdict for verdict in verdicts if verdict.met is None]
     if unjudged:
@@ -173,7 +173,7 @@ def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None])
 async def open_model(
     model: str | None, record: RecordSignal = drop_signal
 ) -> AsyncGenerator[ModelPool | None]:
-    """Open the endpoint that the environment configures. Raises InvalidInput if none is configured."""
+    """Open the configured endpoints, or yield None without a model. Raises InvalidInput if none is configured."""
     if model is None:
         yield None
         return
@@ -191,7 +191,7 @@ async def open_model(
 
 
 async def explain_sentence(sentence: str, domain: str, model: str | None) -> JsonObject:
-    """Show how a domain understands a sentence; see `explain`."""
+    """Explain how a domain interprets a sentence. See `explain`."""
     loaded = load_domain(domain)
     use = PromptUse()
     problems: list[Json] = []

@@ -1,4 +1,4 @@
-"""Sample values of a domain's slots, each with the words that a user says for it."""
+"""Sample values of slots, with the words that a user says."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BOOLEANS = frozenset({"true", "false"})
 
 
 class Sample(NamedTuple):
-    """A value of a slot. `text`: what the user says. `value`: what the slot should hold, or None if that's unknown."""
+    """A slot value. `text`: the user's words. `value`: the expected slot value, or None if unknown."""
 
     text: str
     value: Json
@@ -38,13 +38,13 @@ _OF_TYPE = {
 
 
 def list_samples(slot: SlotSpec, domain: Domain, today: date) -> Sequence[Sample]:
-    """Return sample values of a slot; empty if neither its type nor the domain names any."""
+    """Return sample values of a slot. Empty if neither its type nor the domain has any."""
     found = _read_samples(slot, domain) if slot.samples else _make_samples(slot, domain, today)
     return tuple(islice(found, _MOST_VALUES))
 
 
 def _read_samples(slot: SlotSpec, domain: Domain) -> Iterator[Sample]:
-    """Yield the samples that the domain's author wrote."""
+    """Yield the samples in the ontology."""
     for text in slot.samples:
         judged = domain.slot_types.validate(text, slot)
         is_known = isinstance(judged, Valid) and slot.entity is None
@@ -73,7 +73,7 @@ def _make_samples(slot: SlotSpec, domain: Domain, today: date) -> Iterator[Sampl
 
 
 def _read_values(slot: SlotSpec, *, is_list: bool) -> Iterator[Sample]:
-    """Yield a slot's own values, by their synonyms if it has some."""
+    """Yield the slot's listed values, with their synonyms as text."""
     if {value.lower() for value in slot.values} <= _BOOLEANS:
         yield from _OF_TYPE["boolean"]
         return
@@ -89,7 +89,7 @@ def _list_days(today: date, *, is_english: bool) -> Iterator[Sample]:
 
 
 def _known_best(values: Sequence[EntityValue]) -> list[EntityValue]:
-    """Sort the values with most names first, and those with the same number as the domain lists them."""
+    """Sort the values by number of aliases, most first."""
     return sorted(values, key=lambda one: -len(one.aliases))
 
 
@@ -98,7 +98,7 @@ def _name(value: EntityValue) -> str:
 
 
 def _count(slot: SlotSpec) -> Sequence[int]:
-    """Return the smallest values of a small range, and some from the middle of a large one."""
+    """Return the smallest values of a small range, or some from the middle of a large range."""
     lowest = int(slot.minimum or 1)
     highest = int(slot.maximum if slot.maximum is not None else lowest + 2)
     if highest - lowest <= _MOST_COUNTED:

@@ -1,4 +1,4 @@
-"""`parley bench`: the benchmarks of a checkout, by name."""
+"""`parley bench`: run a benchmark of the checkout by name."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ def bench(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Run a benchmark. Compare ratios within one run; absolute figures depend on the machine."""
+    """Run a benchmark. Compare ratios within one run; absolute values depend on the machine."""
     if name not in BENCHMARKS:
         known = "; ".join(f"{known}: {what}" for known, what in BENCHMARKS.items())
         raise InvalidInput(f"Unknown benchmark {name!r}. Available: {known}.", field="name")

@@ -1,4 +1,4 @@
-"""`parley eval`: run a domain's test conversations through the Agent and measure the result."""
+"""`parley eval`: run a domain's test conversations through the Agent and measure the results."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Seed = Annotated[
     int, typer.Option(help="Seed of the order and of combined faults; of the goals for `--simulate`.")
 ]
 _FAULTY, _SIMULATED = 1500, 100
-"""Default numbers of conversations."""
+"""Default numbers of conversations for --faults and --simulate."""
 
 
 @app.command("eval")
@@ -88,7 +88,8 @@ def evaluate(
 ) -> None:
     """Evaluate a domain on test conversations.
 
-    The conversations, or those of simulated users, run through the real Agent. Each run is stored with an HTML report.
+    The conversations of the domain or of simulated users run through the real Agent. Each run is stored with an HTML
+    report.
     """
     from lab.domain_evaluation import evaluate_domain, find_conversations  # noqa: PLC0415  # slow to import
     from lab.simulation.running import Simulated  # noqa: PLC0415  # slow to import
@@ -117,7 +118,7 @@ def evaluate(
 
 
 def _list_variants(model: Models, prompts: PromptFolders, *, curve: bool) -> list[Variant]:
-    """Return the variants to compare: each model with each folder of prompts, or the local classifier."""
+    """Return the variants to compare: each model with each prompt folder, or the local classifier."""
     from lab.domain_evaluation import Variant  # noqa: PLC0415  # slow to import
     from lab.evaluation.runs import CURVE  # noqa: PLC0415  # slow to import
 
@@ -134,7 +135,7 @@ def _list_variants(model: Models, prompts: PromptFolders, *, curve: bool) -> lis
 def _try_faults(
     domain: str, files: Conversations, data_dir: Path, seed: int, budget: int, *, as_json: bool
 ) -> None:
-    """Print the failures that injected faults cause. Exits with status 1 if there are any."""
+    """Inject faults and print the failures. Exits with status 1 if there are any."""
     from lab.evaluation.outside import list_services  # noqa: PLC0415  # slow to import
     from lab.faults.cases import try_faults  # noqa: PLC0415  # slow to import
     from orchestrator.adapters.domains.folder import load_domain  # noqa: PLC0415  # slow to import
@@ -158,14 +159,14 @@ def _try_faults(
 
 
 def _end(report: DomainReport, *, as_json: bool) -> None:
-    """Print a report. Exits with status 1 if a figure is too low or worse than before."""
+    """Print a report. Exits with status 1 if it has findings."""
     _print_report(report, as_json=as_json)
     if report.findings:
         raise typer.Exit(1)
 
 
 def _print_report(report: DomainReport, *, as_json: bool) -> None:
-    """Print the metrics of all runs, the last run's confusion matrix, and the findings."""
+    """Print the scores of all runs, the last run's confusions, and the findings."""
     if as_json:
         print_json({**report.runs[-1], "report": str(report.page), "findings": report.findings})
         return

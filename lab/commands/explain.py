@@ -1,4 +1,4 @@
-"""`parley explain`: show how a sentence is understood, by which reader, and why."""
+"""`parley explain`: show how NLU interprets a message."""
 
 import asyncio
 from typing import Annotated
@@ -23,7 +23,7 @@ def explain_sentence(
 ) -> None:
     """Explain how a message is understood.
 
-    What each reader makes of it, who decides, and the values that were found.
+    Prints the result of each NLU component, the component that decided, and the slot values.
     """
     from lab.domain_evaluation import explain_sentence as explain  # noqa: PLC0415  # slow to import
 
@@ -46,7 +46,7 @@ def explain_sentence(
 
 
 def _describe_endpoint(problem: Json) -> str:
-    """Return what the endpoint said instead of an answer, as far as it is known."""
+    """Return the endpoint and its error as text."""
     if not problem:
         return ""
     said = [str(problem[name]) for name in ("status", "code", "field") if problem[name] is not None]

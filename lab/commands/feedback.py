@@ -1,4 +1,4 @@
-"""`parley feedback`: user feedback on answers, and test cases from it."""
+"""`parley feedback`: user feedback on answers, and test cases made from it."""
 
 from pathlib import Path
 from typing import Annotated

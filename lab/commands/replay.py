@@ -1,4 +1,4 @@
-"""`parley replay`: replay finished conversations, and show what would differ."""
+"""`parley replay`: replay finished conversations, and show differences."""
 
 import os
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ def replay_sessions(
 
 
 def _show(report: JsonObject, path: Path, fail_on: Sequence[str], *, json: bool) -> None:
-    """Print a report. Raises typer.Exit with 1 if it has differences that aren't allowed."""
+    """Print a report. Exits with status 1 if a difference isn't allowed."""
     from lab.replay.report import count_forbidden, tell  # noqa: PLC0415  # slow to import
 
     if json:

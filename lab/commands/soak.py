@@ -1,4 +1,4 @@
-"""`parley soak`: a soak test of any duration, with real faults, on temporary stores."""
+"""`parley soak`: a soak test with real faults, on temporary stores."""
 
 import random
 import shutil
@@ -51,7 +51,7 @@ def soak(
                 report = run(stack, plan, say, counted)
         held = not report.breaches
     except StopRequested:
-        held = True  # ended by its user, who has nothing to look up
+        held = True  # the user stopped the test, so there is nothing to investigate
         raise
     finally:
         if held:

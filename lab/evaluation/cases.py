@@ -1,4 +1,4 @@
-"""Addition of cases to a domain's files of test conversations."""
+"""Addition of cases to files of test conversations."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +10,10 @@ from orchestrator.types import JsonObject
 
 
 def add_cases(cases: Sequence[JsonObject], path: Path) -> int:
-    """Add those of the cases to a file of conversations that it has not yet; gives how many these were.
+    """Append the new cases to a file of conversations. Returns how many were new.
 
     Raises:
-        InvalidInput: the file holds something else.
+        InvalidInput: the file has other content.
     """
     known = {one.name for one in read_file(path).conversations} if path.exists() else set[str]()
     new = [case for case in cases if case["name"] not in known]

@@ -1,4 +1,4 @@
-"""Conversations from a domain's `evaluations/`, replayed through the real Agent with checks of each turn.
+"""A domain's test conversations, run through the real Agent with checks of each turn.
 
 Each conversation has separate stores in memory. `scores` measures the outcomes.
 """
@@ -28,10 +28,10 @@ from orchestrator.types import Json, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """A turn's message, expectations and result. `faults`: differences from the expectations, in words.
+    """A turn's message, expectations and result. `faults`: differences from the expectations, as sentences.
 
-    `observed`: by name of expectation, with `source`, the component that interpreted the message, and
-    `answer`. `verdicts`: the answer's grades.
+    `observed`: results by the name of the expectation, `source` (the NLU component that decided) and `answer`.
+    `verdicts`: the answer's grades.
     """
 
     said: str
@@ -43,7 +43,7 @@ class TurnOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A conversation's results. `file`: its source."""
+    """The results of a conversation. `file`: its source."""
 
     file: str
     name: str
@@ -58,9 +58,8 @@ class Outcome:
 class Evaluated:
     """The system under evaluation.
 
-    `sections`: configuration merged over the domain's own. `reset`: begins again with real services.
-
-    `judge`: grades criteria that no rule can; without it, those are not graded.
+    `sections`: configuration merged over the domain's own. `reset`: resets real services. `judge`: grades criteria that
+    need a model; without a judge, those stay ungraded.
     """
 
     loaded: LoadedDomain
@@ -72,13 +71,13 @@ class Evaluated:
 
 
 def read_file(path: Path) -> EvaluationFile:
-    """Read conversations. Raises InvalidInput listing every problem of the file."""
+    """Read a file of conversations. Raises InvalidInput with all of its problems."""
     problems = Problems()
     return _validate(read_yaml(path, path.name, problems), problems)
 
 
 def read_conversations(text: str, name: str) -> EvaluationFile:
-    """Parse conversations. Raises InvalidInput listing every problem of the text."""
+    """Parse conversations. Raises InvalidInput with all problems of the text."""
     problems = Problems()
     return _validate(parse_yaml(text, name, problems), problems)
 
@@ -96,7 +95,7 @@ async def evaluate(
     notice: Callable[[str], None] = lambda _line: None,
     counted: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Outcome]:
-    """Run all conversations of these files. `counted`: called with the number done and the total."""
+    """Run the conversations of all files. `counted`: called with the number done and the total."""
     outcomes: list[Outcome] = []
     total = sum(len(conversations) for conversations in files.values())
     for file, conversations in files.items():
@@ -111,7 +110,7 @@ async def evaluate(
 
 
 def report_wrong(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield lines for each turn that differs: its place, the message, the difference, and the reply."""
+    """Yield lines about each turn that differs from its expectations."""
     for outcome in outcomes:
         for place, turn in enumerate(outcome.turns, start=1):
             if turn.faults:
@@ -126,7 +125,7 @@ def report_wrong(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 async def go_through(conversation: ConversationEntry, evaluated: Evaluated) -> list[TurnOutcome]:
-    """Run every turn of a conversation, on separate stores."""
+    """Run all turns of a conversation, on separate stores."""
     if evaluated.reset is not None:
         await evaluated.reset()
     simulator = Simulator.of(
@@ -149,7 +148,7 @@ def beginning_of(conversation: ConversationEntry) -> datetime:
 async def take_turns(
     conversation: ConversationEntry, simulator: Simulator, judge: Judge | None = None
 ) -> list[TurnOutcome]:
-    """Run every turn of a conversation; a failed one does not end it."""
+    """Run all turns of a conversation. A failed turn does not end it."""
     talk = simulator.converse()
     remembered: dict[str, str] = {}
     outcomes: list[TurnOutcome] = []
@@ -174,19 +173,19 @@ async def take_turns(
 
 
 def payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
-    """Return the payload that the last answer offered under this name, merged with the given one, or the given one."""
+    """Return the offered payload that includes the action's own, or the action's own if none was offered."""
     written: JsonObject = action.get("payload") or {}
     fitting = (one["payload"] for one in offered if one["name"] == action["name"])
     return next((one for one in fitting if written.items() <= one.items()), written)
 
 
 def insert(text: str, remembered: Mapping[str, str]) -> str:
-    """Replace ``<booking_ref>`` by the value in an earlier answer, if any."""
+    """Replace each ``<booking_ref>`` by its value in an earlier answer, if any."""
     return re.sub(r"<(\w+)>", lambda name: remembered.get(name[1], name[0]), text)
 
 
 def observe(turn: JsonObject, signals: Sequence[Signal]) -> JsonObject:
-    """Return a turn's observable results."""
+    """Return the observable results of a turn."""
     predictions = [signal.payload for signal in signals if signal.type is SignalType.PREDICTION]
     predicted = predictions[0] if predictions else {}
     stack = [flow["dact"] for flow in turn["flows"]]

@@ -1,4 +1,4 @@
-"""Show how NLU interprets a message: each component's result, and the decision."""
+"""Explanation of how NLU interprets a message: each component's result, and the decision."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,10 +22,10 @@ from orchestrator.types import Json, JsonObject, SessionId, TurnId
 async def explain(
     sentence: str, loaded: LoadedDomain, system1: System1, asker: Asker | None = None
 ) -> JsonObject:
-    """Run the NLU components in order, as at the start of a conversation, and return each result.
+    """Run the NLU components on the first message of a conversation, and return their results.
 
-    Returns `readers` with their results, `decided_by`, and `understanding`, validated as in a turn.
-    `model_problem`: the error code if a model was asked and did not answer.
+    Returns `readers` with each result, `decided_by`, and `understanding`, validated as in a turn. `model_problem`: the
+    error code if the model did not answer.
     """
     setup = ReaderSetup(
         loaded.domain,
@@ -54,7 +54,7 @@ async def explain(
     assert last is not None, "System 1 reads every message"
     validation = Validation(system1.flows, loaded.domain.slot_types, system1.extractor)
     understanding, problems = validation.validate(last.understanding, context)
-    # The domain's reader refuses it, and says why.
+    # The component that refuses a message also explains why.
     refused = any(not flow.dact for flow in last.understanding.flows)
     return {
         "sentence": sentence,
@@ -76,7 +76,7 @@ def _name_of(make: Callable[[ReaderSetup], Reader | None]) -> str:
 
 
 def _describe(reader: Reader | None, reading: Reading | None, decided: Reading | None) -> str:
-    """Return a component's result in one line."""
+    """Describe a component's result in one line."""
     if decided is not None:
         return "not asked: it was decided before"
     if reader is None:

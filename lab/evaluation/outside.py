@@ -1,4 +1,4 @@
-"""Real services behind a domain's tools: which ones an evaluation calls, and how they begin again."""
+"""Real services behind a domain's tools, and their reset before each conversation."""
 
 import inspect
 import runpy
@@ -10,16 +10,16 @@ from orchestrator.domain.model import Domain, Implementation, ToolSpec
 from orchestrator.errors import InvalidInput
 
 RESET = "evaluations/reset.py"
-"""A domain's own code that puts its services back to the beginning."""
+"""File with a domain's function `reset`."""
 
 Reset = Callable[[], Awaitable[None]]
-"""Puts the services back to the beginning; called before each conversation."""
+"""Resets services to their initial state."""
 
 
 def read_reset(folder: str | Path) -> Reset | None:
     """Return the function `reset` of a domain's `evaluations/reset.py`, or None if there is no such file.
 
-    It can be asynchronous. Raises InvalidInput if the file does not define it.
+    The function can be asynchronous. Raises InvalidInput if the file does not define it.
     """
     path = Path(folder) / RESET
     if not path.exists():
@@ -42,7 +42,7 @@ def read_reset(folder: str | Path) -> Reset | None:
 
 
 def list_services(domain: Domain) -> Iterator[str]:
-    """Yield a sentence if tools call real services, and another if nothing resets these."""
+    """Yield a message if tools call real services, and another if no function resets these."""
     servers = sorted({_server(tool) for tool in domain.tools.values() if tool.implementation in _REMOTE})
     if servers:
         yield f"Conversations call real services: {', '.join(servers)}."

@@ -1,4 +1,4 @@
-"""Report of an evaluation as one self-contained HTML page."""
+"""The report of an evaluation, as a self-contained HTML page."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,9 +17,9 @@ _LEARNT = ("flow_accuracy", "slot_f1", "turns_as_expected")
 
 
 def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
-    """Write the report of the last run, beside the runs before it.
+    """Return the report of the last run, compared with the earlier runs.
 
-    `findings`: what is below its bound, or worse than before.
+    `findings`: scores below their limits, and regressions.
     """
     runs = [{"name": one.get("model") or NO_MODEL, **one} for one in runs]  # older runs have no name
     run = runs[-1]
@@ -30,7 +30,7 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
             **cell,
             "row": flows.index(cell["expected"]),
             "column": flows.index(cell["taken"]),
-            "weight": round(0.2 + 0.35 * cell["turns"] / most, 2),  # pale enough for the number on it
+            "weight": round(0.2 + 0.35 * cell["turns"] / most, 2),  # pale enough to read the number
             "wrong": cell["expected"] != cell["taken"],
         }
         for cell in run["confusion"]
@@ -51,7 +51,7 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
 
 
 def _draw_curve(runs: Sequence[JsonObject]) -> list[JsonObject]:
-    """Plot the scores that learning changes against the runs, in a field of 100 by 100."""
+    """Return the points of each learning curve, in a field of 100 by 100."""
     step = 100 / max(1, len(runs) - 1)
     return [
         {
@@ -71,7 +71,7 @@ def _outcome_of(turn: JsonObject) -> tuple[str | None, str]:
 
 
 def _compare(runs: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the turns that differ between runs, each with the result of every run."""
+    """Return the turns whose outcomes differ between runs, with the outcome of each run."""
     found: list[JsonObject] = []
     by_name = [{one["conversation"]: one["turns"] for one in run["outcomes"]} for run in runs]
     for outcome in runs[-1]["outcomes"]:

@@ -1,4 +1,4 @@
-"""Grades of answers by a rubric: rules look up words, and a model grades sentences."""
+"""Grading of answers by a rubric: rules match text, and a model grades sentences."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from orchestrator.types import Json, JsonObject, SessionId, TurnId
 PROMPT = "eval_judge"
 LONGEST_REASON = 300
 MOST_BEFORE = 10
-"""Lines of the conversation that a judge is shown."""
+"""Maximum number of earlier messages shown to the judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A graded criterion. `met`: None if it could not be graded."""
+    """The grade of a criterion. `met`: None if it could not be graded."""
 
     criterion: str
     met: bool | None
@@ -31,7 +31,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A model that judges answers by sentences. `assistant`: what it is told about who answers."""
+    """A model that grades answers. `assistant`: the description of the assistant."""
 
     engineer: PromptEngineer
     assistant: str
@@ -43,7 +43,7 @@ class Judge:
     async def judge(
         self, criteria: Sequence[str], said: str, answer: str, before: Sequence[str]
     ) -> list[Verdict]:
-        """Ask the model; criteria that it does not grade stay ungraded."""
+        """Ask the model to grade the criteria. They stay ungraded if the model fails."""
         variables: dict[str, Json] = {
             "assistant": self.assistant,
             "criteria": list(criteria),
@@ -63,7 +63,7 @@ class Judge:
 
 
 def verdicts_schema(count: int) -> JsonObject:
-    """Return the schema of one verdict on each criterion."""
+    """Return the schema of a verdict per criterion."""
     verdict = closed(met={"type": "boolean"}, why=bounded_text(LONGEST_REASON))
     return closed(verdicts={**list_of(verdict, count), "minItems": count})
 
@@ -71,7 +71,7 @@ def verdicts_schema(count: int) -> JsonObject:
 async def grade_answer(
     rubric: Sequence[CriterionEntry], judge: Judge | None, said: str, answer: str, before: Sequence[str]
 ) -> list[Verdict]:
-    """Grade one answer by each criterion: by the rules first, then by the model."""
+    """Grade an answer, first by the rules, then by the model."""
     verdicts = [verdict for one in rubric for verdict in _apply_rules(one, answer)]
     sentences = [one.meets for one in rubric if one.meets is not None]
     if not sentences:
@@ -82,7 +82,7 @@ async def grade_answer(
 
 
 def _apply_rules(criterion: CriterionEntry, answer: str) -> list[Verdict]:
-    """Grade by the rules that only look at words."""
+    """Grade an answer by the rules that match text."""
     found: list[Verdict] = []
     if (pattern := criterion.says) is not None:
         found.append(Verdict(f"says {pattern!r}", re.search(pattern, answer) is not None))

@@ -1,4 +1,4 @@
-"""Storage and comparison of evaluation runs, and their limits."""
+"""Evaluation runs: storage, limits and comparison."""
 
 import re
 from collections import Counter
@@ -18,17 +18,18 @@ from orchestrator.types import DEFAULT_TENANT, JsonObject
 LATEST = "latest"
 NO_MODEL = "without a model"
 CURVE = (1, 2, 4, 8, 16)
-"""Numbers of examples per flow, to see whether more would help."""
+"""Numbers of training examples per flow in a learning curve."""
 TOLERANCE = 0.005
-"""Maximum decrease of a score that does not count as worse."""
+"""Maximum decrease of a score that isn't a regression."""
 MAIN_FIGURE = "turns_as_expected"
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A variant to evaluate: a model, and a folder of prompts that replace the domain's.
+    """A model and prompts to evaluate.
 
-    `examples`: maximum number of examples for each flow that System 1 learns from, or None for all.
+    `prompts`: a folder of prompts that replace the domain's. `examples`: maximum number of training examples per flow.
+    Default: all.
     """
 
     model: str | None = None
@@ -50,20 +51,20 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class PromptUse:
-    """Calls and tokens of each prompt."""
+    """Model calls and tokens per prompt."""
 
     calls: Counter[str] = field(default_factory=Counter[str])
     tokens: Counter[str] = field(default_factory=Counter[str])
 
     def note(self, signal: Signal) -> None:
-        """Count a call of a model."""
+        """Count a model call. Ignores other signals."""
         if signal.type is SignalType.MODEL_CALL:
             self.calls[signal.payload["prompt_id"]] += 1
             self.tokens[signal.payload["prompt_id"]] += signal.payload["tokens"]
 
     @property
     def figures(self) -> JsonObject:
-        """Return calls by prompt, with their average tokens."""
+        """Return the number of calls and the average tokens per call of each prompt."""
         return {
             name: {"calls": calls, "tokens_a_call": round(self.tokens[name] / calls)}
             for name, calls in sorted(self.calls.items())
@@ -78,9 +79,9 @@ def describe_run(
     use: PromptUse,
     tenant: str = DEFAULT_TENANT,
 ) -> JsonObject:
-    """Return a run in the form in which it is stored, reported and compared.
+    """Return a run in the format in which it is stored.
 
-    `tenant`: whose operators can read it in the inspector.
+    `tenant`: the tenant whose operators can read it in the inspector.
     """
     made = datetime.now(UTC)
     return {
@@ -128,7 +129,7 @@ def describe_run(
 
 
 def keep(run: JsonObject, folder: Path) -> Path:
-    """Keep a run under its name; gives the file."""
+    """Store a run under its name. Returns the file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{run['run']}.json"
     path.write_bytes(orjson.dumps(run, option=orjson.OPT_INDENT_2))
@@ -136,9 +137,10 @@ def keep(run: JsonObject, folder: Path) -> Path:
 
 
 def find_run(said: str, folder: Path) -> JsonObject:
-    """Read a stored run by its name or file, or the latest one.
+    """Read a stored run by its name or file, or the latest run.
 
-    Raises: InvalidInput: no such run.
+    Raises:
+        InvalidInput: there is no such run.
     """
     kept = sorted(folder.glob("*.json"))
     path = Path(said) if said.endswith(".json") else folder / f"{said}.json"
@@ -152,10 +154,10 @@ def find_run(said: str, folder: Path) -> JsonObject:
 
 
 def read_bounds(said: Sequence[str]) -> dict[str, float]:
-    """Read bounds such as ``0.95``, of the turns as expected, and ``slot_f1=0.9``.
+    """Parse minimum scores such as ``0.95`` (turns as expected) and ``slot_f1=0.9``.
 
     Raises:
-        InvalidInput: for anything else.
+        InvalidInput: a value is not a number.
     """
     bounds: dict[str, float] = {}
     for one in said:
@@ -170,7 +172,7 @@ def read_bounds(said: Sequence[str]) -> dict[str, float]:
 
 
 def find_shortfalls(figures: Mapping[str, float | None], bounds: Mapping[str, float]) -> Iterator[str]:
-    """Return scores below their limits. Raises InvalidInput for unknown scores."""
+    """Yield scores below their limits. Raises InvalidInput for unknown scores."""
     for name, bound in bounds.items():
         if name not in figures:
             raise InvalidInput(
@@ -182,7 +184,7 @@ def find_shortfalls(figures: Mapping[str, float | None], bounds: Mapping[str, fl
 
 
 def find_regressions(run: JsonObject, earlier: JsonObject) -> Iterator[str]:
-    """Return what is worse than in an earlier run: scores, and turns that were right."""
+    """Yield regressions from an earlier run: lower scores, and turns that were right."""
     for name, before in earlier["figures"].items():
         now = run["figures"].get(name)
         if before is not None and now is not None and now < before - TOLERANCE:

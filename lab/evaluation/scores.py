@@ -1,7 +1,6 @@
-"""Measure what came of conversations: flows, slots, goals, tools, and the path that each conversation took.
+"""Scores of conversations: flows, slots, goals, tools and paths.
 
-Only what is expected counts: a turn that expects no slots says nothing about slots. All scores lie between
-0 and 1; one that nothing was expected for is None.
+Only stated expectations count. Scores are between 0 and 1, or None if nothing was expected.
 """
 
 from collections import Counter
@@ -17,9 +16,10 @@ NOTHING = "(no flow)"
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """`figures`: by name, in the order in which they are reported. `confusion`: turns by flow expected and taken.
+    """The scores of a run, in report order.
 
-    `neighbours`: of the confused flows, those that the ontology names as each other's `edge_flows`.
+    `confusion`: number of turns by expected and actual flow. `neighbours`: confused flows that are each other's
+    `edge_flows`.
     """
 
     figures: dict[str, float | None]
@@ -28,7 +28,7 @@ class Scores:
 
 
 def measure(outcomes: Sequence[Outcome], edges: Mapping[str, Iterable[str]]) -> Scores:
-    """Measure conversations. `edges`: the flows that lie near each, as the ontology declares them."""
+    """Score conversations. `edges`: the `edge_flows` of each flow."""
     turns = [turn for outcome in outcomes for turn in outcome.turns]
     pairs = [pair for turn in turns if (pair := _flow_pair(turn)) is not None]
     confusion = Counter(pairs)
@@ -66,7 +66,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _matches(turns: Sequence[TurnOutcome], name: str) -> list[bool]:
-    """Return, for each turn with this expectation, whether it was met."""
+    """Return whether each turn with this expectation met it."""
     wanted: list[tuple[Json, Json]] = [(getattr(turn.expect, name), turn.observed[name]) for turn in turns]
     return [
         (list(expected) if isinstance(expected, tuple) else expected) == observed
@@ -76,7 +76,7 @@ def _matches(turns: Sequence[TurnOutcome], name: str) -> list[bool]:
 
 
 def _flow_pair(turn: TurnOutcome) -> tuple[str, str] | None:
-    """Return the expected and the actual flow of a turn."""
+    """Return the expected and the actual flow of a turn, or None if it expects no flow."""
     expect, observed = turn.expect, turn.observed
     if expect.flow is not None:
         return expect.flow, str(observed["flow"] or NOTHING)
@@ -91,7 +91,7 @@ def _slots_right(turn: TurnOutcome) -> int:
 
 
 def _count_slots(turn: TurnOutcome) -> tuple[int, int, int]:
-    """Count the values that are right, found and expected, among the slots that the turn speaks of."""
+    """Count the correct, found and expected values of the slots that the turn mentions."""
     found = sum(turn.observed["slots"].get(name) is not None for name in turn.expect.slots)
     expected = sum(value is not None for value in turn.expect.slots.values())
     right = sum(
@@ -114,11 +114,10 @@ def _has_fault(turn: TurnOutcome, beginning: str) -> bool:
 
 
 def _measure_path(outcome: Outcome) -> dict[str, float]:
-    """Compare the path that was expected of a conversation with the one it took; empty where none was expected.
+    """Compare the expected and the actual path of a conversation. Empty if it has no expected path.
 
-    A node is a flow that completes or a tool that is called. `path_nodes`: the share of the expected nodes
-    that were reached at all; `partial_path`: the share reached before the first departure; `full_path`:
-    whether the whole path was taken, and nothing besides.
+    Nodes are completed flows and called tools. `path_nodes`: share of expected nodes reached. `partial_path`: share
+    reached before the first deviation. `full_path`: whether the paths are equal.
     """
     expected, taken = list[str](), list[str]()
     for turn in outcome.turns:

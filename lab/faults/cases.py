@@ -1,4 +1,4 @@
-"""Write cases as conversations of `evaluations/`, take those that are kept there, and report a search."""
+"""Fault cases as YAML conversations, and the report of a search."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TEMPLATES = Environment(
 
 
 def write_case(found: Found) -> str:
-    """Write a finding as a conversation, a line for each turn, with what goes wrong in it."""
+    """Format a finding as a YAML conversation, with the faults of each turn."""
     case = found.case
     lines = [f"- name: {_write_line(_name(found))}"]
     if case.conversation.now is not None:
@@ -46,7 +46,7 @@ def _name(found: Found) -> str:
 
 
 def _write_line(value: object) -> str:
-    """Write a value as YAML on one line."""
+    """Format a value as YAML on one line."""
     written = yaml.safe_dump(
         value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=100_000
     )
@@ -54,7 +54,7 @@ def _write_line(value: object) -> str:
 
 
 def read_case(name: str, conversation: ConversationEntry) -> Case:
-    """Read a conversation whose turns say what goes wrong in them."""
+    """Create a case from a conversation with `faults` in its turns."""
     faults = [
         Fault(kind, at, place)
         for at, turn in enumerate(conversation.turns, start=1)
@@ -66,7 +66,7 @@ def read_case(name: str, conversation: ConversationEntry) -> Case:
 def part_cases(
     files: Mapping[str, Sequence[ConversationEntry]],
 ) -> tuple[dict[str, list[ConversationEntry]], dict[str, ConversationEntry]]:
-    """Part conversations from those in which something goes wrong, which are named by file and name."""
+    """Separate conversations without faults from conversations with faults. The latter are keyed by file and name."""
     sound = {file: [one for one in given if not _goes_wrong(one)] for file, given in files.items()}
     faulty = {
         f"{file}: {one.name}": one for file, given in files.items() for one in given if _goes_wrong(one)
@@ -79,7 +79,7 @@ def _goes_wrong(conversation: ConversationEntry) -> bool:
 
 
 async def take_kept(sounds: Sounds, kept: Mapping[str, ConversationEntry]) -> list[str]:
-    """Run the cases stored with a domain. Returns a sentence for each failure."""
+    """Run the cases stored with a domain. Returns a message for each finding."""
     said: list[str] = []
     for name, conversation in kept.items():
         findings, _ = await try_case(sounds, read_case(name, conversation))
@@ -91,7 +91,7 @@ def try_faults(
     domain: str, files: Mapping[str, Sequence[ConversationEntry]], folder: Path, *, seed: int, budget: int,
     processes: int | None = None,
 ) -> tuple[JsonObject, Path]:  # fmt: skip
-    """Inject faults into each conversation of a domain. Returns the report and its page.
+    """Inject faults into a domain's conversations. Returns the report and its HTML page.
 
     `folder`: where reports are stored. Raises InvalidInput if there are no conversations.
     """
@@ -101,7 +101,7 @@ def try_faults(
         raise InvalidInput("There are no conversations to inject faults into.", field="target")
     workers = Workers(domain)
     if workers.reset is not None:
-        processes = 1  # they share what it resets
+        processes = 1  # several processes would reset each other's services
     share = look_everywhere(Search(workers, conversations, seed, budget), processes)
     broken = asyncio.run(take_kept(Sounds(Workers(domain, workers.system1)), kept)) if kept else []
     report = describe(workers.loaded.domain.name, share, broken, seed=seed)
@@ -113,7 +113,7 @@ def try_faults(
 
 
 def describe(domain: str, share: Share, broken: Sequence[str], *, seed: int) -> JsonObject:
-    """Write what a search has found, worst first."""
+    """Return the report of a search, worst findings first."""
     made = datetime.now(UTC)
     order = sorted(
         share.found.values(), key=lambda one: list(type(one.finding.breach)).index(one.finding.breach)

@@ -1,4 +1,4 @@
-"""Ports at which faults are injected: tools, records, lane, model. Parley's own code is unchanged."""
+"""Ports that inject faults: tools, records, session lane and model. Parley's own code is unchanged."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _ASKED_FOR = frozenset({THINK, CONTEMPLATE, SLOT_FILL})
 
 
 class WorkerDied(BaseException):
-    """The process of a worker ends here; nothing that it was about to do is done."""
+    """The death of a worker process, which drops its pending work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """`turn`: from 1. `at`: where in it, as the kind wants it said."""
+    """A fault in a turn. `turn`: starts at 1. `at`: the place, in the format of the kind."""
 
     kind: FaultKind
     turn: int
@@ -50,7 +50,7 @@ class Fault:
 
     @property
     def is_invisible(self) -> bool:
-        """Return whether the script gets the same answers without it."""
+        """Return whether the script gets the same answers despite the fault."""
         match self.kind:
             case FaultKind.OTHER_WORKER:
                 return True
@@ -64,9 +64,9 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that did something. `turn`: 0 after the script; `has_effect`: the manifest says so; `wrote`: records.
+    """A call with an effect. `turn`: 0 after the script. `has_effect`: as in the manifest. `wrote`: it wrote records.
 
-    `is_whole`: it came to its end, whether or not its answer arrived.
+    `is_whole`: it finished, even if its answer was lost.
     """
 
     turn: int
@@ -87,9 +87,9 @@ async def _nobody(_fault: Fault) -> None:
 
 @dataclass(slots=True)
 class Outside:
-    """The outside world of one run: counts calls and injects the faults.
+    """The outside world of a run, which counts calls and injects faults.
 
-    `places`: what was reached, by turn, each tool with whether it writes. `done`: the calls that were run.
+    `places`: places reached, by turn. `done`: calls executed.
     """
 
     faults: Sequence[Fault] = ()
@@ -101,7 +101,7 @@ class Outside:
     _fired: set[Fault] = field(default_factory=set[Fault])
 
     def happens(self, kind: FaultKind, at: str) -> bool:
-        """Return whether a fault happens here; each happens once."""
+        """Return whether a fault occurs here. Each fault occurs once."""
         for fault in self.faults:
             if (fault.kind, fault.turn, fault.at) == (kind, self.turn, at) and fault not in self._fired:
                 self._fired.add(fault)
@@ -109,7 +109,7 @@ class Outside:
         return False
 
     async def reach(self, place: str, do: Callable[[], Awaitable[T]], silence: type[Exception]) -> T:
-        """Perform the action of a place, and inject its fault; `silence` is raised if no answer comes."""
+        """Run the action of a place with its faults. `silence`: raised if no answer arrives."""
         reached = self.places.setdefault(self.turn, [])
         number = 1 + sum(one.split(" ")[0] == place for one in reached)
         name = place if number == 1 else f"{place} {number}"
@@ -137,13 +137,13 @@ class Outside:
                 and self.happens(fault.kind, fault.at)
             ):
                 await self.break_in(fault)
-                for _ in range(3):  # until the turn has heard that it is stopped, and we with it
+                for _ in range(3):  # lets the running turn notice that it is stopped
                     await asyncio.sleep(0)
 
     async def call(
         self, tool: str, arguments: JsonObject, do: Callable[[], Awaitable[T]], *, has_effect: bool
     ) -> T:
-        """Carry out a call of a tool, and note it where it came to its end."""
+        """Run a tool call, and record it if it finished or wrote records."""
 
         async def carry_out() -> T:
             turn, before, is_whole = self.turn, self.written, False
@@ -161,12 +161,12 @@ class Outside:
 
 @dataclass(slots=True)
 class Ports:
-    """The outside connections of a domain's workers in the current run."""
+    """The connections of a domain's workers to the outside world of the current run."""
 
     outside: Outside = field(default_factory=Outside)
 
     def wrap(self, loaded: LoadedDomain) -> LoadedDomain:
-        """Return the domain with services that are called through this world."""
+        """Return the domain with services that are called through `outside`."""
         tools = {
             tool.target: tool
             for tool in loaded.domain.tools.values()
@@ -183,7 +183,7 @@ class Ports:
 
 
 class _Service:
-    """A service whose methods are reached as tools, and which reaches its records likewise."""
+    """A service whose tools and records can fail."""
 
     def __init__(
         self, ports: Ports, service: type, name: str, tools: Mapping[str, ToolSpec], context: ServiceContext
@@ -212,7 +212,7 @@ class _Service:
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """The records of a service: a store that may be silent."""
+    """A service's records, whose writes can fail."""
 
     ports: Ports
     inner: Records
@@ -247,7 +247,7 @@ class _Records:
 
 @dataclass(frozen=True, slots=True)
 class FaultyTransport:
-    """HTTP endpoints and MCP servers, reached through here."""
+    """A transport of HTTP and MCP tools that can fail."""
 
     ports: Ports
     inner: ToolTransport
@@ -262,7 +262,7 @@ class FaultyTransport:
 
 
 class MortalLane(MemoryLane):
-    """The lane of a worker that may die at each of its writes; a dead one writes nothing."""
+    """The session lane of a worker that can die at each write. A dead worker writes nothing."""
 
     ports: Ports
     is_dead = False
@@ -293,7 +293,7 @@ class MortalLane(MemoryLane):
 
 
 def _babble(said: str) -> str:
-    """Write the answer of a model that makes this of a message: understanding, another flow, or values."""
+    """Return a wrong answer of a model: invalid JSON, a confirmation, or another flow with its values."""
     if said == NO_JSON:
         return "Certainly! {{"
     is_yes = said in {YES, HALF_A_YES}
@@ -312,7 +312,7 @@ def _babble(said: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Babbler:
-    """A model that is away, but for the turns in which it talks nonsense."""
+    """A model that is unavailable, except in turns with nonsense."""
 
     ports: Ports
     endpoint: str = "nonsense"
@@ -336,7 +336,7 @@ class _Babbler:
 
 
 class NonsensePool(ModelPool):
-    """A pool of clients for the model that returns wrong interpretations."""
+    """A pool whose model returns wrong interpretations."""
 
     def __init__(self, ports: Ports) -> None:
         super().__init__({}, model="nonsense")

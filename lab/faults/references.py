@@ -1,7 +1,6 @@
-"""Compare what a line did with what its user saw: "them", "it" and "that" mean what was displayed last.
+"""Checks of references: “them”, “it” and “that” mean what was displayed last.
 
-Whatever was displayed before that, and has done nothing, decides nothing. So a line must do what it does in the same
-conversation without those earlier displays.
+Earlier displays that had no effect don't matter. So a turn must have the same effects in a conversation without them.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from orchestrator.domain.evaluations import ConversationEntry, FaultKind, TurnEn
 
 
 def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Heard]:
-    """Return lines that answer no question, had an effect, and referred to an outdated display."""
+    """Yield turns that answer no question, had effects, and referred to an outdated display."""
     misheard = {fault.turn for fault in faults if fault.kind is FaultKind.NONSENSE}
     for one in course.script:
         before = course.heard[course.heard.index(one) - 1]
@@ -29,7 +28,7 @@ def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Itera
 async def find_unmeant(
     talk: Talk, sounds: Sounds, sound: Sound, line: Heard, faults: Sequence[Fault]
 ) -> list[str]:
-    """Return effects of a line that it would not have had if less had been displayed before."""
+    """Return effects that a turn would not have had with fewer earlier displays."""
     course, with_model = talk.course, any(fault.kind is FaultKind.NONSENSE for fault in faults)
     seen, did = course.seen_before(line), course.effects_in(line.at)
     assert seen is not None
@@ -47,10 +46,10 @@ async def find_unmeant(
 def _list_shorter(
     conversation: ConversationEntry, course: Course, line: Heard, faults: Sequence[Fault]
 ) -> Iterator[tuple[ConversationEntry, list[Fault], int]]:
-    """List conversations that end with a line and have less displayed before, the shortest first.
+    """Yield conversations that end with `line` and have fewer displays before it, the shortest first.
 
-    Gives with each what a model mishears in it, and the turn that is to display what the user saw last. Kept is what
-    has done something, or left a question open.
+    Each comes with its misinterpreted turns, and the number of the turn with the last display. Turns that had effects
+    or left a question open are kept.
     """
     heard = [one for one in course.heard[: course.heard.index(line) + 1] if one.status == "done"]
     seen = course.seen_before(line)

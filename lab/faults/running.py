@@ -1,4 +1,4 @@
-"""Run of one conversation with its faults, recording what the user and the outside world see."""
+"""A conversation that runs with faults, as its user and the outside world see it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NEVER_MIND = "never mind"
 _MOST_ATTEMPTS = 12
 _MOST_OPEN = 3
 _PACES_S = (20.0, 33.0)
-"""Two paces of a conversation: what differs between them hangs on the time."""
+"""Seconds between turns, at two paces. Values that differ between them depend on the time."""
 _QUIET: JsonObject = {"resilience": {"backoff_base_s": 0.0}}
 _ALWAYS_ASKED: JsonObject = {"nlu": {"mode": "system2"}}
 
@@ -53,10 +53,9 @@ Store = dict[str, dict[str, JsonObject]]
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A turn as its user knows it, and the store after it. `at`: its place in the script, from 1; 0: not in it.
+    """A turn as its user sees it, and the store after it. `at`: its number in the script, or 0 for another turn.
 
-    `displays`: whether it shows more than words.
-    `tasks`: what fills the flows on the stack, top last, and nothing of those that were completed.
+    `displays`: it shows more than text. `tasks`: slots by flow, top of the stack last; empty for completed flows.
     """
 
     at: int
@@ -72,7 +71,7 @@ class Heard:
 
 @dataclass(slots=True)
 class Course:
-    """Outcome of a conversation. `done`: executed calls. `places`: ports reached, by turn."""
+    """The course of a conversation. `done`: calls executed. `places`: ports reached, by turn."""
 
     heard: list[Heard] = field(default_factory=list[Heard])
     done: list[Call] = field(default_factory=list[Call])
@@ -87,17 +86,17 @@ class Course:
         return self.heard[-1].store if self.heard else {}
 
     def seen_before(self, line: Heard | None = None) -> Heard | None:
-        """Return what the user saw last, before a line or at all."""
+        """Return the last turn that displayed data, before `line` or at all."""
         until = len(self.heard) if line is None else self.heard.index(line)
         return next((one for one in reversed(self.heard[:until]) if one.displays), None)
 
     def effects_in(self, turn: int) -> list[Call]:
-        """List the calls of a turn that were made for their effect."""
+        """Return the calls of a turn that were made for their effect."""
         return [call for call in self.done if call.turn == turn and call.has_effect]
 
 
 class Workers:
-    """Two processes that serve one domain over the same stores; the second has a copy of the domain's code."""
+    """Two workers that serve a domain on the same stores. The second has a separate copy of the domain's code."""
 
     def __init__(self, domain: str, system1: System1 | None = None) -> None:
         self._domain = domain
@@ -114,7 +113,7 @@ class Workers:
         self._transports: list[Transports] = []
 
     async def close(self) -> None:
-        """End what tools over HTTP and MCP have begun."""
+        """Close the connections of HTTP and MCP tools."""
         for transports in self._transports:
             await transports.close()
 
@@ -129,7 +128,7 @@ class Workers:
     ) -> Talk:
         """Run the turns of a conversation. Returns the talk, which can continue.
 
-        `is_later`: at another pace. `goes_on`: whether the user says what is written after what was heard.
+        `is_later`: use the slower pace. `goes_on`: whether the user continues the script.
         """
         if self.reset is not None:
             await self.reset()
@@ -166,7 +165,7 @@ class Workers:
 
 
 class Talk:
-    """One conversation on its way: who says what, which worker has it, and what happens meanwhile."""
+    """A conversation in progress: its script, workers and faults."""
 
     def __init__(
         self,
@@ -194,7 +193,7 @@ class Talk:
         self._start_runner()
 
     def _start_runner(self) -> None:
-        """Start a worker's view of the lanes."""
+        """Start the runner of a new worker."""
         lane = MortalLane(self._store)
         lane.ports = self._ports
         self._lane = lane
@@ -207,7 +206,7 @@ class Talk:
         return agent
 
     async def take_script(self, goes_on: Callable[[Course], bool]) -> None:
-        """Run the whole script with its faults; afterwards, the outside world works."""
+        """Run the whole script with its faults. After the script, nothing fails."""
         for at, entry in enumerate(self.conversation.turns, start=1):
             if self.course.heard and not goes_on(self.course):
                 break
@@ -219,7 +218,7 @@ class Talk:
         self.course.done, self.course.places = self._outside.done, self._outside.places
 
     async def _come_to(self, at: int) -> None:
-        """Inject the faults before a turn."""
+        """Inject the faults that precede a turn."""
         self._outside.turn = at
         for worker in self._workers:
             worker.now = beginning_of(self.conversation).timestamp() + at * self._pace_s
@@ -248,7 +247,7 @@ class Talk:
         return TurnInput(action={"name": entry.action["name"], "payload": payload_of(entry.action, offered)})
 
     async def _click_again(self, what: str) -> None:
-        """Click what an answer before has offered, and the last one does not: ``confirm of turn 2``."""
+        """Click an action of an earlier answer that the last answer does not offer: ``confirm of turn 2``."""
         name, _, number = what.partition(" of turn ")
         for action in self._offered.get(int(number), ()):
             if action["name"] == name and action not in self.course.heard[-1].actions:
@@ -256,7 +255,7 @@ class Talk:
                 return
 
     async def say_again(self, first: int) -> None:
-        """Repeat the script from a turn on, after canceling open tasks, and not twice in a row."""
+        """Repeat the script from a turn on, after canceling open tasks."""
         for _ in range(_MOST_OPEN):
             last = self.course.heard[-1]
             if last.is_open or last.said == self.conversation.turns[first - 1].user:
@@ -266,7 +265,7 @@ class Talk:
             self._offered[at] = turn["actions"]
 
     async def submit(self, given: TurnInput, *, at: int = 0, key: str | None = None) -> JsonObject:
-        """Submit a turn and see it through, whichever worker ends meanwhile; notes what the user sees."""
+        """Submit a turn and run it to its end, even if workers die. Records what the user sees."""
         receipt = await self._inbox.submit(self._submission(given, key))
         turn = await self._see_through(receipt.turn_id)
         if at:

@@ -1,4 +1,4 @@
-"""Search for faults that a domain does not survive: every place of every conversation, then several at once."""
+"""Search for faults that a domain does not survive: every single fault, then combinations."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from parley.output import progress
 
 AS_IT_IS = "as it is"
 _OWN = frozenset({"journal", "commit"})
-"""Places of the runtime itself, where only the worker can end."""
+"""Places in the runtime, where only the worker can fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A conversation with what goes wrong in it."""
+    """A conversation with its faults."""
 
     name: str
     conversation: ConversationEntry
@@ -40,7 +40,7 @@ class Case:
 
 @dataclass(slots=True)
 class Found:
-    """A finding in its shortest case. `times`: number of similar cases."""
+    """A finding with its shortest case. `times`: number of similar findings."""
 
     finding: Finding
     case: Case
@@ -49,7 +49,7 @@ class Found:
 
     @property
     def likeness(self) -> tuple[str, ...]:
-        """Key of a finding: breach, subject, and faults."""
+        """Return the key of similar findings: breach, subject and kinds of faults."""
         about = self.finding.why.split(" ")[0]
         return (
             self.finding.breach,
@@ -60,14 +60,14 @@ class Found:
 
 @dataclass(slots=True)
 class Share:
-    """Results of one process."""
+    """The results of a process."""
 
     taken: int = 0
     by_kind: dict[str, int] = field(default_factory=dict[str, int])
     found: dict[tuple[str, ...], Found] = field(default_factory=dict[tuple[str, ...], Found])
 
     def add(self, found: Found) -> None:
-        """Note a finding; of those alike the shortest case stays."""
+        """Add a finding. The shortest case of similar findings is kept."""
         known = self.found.get(found.likeness)
         if known is None:
             self.found[found.likeness] = found
@@ -86,7 +86,7 @@ class Share:
 
 
 async def try_case(sounds: Sounds, case: Case) -> tuple[list[Finding], list[Heard]]:
-    """Run and grade a case. Returns also what the user heard."""
+    """Run and grade a case. Returns its findings, and the turns as the user saw them."""
     sound = await sounds.of(case.conversation, with_model=case.needs_model)
     talk = await sounds.workers.take(
         case.conversation,
@@ -99,7 +99,7 @@ async def try_case(sounds: Sounds, case: Case) -> tuple[list[Finding], list[Hear
 
 
 def list_faults(sound: Sound, domain: Domain, others: Sequence[str], chance: Random) -> Iterator[Fault]:
-    """List each fault that can happen in a conversation. `others`: what may be said besides."""
+    """Yield the possible faults of a conversation. `others`: unrelated messages to insert."""
     script = sound.course.script
     for heard in script:
         turn = heard.at
@@ -121,7 +121,7 @@ def list_faults(sound: Sound, domain: Domain, others: Sequence[str], chance: Ran
 
 
 def _list_at(place: str, turn: int, domain: Domain) -> Iterator[Fault]:
-    """List what may happen at one place of a turn."""
+    """Yield the possible faults at a place of a turn."""
     name = place.split(" ", maxsplit=1)[0]
     yield Fault(FaultKind.WORKER_DEATH, turn, f"after {place}")
     if name in domain.tools or name == "commit":
@@ -140,7 +140,7 @@ def _list_at(place: str, turn: int, domain: Domain) -> Iterator[Fault]:
 
 
 def _list_stale(earlier: Heard, heard: Heard) -> Iterator[Fault]:
-    """List what an earlier answer offered for that moment, and this one offers no more."""
+    """Yield clicks on actions that an earlier answer offered and this one does not."""
     for action in earlier.actions:
         if "flow_id" in action["payload"] and action not in heard.actions:
             yield Fault(FaultKind.STALE_CLICK, heard.at, f"{action['name']} of turn {earlier.at}")
@@ -155,7 +155,7 @@ def list_cases(
     budget: int,
     kinds: Collection[FaultKind],
 ) -> list[Case]:
-    """List what is taken: each fault separately, in an order set by the seed, then several at once."""
+    """Return the cases to run: each single fault in an order set by the seed, then combinations."""
     chance = Random(seed)
     questions = [
         conversation.turns[0].user
@@ -187,9 +187,9 @@ def list_cases(
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A fault search: conversations by name, in at most `budget` cases.
+    """A search for faults in at most `budget` cases.
 
-    `seed`: determines their order. `kinds`: the faults to inject.
+    `conversations`: by name. `seed`: sets the order of cases. `kinds`: the faults to inject.
     """
 
     workers: Workers
@@ -226,16 +226,15 @@ class Search:
 
 
 def _keep(share: Share, case: Case, finding: Finding, heard: list[Heard]) -> None:
-    """Keep a finding; one like it that is known already is only counted."""
     share.add(Found(finding, case, [line for one in heard for line in (f"> {one.said}", one.reply)]))
 
 
 _given: list[Search] = []
-"""State inherited from the parent process."""
+"""The search, inherited from the parent process."""
 
 
 def look_everywhere(search: Search, processes: int | None = None) -> Share:
-    """Run all cases with one process per core; each inherits the trained classifier."""
+    """Run all cases. Default: one process per core. Each inherits the trained classifier."""
     count = processes or os.cpu_count() or 1
     parts = [slice(first, None, count) for first in range(count)]
     whole = Share()
@@ -248,5 +247,5 @@ def look_everywhere(search: Search, processes: int | None = None) -> Share:
 
 
 def _look_at(part: slice) -> Share:
-    logging.disable()  # what breaks here is meant to
+    logging.disable()  # failures are expected here
     return asyncio.run(_given[0].look(part))

@@ -1,4 +1,4 @@
-"""Know what comes of a conversation in which nothing goes wrong, and in which words."""
+"""The outcome and the replies of a conversation without faults."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from orchestrator.domain.evaluations import ConversationEntry, FaultKind
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _WORD = re.compile(r"[\w-]{16,}|\w+")
-"""A random token is one word, even if a piece between its hyphens looks like an ordinary one."""
+"""A word. A random token is one word, even if a part of it looks like an ordinary word."""
 _CHANGING = "…"
 _IN_PIECES = re.compile(r"-*…(?:[-.]+…)*-*")
-"""A token whose signs differ from run to run, and with them how many words it seems to be."""
+"""A random token with hyphens or dots, whose number of words varies."""
 
 
 class Sound:
-    """Outcome of a conversation without faults: run several times, because IDs and times differ."""
+    """The outcome of a conversation without faults. IDs and times differ between runs, so several runs are compared."""
 
     def __init__(self, course: Course, *others: Course) -> None:
         self.course = course
@@ -41,12 +41,12 @@ class Sound:
             self.most |= store
 
     def mask(self, text: str) -> str:
-        """Write a text without the words that are others in each run."""
+        """Mask the words that differ between runs."""
         masked = _WORD.sub(lambda found: found[0] if found[0] in self._stable else _CHANGING, text)
         return _IN_PIECES.sub(_CHANGING, masked)
 
     def done_now(self, course: Course, turn: int) -> set[str]:
-        """Return what a turn did. A call that should write and didn't was not done."""
+        """Return the effects of a turn. A call that should have written records and didn't is left out."""
         return {
             self.name(call)
             for call in course.done
@@ -54,11 +54,11 @@ class Sound:
         }
 
     def done_in(self, turn: int) -> set[str]:
-        """Return the side effects of the script's turn."""
+        """Return the effects of a turn of the script."""
         return {self.name(call) for call in self.course.done if call.lasting and call.turn == turn}
 
     def missing(self, course: Course) -> set[str]:
-        """Return what was requested and not done."""
+        """Return the effects that were requested and are missing."""
         store = self.count(course.store)
         wanted = self._outside if store == self.stores[-1] else self.effects
         return wanted - {
@@ -70,7 +70,7 @@ class Sound:
     def is_as_planned(self, course: Course, faults: Sequence[Fault]) -> bool:
         """Return whether an attentive user would continue.
 
-        They stop after an unexpected offer, a stopped turn, or an action other than the one they requested.
+        The user stops after an unexpected offer, a stopped turn, or an action that wasn't requested.
         """
         offers = _offers_of(course.heard[-1])
         if not course.script:
@@ -83,25 +83,25 @@ class Sound:
         return not offers or (is_as_told and offers == _offers_of(last))
 
     def is_seen(self, seen: Heard | None, turn: int) -> bool:
-        """Return whether the last displayed data is that expected before a turn of the script."""
+        """Return whether the last display is the one expected before a turn of the script."""
         wanted = self.course.seen_before(self.course.script[turn - 1])
         known = [None if one is None else self.mask(one.reply) for one in (seen, wanted)]
         return known[0] == known[1]
 
     def has_offered(self, heard: Heard) -> bool:
-        """Return whether an answer makes the expected offer in the expected words."""
+        """Return whether the reply is one of the script's replies."""
         return any(self.mask(heard.reply).endswith(reply) for reply in self.replies)
 
     def turns_down(self, reply: str) -> bool:
-        """Return whether an answer makes an offer that the user ignores."""
+        """Return whether the reply makes an offer that the user declines."""
         return any(offer in self.mask(reply) for offer in self._turned_down)
 
     def name(self, call: Call) -> str:
-        """Return a call's name: its tool and arguments."""
+        """Return a call's tool and arguments, masked."""
         return f"{call.tool} {self._write(call.arguments)}"
 
     def count(self, store: Store) -> Counter[str]:
-        """Count the documents of a store that are alike."""
+        """Count identical documents of a store, masked."""
         return Counter(
             f"{collection} {self._write(document)}"
             for collection, documents in store.items()
@@ -146,7 +146,7 @@ def _words_in(value: Json) -> Iterable[str]:
 
 
 class Sounds:
-    """Outcomes of conversations without faults; each is computed once."""
+    """Outcomes of conversations without faults, each computed once."""
 
     def __init__(self, workers: Workers) -> None:
         self.workers = workers
@@ -155,9 +155,9 @@ class Sounds:
     async def of(
         self, conversation: ConversationEntry, faults: Sequence[Fault] = (), *, with_model: bool = False
     ) -> Sound:
-        """Run a conversation several times: two runs can be alike by chance.
+        """Run a conversation several times, because two runs can be equal by chance.
 
-        `faults`: what happens in each of them.
+        `faults`: injected in each run.
         """
         key = f"{with_model} {faults} {conversation.model_dump_json()}"
         if key not in self._known:

@@ -1,4 +1,4 @@
-"""Comparison of a turn's decision with the recorded one, ignoring IDs that are generated again."""
+"""Comparison of a replayed turn with the recorded turn, ignoring generated IDs."""
 
 import re
 from collections import Counter
@@ -16,22 +16,22 @@ from orchestrator.types import Json, JsonObject, is_list, is_object
 
 CALLS: Final = "calls"
 ASPECTS: Final = ("kind", "flows", "slots", CALLS, "models", "answer", "display", "system")
-"""Aspects to compare: the message's kind and likeliest flow; the stack with ended flows; values; tools with their
-arguments; questions to models; words and the open question; what is shown beside them; turns of the system.
+"""Aspects of a turn: message kind and likeliest flow, stack, slot values, tool calls, model calls, reply and question,
+frames and actions, and results of system turns.
 """
 RUN_ASPECTS: Final = ("inputs", CALLS, "models", "findings", "directives")
-"""The same of a stage of a run: what it passes on; calls; questions; what it found; which way the run takes."""
+"""Aspects of a stage of a background run: inputs, tool calls, model calls, findings and directives."""
 ALL_ASPECTS: Final = tuple(dict.fromkeys((*ASPECTS, *RUN_ASPECTS)))
 
 _IDENTIFIER: Final = re.compile(rb"\b([a-z]+_)?[0-9a-f]{32}\b")
-"""IDs that a turn creates, and fingerprints of calls, which depend on them."""
+"""IDs that a turn generates, and fingerprints that depend on them."""
 _DIGITS: Final = 32
 _SHADOWS: Final = bytes(ord("x" if chr(one) in "0123456789abcdef" else " ") for one in range(256))
-"""Translation of each byte, so that digits are found without a pattern, which is much faster."""
+"""Translation that marks hex digits. Much faster than a search by pattern."""
 
 
 def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
-    """List the aspects in which they differ, with the places in each: what was there then, and what is now."""
+    """Return the aspects in which the turns differ, with the old and new value at each place."""
     then, now = _decided(turn.result, turn.signals), _decided(replayed.commit.result, replayed.commit.signals)
     tools = [request for key, request in replayed.missed if key.startswith(TOOL)]
     if CALLS in now:
@@ -41,9 +41,9 @@ def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
 
 
 def find_changes(then: JsonObject, now: JsonObject) -> JsonObject:
-    """List the aspects in which two decisions differ, with the places in each."""
+    """Return the aspects in which two decisions differ, with the old and new value at each place."""
     one, other = orjson.dumps(then), orjson.dumps(now)
-    if _number(one) == _number(other):  # nearly always, and quicker found than aspect by aspect
+    if _number(one) == _number(other):  # usually equal, and faster to check than by aspect
         return {}
     found: JsonObject = {}
     for name in ALL_ASPECTS:
@@ -56,7 +56,7 @@ def find_changes(then: JsonObject, now: JsonObject) -> JsonObject:
 
 
 def _places(then: Json, now: Json, at: str = "") -> Iterator[JsonObject]:
-    """Find the innermost places in which two values differ."""
+    """Yield the innermost places at which two values differ."""
     if is_object(then) and is_object(now):
         for name in dict.fromkeys((*then, *now)):
             yield from _places(then.get(name), now.get(name), f"{at}.{name}".lstrip("."))
@@ -90,9 +90,9 @@ def _decided(result: JsonObject, signals: Sequence[JsonObject]) -> JsonObject:
 
 
 def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[list[Json], list[Json]]:
-    """Return model calls made only in the recording, and those made only now: prompt and digest.
+    """Return the model calls made only in the recording, and those made only in the replay.
 
-    Calls that failed then are not recorded, so they are not in the second list.
+    Failed calls have no recorded answer, so the second list omits them.
     """
     failed = Counter(
         one["payload"]["prompt_id"]
@@ -112,7 +112,7 @@ def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[list[Json], list[Js
 
 
 def name_question(key: str) -> str:
-    """Return the name of a model step: its prompt and a digest of the question."""
+    """Return the prompt and the digest of a model call."""
     _, prompt_id, digest, *_ = key.split(":")
     return f"{prompt_id} {digest[:8]}"
 
@@ -122,7 +122,7 @@ def _write(decided: Json) -> bytes:
 
 
 def _number(written: bytes) -> bytes:
-    """Replace the IDs in a text by their order of appearance."""
+    """Replace IDs by numbers, in order of appearance."""
     names: dict[bytes, bytes] = {}
     shadow, parts, done = written.translate(_SHADOWS), list[bytes](), 0
     place = shadow.find(b"x" * _DIGITS)

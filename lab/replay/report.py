@@ -1,4 +1,4 @@
-"""The report of a replay: stored, printed, and checked against the allowed differences."""
+"""The report of a replay: storage, output and allowed differences."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -14,9 +14,9 @@ from orchestrator.errors import InvalidInput
 from orchestrator.types import Json, JsonObject
 
 REPLAYS: Final = "replays"
-"""Within a domain's evaluations."""
+"""Subfolder of a domain's evaluations."""
 MOST_KEPT: Final = 1000
-"""Maximum number of changed turns stored in full; further ones are only counted."""
+"""Maximum number of changed turns stored in full. The others are only counted."""
 MOST_TOLD: Final = 50
 _LONGEST: Final = 160
 
@@ -28,7 +28,7 @@ def sum_up(
     seconds: float,
     allowed: frozenset[str] = frozenset(),
 ) -> JsonObject:
-    """Write the report of a replay. `allowed`: see `read_allowed`."""
+    """Return the report of a replay. `allowed`: see `read_allowed`."""
     made = datetime.now(UTC)
     left_out, not_made, changed = Counter[str](), Counter[str](), Counter[str]()
     different: list[JsonObject] = []
@@ -60,9 +60,9 @@ def sum_up(
 
 
 def read_allowed(path: Path | None) -> frozenset[str]:
-    """Read what may come out otherwise: a session, or a session and an epoch, on each line; after # a comment.
+    """Read allowed differences: a session, or a session and an epoch, per line. Text after # is a comment.
 
-    Raises InvalidInput for a file that cannot be read.
+    Raises InvalidInput if the file can't be read.
     """
     try:
         lines = [] if path is None else path.read_text(encoding="utf-8").splitlines()
@@ -72,7 +72,7 @@ def read_allowed(path: Path | None) -> frozenset[str]:
 
 
 def count_forbidden(report: JsonObject, aspects: Collection[str]) -> int:
-    """Count the turns that differ in aspects where no difference is allowed; all aspects by default."""
+    """Count turns with differences that aren't allowed. `aspects`: the aspects to check. Default: all."""
     return sum(
         not turn["allowed"] and (not aspects or not turn["changes"].keys().isdisjoint(aspects))
         for turn in report["different"]
@@ -80,7 +80,7 @@ def count_forbidden(report: JsonObject, aspects: Collection[str]) -> int:
 
 
 def keep(report: JsonObject, folder: Path) -> Path:
-    """Keep a report among the evaluations of its domain; gives the file."""
+    """Store a report with the domain's evaluations. Returns the file."""
     place = folder / report["domain"] / REPLAYS
     place.mkdir(parents=True, exist_ok=True)
     path = place / f"{report['replay']}.json"
@@ -90,7 +90,7 @@ def keep(report: JsonObject, folder: Path) -> Path:
 
 
 def tell(report: JsonObject) -> Iterator[str]:
-    """Return the differences as lines, turn by turn, and a summary."""
+    """Yield lines with the differences by turn, and a summary."""
     for turn in report["different"][:MOST_TOLD]:
         mark = (
             " (allowed)"

@@ -1,4 +1,4 @@
-"""Replay of sessions, in one process per core."""
+"""Replay of sessions in parallel processes."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from orchestrator.turns.recording import RecordedSession
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
 
 AT_ONCE: Final = 50
-"""Sessions that are read together, at most."""
+"""Maximum number of sessions that a process reads together."""
 FEWEST_AT_ONCE: Final = 5
 UNASKED: Final = "http://unasked.invalid/v1"
-"""URL of models whose answers are recorded, which is never requested."""
+"""URL of models with recorded answers. It is never requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A replay's sessions and changes.
+    """The sessions to replay, and the changes to test.
 
-    `sessions`: IDs; if empty, the `last` ones of the domain `of`, of one tenant or of all. `domain`: name or
-    folder, or None for the sessions' own. `prompt`: ``ID@VERSION``, replacing the domain's text. `model`:
-    asked again instead of using recorded answers. `since`: the first epoch.
+    `sessions`: IDs. If empty, the `last` active sessions of the domain `of`. `domain`: name or folder. Default: the
+    sessions' own. `prompt`: ``ID@VERSION`` of a replacement. `model`: the model to ask. Default: recorded answers.
+    `since`: the first epoch.
     """
 
     sessions: tuple[SessionId, ...] = ()
@@ -62,7 +62,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Shared start of all processes; forks inherit it."""
+    """State that all processes inherit."""
 
     url: str
     settings: Settings
@@ -73,7 +73,7 @@ class Setup:
 
 
 def open_models(settings: Settings, loaded: LoadedDomain, model: str | None) -> ModelPool:
-    """Return the models to ask. Without a model, their URL reaches nothing."""
+    """Return the models to ask. Without `model`, their URL reaches nothing."""
     if model is not None:
         endpoints = read_endpoints(settings)
         if not endpoints:
@@ -94,16 +94,15 @@ def replay(
     processes: int = 1,
     counted: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> tuple[str, list[JsonObject], float]:
-    """Replay sessions of a database. Returns their domain, the sessions with changed turns, and the seconds it took.
+    """Replay sessions. Returns their domain, the result of each session, and the duration in seconds.
 
-    Args:
-        url: the database.
-        wanted: the sessions to replay.
-        processes: number of processes.
-        counted: receives the number of finished sessions and of all.
+    `counted`: called with the number of finished sessions and the total.
 
-    Raises: NotFound: no such session. InvalidInput: the sessions belong to several domains, or the prompt or
-    model is unknown. ConfigurationError: the domain is invalid. Unavailable: the database does not respond.
+    Raises:
+        NotFound: no session matches.
+        InvalidInput: the sessions belong to several domains, or the prompt or model is unknown.
+        ConfigurationError: the domain is invalid.
+        Unavailable: the database does not respond.
     """
     found = asyncio.run(_find(url, wanted))
     domains = sorted(set(found.values()))
@@ -116,7 +115,7 @@ def replay(
     loaded = prepare(wanted, domains[0])
     settings = read_settings(**NO_STORES)
     setup = Setup(url, settings, loaded, System1.for_domain(loaded.domain), wanted.model, wanted.since)
-    open_models(settings, loaded, wanted.model)  # whether they can be is found out before anything is forked
+    open_models(settings, loaded, wanted.model)  # report invalid models before any process is forked
     began, done = time.monotonic(), list[JsonObject]()
     for outcome in _share(setup, list(found), processes):
         done.append(outcome)
@@ -126,7 +125,7 @@ def replay(
 
 
 def prepare(wanted: Wanted, recorded: str) -> LoadedDomain:
-    """Load the domain that decides now, under the name that the sessions know. Raises as `replay`."""
+    """Load the domain to replay against, under the recorded name. Raises the errors of `replay`."""
     loaded = load_domain(wanted.domain or recorded)
     config = loaded.domain.config
     if wanted.prompt is not None:
@@ -139,7 +138,7 @@ def prepare(wanted: Wanted, recorded: str) -> LoadedDomain:
 
 
 def _find_prompt(said: str, domain: str) -> dict[str, str]:
-    """Find the text of a prompt by its version: the one that ships, or one below the domain's `prompts/`."""
+    """Return the text of a prompt version from the package or from the domain's `prompts/`."""
     prompt_id, _, version = said.partition("@")
     file = f"{prompt_id}.md"
     shipped = resources.files("orchestrator.models.prompts") / file
@@ -163,7 +162,7 @@ async def _find(url: str, wanted: Wanted) -> dict[SessionId, str]:
 
 
 def _share(setup: Setup, wanted: Sequence[SessionId], processes: int) -> Iterator[JsonObject]:
-    """Distribute the sessions among processes, and pass on their results. Few sessions don't need a process."""
+    """Distribute the sessions among processes, and yield their results. Few sessions run in this process."""
     parts = [*_cut(wanted, processes)]
     if min(processes, len(parts)) <= 1:
         outcomes: list[JsonObject] = []
@@ -191,7 +190,7 @@ def _share(setup: Setup, wanted: Sequence[SessionId], processes: int) -> Iterato
 
 
 def _cut(wanted: Sequence[SessionId], processes: int) -> Iterator[Sequence[SessionId]]:
-    """Cut sessions into parts, smaller ones towards the end, so that all processes end at about the same time."""
+    """Split sessions into parts that get smaller, so that all processes finish at about the same time."""
     at = 0
     while at < len(wanted):
         size = min(AT_ONCE, max(FEWEST_AT_ONCE, (len(wanted) - at) // (2 * processes)))
@@ -200,7 +199,7 @@ def _cut(wanted: Sequence[SessionId], processes: int) -> Iterator[Sequence[Sessi
 
 
 def _take(parts: Sequence[Sequence[SessionId]], taken: Any) -> Iterator[Sequence[SessionId]]:
-    """Yield the next unclaimed part while there is one."""
+    """Yield unclaimed parts until none is left."""
     while True:
         with taken.get_lock():
             number = taken.value
@@ -211,7 +210,7 @@ def _take(parts: Sequence[Sequence[SessionId]], taken: Any) -> Iterator[Sequence
 
 
 def _run(setup: Setup, parts: Sequence[Sequence[SessionId]], taken: Any, writer: Any) -> None:
-    """Run one process from start to end."""
+    """Replay parts in a child process."""
     take = _take(parts, taken)
     asyncio.run(replay_parts(setup, take, lambda outcome: writer.send_bytes(orjson.dumps(outcome))))
     writer.close()
@@ -220,7 +219,7 @@ def _run(setup: Setup, parts: Sequence[Sequence[SessionId]], taken: Any, writer:
 async def replay_parts(
     setup: Setup, parts: Iterable[Sequence[SessionId]], put: Callable[[JsonObject], None]
 ) -> None:
-    """Replay sessions in this process, part by part; gives each to `put`. Raises Unavailable."""
+    """Replay sessions in this process. Passes each result to `put`. Raises Unavailable."""
     async with AsyncExitStack() as closing:
         database = Database(setup.url, reading_size=2, size=1, read_only=True)
         await closing.enter_async_context(database)
@@ -229,7 +228,7 @@ async def replay_parts(
         embedder = open_embedder(setup.settings, closing)
         asks = setup.model is not None
         sandbox = Sandbox(setup.loaded, setup.system1, database, embedder, models, asks=asks)
-        gc.disable()  # the collector would look through what was read again and again
+        gc.disable()  # collections would scan the loaded sessions repeatedly
         closing.callback(gc.enable)
         gc.freeze()
         for part in parts:

@@ -1,7 +1,6 @@
-"""Replay of a recorded turn: with its state, clock and journal, and without any effect.
+"""Replay of a recorded turn with its state, clock and journal, without side effects.
 
-Recorded calls are answered from the recording. Other calls are not made, but noted; a model is only called if
-one is named.
+Recorded calls get the recorded answers. Other calls are noted, not made; a model is only called on request.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import Epoch, FlowId, Json, SessionId, TenantId, TurnId, UserId, hash_json
 
 _NEW = ":new"
-"""Suffix of a call's key if no recording answers it."""
+"""Suffix of the key of a call without a recording."""
 
 
 class RecordedJournal(Journal):
-    """Answers each call from the recording. `missed`: calls without a recording. `unused`: unused recordings."""
+    """Answers to calls, from the recording. `missed`: calls without a recording. `unused`: unused recordings."""
 
     def __init__(self, lane: RecordedLane, lease: Lease, *, asks: bool) -> None:
         super().__init__(lane, lease, lease.work)
@@ -65,7 +64,7 @@ class RecordedJournal(Journal):
         idempotent: bool,
         effect: Effect | None = None,
     ) -> Json | UnknownOutcome | NotBegun:
-        """See `Journal`. Nothing is run, but where models are asked."""
+        """Answer a call from the recording. Runs the call only if models should be asked."""
         if self._asks and kind != TOOL:
             self.unused = {name: step for name, step in self.unused.items() if step.kind == TOOL}
             return await run(key)
@@ -81,14 +80,14 @@ class RecordedJournal(Journal):
             self.stopped = False
 
     def _find(self, key: str, kind: str, digest: str) -> Step | None:
-        """Return the step with this key if it asked the same, else another that did."""
+        """Return the step with this key and request, or another step with the same request."""
         fitting = [step for step in self.unused.values() if (step.kind, step.request_hash) == (kind, digest)]
         known = next((step for step in fitting if step.key == key), fitting[0] if fitting else None)
         return None if known is None else self.unused.pop(known.key)
 
 
 class RecordedLane(MemoryLane):
-    """Lookups of the running turn under its lease, as they were at its start. Stores nothing."""
+    """The running turn's lookups, as they were at its start. Stores nothing."""
 
     def __init__(self, moment: Moment) -> None:
         super().__init__(MemoryStore())
@@ -111,12 +110,12 @@ class RecordedLane(MemoryLane):
         return replace(entry, status=LedgerStatus.DONE) if entry is not None and undone else entry
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
-        """Do nothing: the effect is in the ledger already."""
+        """Do nothing: the ledger already has the effect."""
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
     ) -> ApprovalRecord | None:
-        """Return the decision made by then, else that of this turn."""
+        """Return the decision recorded by then, or this turn's decision."""
         record = self._moment.session.approvals.get(approval_id)
         if record is None:
             return None
@@ -130,7 +129,7 @@ class RecordedLane(MemoryLane):
 
 @dataclass(slots=True)
 class Moment:
-    """The running turn. `remembers`: it has found something beyond its session, which may have changed since."""
+    """The running turn. `remembers`: it found data outside its session, which may have changed since."""
 
     session: RecordedSession = field(init=False)
     turn: RecordedTurn = field(init=False)
@@ -139,7 +138,7 @@ class Moment:
 
 
 class RecordedPreferences(PostgresPreferences):
-    """Preferences of today that existed at the time of a turn; loaded for many sessions at once."""
+    """The current preferences that existed at the time of a turn."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
         super().__init__(database)
@@ -147,7 +146,7 @@ class RecordedPreferences(PostgresPreferences):
         self._read: dict[tuple[TenantId, UserId], list[Preference]] = {}
 
     async def look_up(self, sessions: Iterable[RecordedSession]) -> None:
-        """Load the preferences of the next turns' users."""
+        """Load the preferences of the sessions' users."""
         whose = ((one.tenant_id, owner_of(one.user_id, one.root or one.session_id)) for one in sessions)
         self._read = await self.of_users([*dict.fromkeys(whose)])
 
@@ -158,7 +157,7 @@ class RecordedPreferences(PostgresPreferences):
 
 
 class RecordedDocuments(BusinessContext):
-    """The same of documents."""
+    """The current documents that existed at the time of a turn."""
 
     def __init__(self, database: Database, embedder: Embedder, moment: Moment) -> None:
         self._store = PostgresDocuments(database)
@@ -177,7 +176,7 @@ class RecordedDocuments(BusinessContext):
 
 
 class RecordedNotes(MemoryScratchpad):
-    """The same of a session's notes, of which the archive has all."""
+    """The archived scratchpad entries that existed at the time of a turn."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
         super().__init__()
@@ -186,7 +185,7 @@ class RecordedNotes(MemoryScratchpad):
         self._read: dict[SessionId, list[Entry]] = {}
 
     async def look_up(self, sessions: Iterable[RecordedSession]) -> None:
-        """Load the sessions whose turns are next."""
+        """Load the sessions' entries."""
         self._read = await self._archive.load_all([one.session_id for one in sessions])
 
     async def read(
@@ -205,7 +204,7 @@ class RecordedNotes(MemoryScratchpad):
 
 
 class RecordedGathering:
-    """Implements `ContextGathering` by the runs that looked for context then; starts none."""
+    """Context gathering from recorded runs. Starts no run."""
 
     def __init__(self, moment: Moment) -> None:
         self._moment = moment
@@ -223,9 +222,9 @@ class RecordedGathering:
 
 @dataclass(slots=True)
 class Replayed:
-    """A turn's decision now.
+    """The decision of a replayed turn.
 
-    `missed`: calls without a recording, by key, with their requests. `unused`: recordings that were not used.
+    `missed`: keys and requests of calls without a recording. `unused`: recordings that were not used.
     """
 
     commit: TurnCommit
@@ -235,10 +234,9 @@ class Replayed:
 
 
 class Sandbox:
-    """One domain in one process; one turn at a time.
+    """A domain's Agent for replays, one turn at a time.
 
-    `models`: who is asked, else who would have been, for sessions that had one. `asks`: the models are really
-    asked.
+    `models`: models of sessions that had one. `asks`: call the models instead of using recorded answers.
     """
 
     def __init__(
@@ -264,12 +262,12 @@ class Sandbox:
         self._agents: dict[bool, Agent] = {}
 
     async def look_up(self, sessions: Collection[RecordedSession]) -> None:
-        """Read at once what turns of these sessions may look up; before they are replayed. Raises Unavailable."""
+        """Load the data that the sessions' turns may look up. Call this before `replay`. Raises Unavailable."""
         await self._preferences.look_up(sessions)
         await self._notes.look_up(sessions)
 
     async def replay(self, session: RecordedSession, turn: RecordedTurn, *, by_model: bool) -> Replayed:
-        """Decide a turn again; `by_model`: there was one to ask. Raises Unavailable."""
+        """Replay a turn. `by_model`: the session had a model. Raises Unavailable."""
         self._moment.now, self._moment.remembers = turn.began, False
         self._moment.session, self._moment.turn = session, turn
         agent = self._find_agent(by_model=by_model or self._asks)
@@ -296,7 +294,7 @@ class Sandbox:
 
 
 def _keep_result(turn: RunningTurn, modules: Modules) -> TurnCommit:
-    """End a turn without writing, with the data to compare."""
+    """Return the result to compare, without writing it."""
     del modules
     answer, context = turn.answer, turn.context
     assert answer is not None
@@ -306,6 +304,5 @@ def _keep_result(turn: RunningTurn, modules: Modules) -> TurnCommit:
 
 
 def _no_services(tenant_id: TenantId) -> dict[str, Any]:
-    """No tool is ever called."""
     del tenant_id
     return {}

@@ -1,1 +1,1 @@
-"""Simulated users with goals, drawn from a domain's own flows, slots and vocabulary."""
+"""Simulated users whose goals come from a domain's flows, slots and vocabulary."""

@@ -1,4 +1,4 @@
-"""Goals of simulated users: a flow of the domain, values for its slots, and how the user behaves on the way."""
+"""Goals of simulated users: a flow, values for its slots, and the user's behavior."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Twist(StrEnum):
 
 @dataclass(slots=True)
 class Goal:
-    """Something that a user wants done.
+    """A task that a user wants done.
 
-    `opening`: one of the flow's examples. `others`: the values after a change of mind. `needs`: an earlier goal,
-    without which this one is dropped. `stated`: slots whose values the user said so far.
+    `opening`: an example of the flow. `others`: values after a change of mind. `needs`: an earlier goal that must be
+    reached first. `stated`: slots whose values the user has mentioned.
     """
 
     flow: FlowSpec
@@ -49,16 +49,16 @@ class Goal:
 
     @property
     def wanted(self) -> list[str]:
-        """Return the slots that the user has something to say about, in the domain's order."""
+        """Return the slots that the user mentions, in the domain's order."""
         slots = self.flow.slots
         named = {*PLACEHOLDER.findall(self.opening), *self.stated}
         return [name for name in self.values if name in named or slots[name].priority is Priority.REQUIRED]
 
 
 class Stock:
-    """The flows of a domain that users can ask for, with what they can say about each.
+    """The flows that users can ask for, with sample values.
 
-    `without`: a sentence for each flow that no goal is drawn from.
+    `without`: a message for each flow without goals.
     """
 
     def __init__(self, domain: Domain, today: date, *, has_model: bool) -> None:
@@ -80,7 +80,7 @@ class Stock:
         self.flows = [flow for flow in asked_for if self._can_ask_for(flow, asked_for)]
 
     def _can_ask_for(self, flow: FlowSpec, others: Sequence[FlowSpec]) -> bool:
-        """Return whether users have a value for each required slot, their own or one from an earlier flow."""
+        """Return whether each required slot has a sample value, or a value from an earlier flow."""
         missing = [
             name
             for name in sorted(self._needs[flow.dact])
@@ -95,20 +95,17 @@ class Stock:
     def _givers(self, name: str, flows: Sequence[FlowSpec], *, creates: bool) -> list[FlowSpec]:
         """Return the flows that produce an output from their own slots.
 
-        A value that users can't name has to be created, so flows with side effects come first. For a value
-        that is pointed at, look-ups do.
+        `creates`: prefer flows with side effects, because users can't name the value. Otherwise prefer lookups.
         """
         giving = [one for one in flows if name in one.outputs and not self._needs[one.dact]]
         return [one for one in giving if bool(find_acting(one, self.domain)) is creates] or giving
 
     def draw(self, flow: FlowSpec, chance: Random) -> list[Goal]:
-        """Draw a goal, after those whose results it needs."""
+        """Draw a goal, preceded by the goals that it needs."""
         goal = self._draw_one(flow, chance)
         wanted = self._needs[flow.dact]
         if not {*flow.inputs} & {*PLACEHOLDER.findall(goal.opening)}:
-            wanted = wanted or frozenset(
-                flow.inputs
-            )  # “book it”: there has to be something that it points to
+            wanted = wanted or frozenset(flow.inputs)  # “book it” needs something to refer to
         before: list[Goal] = []
         for name in sorted(wanted):
             creates = name in self._needs[flow.dact]
@@ -134,7 +131,7 @@ class Stock:
     def _choose(
         self, flow: FlowSpec, samples: Mapping[str, Sequence[Sample]], chance: Random
     ) -> dict[str, Sample]:
-        """Choose a value for each slot: different ones where two take the same, and dates in order."""
+        """Choose a value for each slot. Slots of the same kind get different values, and dates are in order."""
         chosen: dict[str, Sample] = {}
         for name, some in samples.items():
             taken = _plain(chosen)
@@ -151,7 +148,7 @@ class Stock:
 
 
 def _find_needs(flow: FlowSpec, samples: Mapping[str, Sequence[Sample]]) -> frozenset[str]:
-    """Return the slots that the flow requires and users can't name; of a group, those that it takes as inputs."""
+    """Return required slots without sample values. Of an elective group, inputs are preferred."""
     needed: set[str] = set()
     groups: dict[str | None, set[str]] = {}
     for name, slot in flow.slots.items():
@@ -170,7 +167,7 @@ def _plain(values: Mapping[str, Sample]) -> list[Json]:
 
 
 def find_correctable(goal: Goal) -> list[str]:
-    """Return the slots that the user can give another value."""
+    """Return the slots whose values the user can correct."""
     kept = {slot.not_before for slot in goal.flow.slots.values()}
     fixed = {"free_text", "boolean"}
     return [
@@ -186,7 +183,7 @@ def find_correctable(goal: Goal) -> list[str]:
 def find_acting(flow: FlowSpec, domain: Domain) -> dict[ToolId, bool]:
     """Return the tools that act for a flow, and whether each needs a confirmation (AM-3).
 
-    These are the tools with side effects. If a flow asks first and has none of them, its last tool counts as one.
+    These are the tools with side effects. If there are none and the flow asks for confirmation, its last tool counts.
     """
     found: dict[ToolId, bool] = {}
     for spec in (flow, *(domain.flows[step.dact].spec for step in flow.recipe if step.dact in domain.flows)):
@@ -198,7 +195,7 @@ def find_acting(flow: FlowSpec, domain: Domain) -> dict[ToolId, bool]:
 
 
 def expected_arguments(goal: Goal, domain: Domain) -> dict[ToolId, list[JsonObject]]:
-    """Return, by tool, the arguments that follow from the values the user has stated; of a plan's steps, each."""
+    """Return the arguments by tool that follow from the user's stated values. A plan includes its steps."""
     said = {name: one.value for name, one in goal.values.items() if name in goal.stated}
     values = {name: value for name, value in said.items() if value is not None}
     found: dict[ToolId, list[JsonObject]] = {}

@@ -1,4 +1,4 @@
-"""Grades of a simulated conversation: calls, results and records are compared with the goal."""
+"""Grading of simulated conversations: calls, results and records must match the goal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Records = Mapping[str, Mapping[str, JsonObject]]
 
 
 class Judge:
-    """Grades the turns of one goal."""
+    """A grader of the turns of one goal."""
 
     def __init__(self, domain: Domain, goal: Goal) -> None:
         self._domain, self._goal = domain, goal
@@ -27,7 +27,7 @@ class Judge:
     def judge(
         self, move: Move, turn: JsonObject, observed: JsonObject, written: Sequence[tuple[str, JsonObject]]
     ) -> TurnOutcome:
-        """Return the expectations of a turn and its problems. `written`: documents that it created."""
+        """Grade a turn. `written`: the documents that it created."""
         expected = {tool: self._list_wanted(tool, some) for tool, some in self._expected().items()}
         asks = move.purpose is Purpose.ASK and not self._goal.flow.recipe
         expect = ExpectEntry(
@@ -54,7 +54,7 @@ class Judge:
         return expected_arguments(self._goal, self._domain)
 
     def _list_wanted(self, tool_id: ToolId, some: Sequence[JsonObject]) -> list[JsonObject]:
-        """Keep the arguments that a tool takes."""
+        """Keep only arguments that the tool accepts."""
         known: JsonObject = self._domain.tools[tool_id].input_schema.get("properties") or {}
         return [{name: value for name, value in one.items() if name in known} for one in some]
 
@@ -76,14 +76,14 @@ class Judge:
     ) -> Iterator[str]:
         for call in calls:
             given, wanted = call["arguments"], expected.get(call["tool_id"], ())
-            if call["tool_id"] not in self._acting:  # a lookup can leave out what isn't known to be right
+            if call["tool_id"] not in self._acting:  # a lookup can omit uncertain values
                 wanted = [{name: value for name, value in one.items() if name in given} for one in wanted]
             if wanted and not any(_fits(given, one) for one in wanted):
                 yield f"{call['tool_id']} was called with {given}, not with {wanted[0]}"
 
 
 def _values_of_frame(turn: JsonObject) -> JsonObject:
-    """Return what a turn's results show, by name."""
+    """Return the values that the turn displays."""
     frame = turn["frame"] or {}
     return frame["data"] if isinstance(frame.get("data"), dict) else {}
 
@@ -91,7 +91,7 @@ def _values_of_frame(turn: JsonObject) -> JsonObject:
 def _find_wrong_results(
     tool: ToolId, data: JsonObject, written: Sequence[tuple[str, JsonObject]], wanted: Sequence[JsonObject]
 ) -> Iterator[str]:
-    """Yield results and created documents that have other values than the goal."""
+    """Yield results and created documents whose values differ from the goal."""
     made = [
         (f"{tool} returned", data),
         *((f"{collection} got", document) for collection, document in written),
@@ -108,7 +108,7 @@ def _fits(values: Mapping[str, Any], wanted: JsonObject) -> bool:
 
 
 def _is_same(found: Json, wanted: Json) -> bool:
-    """Compare as people do: case and surrounding spaces don't count, nor does a value in another form."""
+    """Compare leniently: ignore case, surrounding spaces and differences of type."""
     if isinstance(found, str) and isinstance(wanted, str):
         return found.strip(" .").casefold() == wanted.strip(" .").casefold()
     return found == wanted or (found is not None and type(found) is not type(wanted))

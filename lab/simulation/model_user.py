@@ -1,4 +1,4 @@
-"""A simulated user whose messages a language model writes."""
+"""A simulated user played by a language model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orchestrator.types import Json, JsonObject, SessionId, TurnId
 
 PROMPT = "eval_user"
 _MOST_BEFORE = 20
-"""Lines of the conversation that the model is given."""
+"""Maximum number of conversation lines shown to the model."""
 _SHAPE: JsonObject = {
     "type": "object",
     "required": ["say", "means", "done"],
@@ -28,7 +28,7 @@ _SHAPE: JsonObject = {
 
 
 class ModelUser:
-    """A model that plays the user; the goal is the one that a user by grammar would have."""
+    """A user played by a model, with the same goals as `GrammarUser`."""
 
     def __init__(self, engineer: PromptEngineer, config: DomainConfig) -> None:
         self._engineer = engineer

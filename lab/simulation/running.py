@@ -1,4 +1,4 @@
-"""Conversations of simulated users with a domain's assistant, as `parley eval` reports them."""
+"""Conversations of simulated users with a domain's assistant."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from orchestrator.types import DEFAULT_TENANT, JsonObject
 
 FILE = "simulated"
 MOST_TURNS = 16
-"""Turns until a user gives up a goal."""
+"""Number of turns after which a user gives up a goal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """The number of conversations to simulate, and the seed that determines all of them."""
+    """The number of conversations, and the seed that determines them."""
 
     count: int
     seed: int = 0
@@ -38,9 +38,9 @@ async def simulate(
     notice: Callable[[str], None] = lambda _line: None,
     counted: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Outcome]:
-    """Run simulated conversations, whose goals cover the domain's flows in turn.
+    """Run simulated conversations, whose goals cycle through the domain's flows.
 
-    A model plays the user if the assistant has one. `counted`: receives progress.
+    A model plays the user if the assistant has a model. `counted`: called with the number done and the total.
     """
     domain, models = evaluated.loaded.domain, evaluated.models
     stock = Stock(domain, START.date(), has_model=models is not None)
@@ -71,7 +71,7 @@ async def simulate(
 async def _converse(
     evaluated: Evaluated, user: User, goals: Sequence[Goal], given_up: Counter[str]
 ) -> list[TurnOutcome]:
-    """Simulate one conversation, on separate stores."""
+    """Run a conversation on separate stores."""
     if evaluated.reset is not None:
         await evaluated.reset()
     simulator = Simulator.of(
@@ -89,7 +89,7 @@ async def _converse(
 
 @dataclass(slots=True)
 class _Pursuit:
-    """A user's way to a goal. `flows`: predicted or begun ones. `is_long`: the user stopped after MOST_TURNS."""
+    """The pursuit of a goal. `flows`: predicted or started flows. `is_long`: the user stopped after MOST_TURNS."""
 
     turns: list[JsonObject] = field(default_factory=list[JsonObject])
     outcomes: list[TurnOutcome] = field(default_factory=list[TurnOutcome])
@@ -99,7 +99,7 @@ class _Pursuit:
 
 
 class _Talk:
-    """One conversation of a user who pursues goals one after the other."""
+    """A conversation of a user who pursues goals one after another."""
 
     def __init__(self, simulator: Simulator, user: User, given_up: Counter[str]) -> None:
         self._simulator, self._user, self._given_up = simulator, user, given_up
@@ -107,7 +107,7 @@ class _Talk:
         self.turns: list[TurnOutcome] = []
 
     async def pursue(self, goal: Goal) -> None:
-        """Talk until a goal is reached or abandoned."""
+        """Talk until the goal is reached or abandoned."""
         judge, pursuit = Judge(self._simulator.loaded.domain, goal), _Pursuit()
         move = await self._user.begin(goal)
         while move is not None and not pursuit.is_long:
@@ -138,7 +138,7 @@ class _Talk:
         pursuit.flows |= {flow["dact"] for payload in predicted for flow in payload["flows"][:1]}
 
     def _excuse(self, goal: Goal, pursuit: _Pursuit) -> str:
-        """Return why a goal could not be reached without a fault of the assistant, or an empty string."""
+        """Return why the goal was missed through no fault of the assistant, or an empty string."""
         if self._user.is_speechless:
             return self._user.gave_up
         last = pursuit.turns[-1]
@@ -157,7 +157,7 @@ class _Talk:
         return ""
 
     def _blame(self, goal: Goal, pursuit: _Pursuit) -> None:
-        """Note at the first turn that the goal was not understood, or at the last that it was not reached."""
+        """Add a fault to the first turn if the goal was not understood, or to the last if it was not reached."""
         if goal.flow.dact not in pursuit.flows and pursuit.outcomes:
             turn = pursuit.outcomes[0]
             turn.faults.append(f"flow is {turn.observed['flow']!r}, not {goal.flow.dact!r}")
@@ -172,7 +172,7 @@ class _Talk:
 
 
 def _find_new(before: Records, after: Records) -> Sequence[tuple[str, JsonObject]]:
-    """Return the documents that were created, with their collections."""
+    """Return the created documents with their collections."""
     return [
         (collection, document)
         for collection, documents in after.items()

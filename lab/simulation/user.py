@@ -1,4 +1,4 @@
-"""A simulated user who speaks by templates over the domain's own vocabulary; no model is needed."""
+"""A simulated user who fills templates with the domain's vocabulary. Needs no model."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from orchestrator.types import JsonObject
 
 _MOST_RESTATED = 2
 _MOST_FAILED = 2
-"""Failed calls after which a user gives up."""
+"""Number of failed calls after which a user gives up."""
 _PLAIN = 5
-"""Number of a language's shortest confirmations to use."""
+"""Number of confirmations to choose from."""
 
 
 class Purpose(StrEnum):
@@ -29,7 +29,7 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A user's message."""
+    """A user's message and its purpose."""
 
     text: str
     purpose: Purpose
@@ -38,8 +38,8 @@ class Move:
 class User(Protocol):
     """A simulated user, who talks to the assistant until a goal is reached or given up.
 
-    `gave_up`: the reason for stopping before the goal, or an empty string. `is_speechless`: the user stopped
-    for lack of anything to say, not because of the assistant.
+    `gave_up`: why the user stopped before the goal, or an empty string. `is_speechless`: the user had nothing to say,
+    through no fault of the assistant.
     """
 
     gave_up: str
@@ -53,7 +53,7 @@ class User(Protocol):
 
 
 class GrammarUser:
-    """States a goal by one of the flow's examples, answers what is asked, and confirms offers that fit."""
+    """A user who states a goal with an example of the flow, answers questions, and confirms matching offers."""
 
     def __init__(self, domain: Domain, chance: Random) -> None:
         self._domain, self._chance = domain, chance
@@ -89,7 +89,7 @@ class GrammarUser:
         return sum(name in self._goal.values for name in PLACEHOLDER.findall(template))
 
     def _open(self, template: str) -> Move:
-        """Fill an example of the flow; a placeholder without a value stays as a plain word."""
+        """Fill in an example of the flow. Placeholders without values become plain words."""
         goal = self._goal
         named = [name for name in PLACEHOLDER.findall(template) if name in goal.values]
         goal.stated |= {*named}
@@ -134,7 +134,7 @@ class GrammarUser:
         return self._chance.choice(forms or [f"{self._no}, {text}"])
 
     def _fill(self, slot: str, question: str) -> Move | None:
-        """Answer the question for a slot, or explain that there is nothing to say."""
+        """Answer the question for a slot, or give up."""
         goal = self._goal
         if question == self._last_question:
             return self._give_up(f"is asked the same again: {slot}")
@@ -142,7 +142,7 @@ class GrammarUser:
         if slot in goal.values:
             is_again = slot in goal.stated
             if is_again and slot in goal.others:
-                goal.values[slot] = goal.others[slot]  # the first value can't be had
+                goal.values[slot] = goal.others[slot]  # the first value is unavailable
             goal.stated.add(slot)
             return Move(goal.values[slot].text, Purpose.ANSWER)
         if slot in self._heard:

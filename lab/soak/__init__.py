@@ -1,5 +1,4 @@
-"""`parley soak`: conversations over a whole stack while its parts are killed, frozen and emptied.
+"""`parley soak`: conversations on a whole stack while its processes are killed and frozen and its Redis is emptied.
 
-`bookings` holds the conversations, `faults` breaks things, `checks` reads the store afterwards,
-`runner` brings them together for as long as one likes.
+`bookings` has the conversations, `faults` injects faults, `checks` examines the stored data, and `runner` runs all.
 """

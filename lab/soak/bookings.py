@@ -1,6 +1,6 @@
-"""Conversations of a soak test: each books one flight, is interrupted, and lists the bookings.
+"""Conversations of a soak test: each books a flight, with an interruption, and lists the bookings.
 
-Each has a separate user, so that a duplicate booking shows in the assistant's own answers.
+Each has a separate user, so that the assistant's own answers show duplicate bookings.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ CITIES = ("Oslo", "Madrid", "Paris", "Rome", "Berlin", "Vienna", "Lisbon", "Dubl
 FIRST_DAY, LAST_DAY = 2, 300
 WAIT_S = 5.0
 AGAIN_AFTER_S = 0.2
-LISTED = re.compile(r"^- [0-9A-Z]{6}:", re.MULTILINE)  # a line of the list of bookings
+LISTED = re.compile(r"^- [0-9A-Z]{6}:", re.MULTILINE)  # an entry in the list of bookings
 
 
 @dataclass(slots=True)
 class Tally:
-    """The notes of the conversations. `accepted`: turns the gateway took, by idempotency key."""
+    """The results of the conversations. `accepted`: turn IDs by idempotency key."""
 
     accepted: dict[str, str] = field(default_factory=dict[str, str])
     breaches: list[str] = field(default_factory=list[str])
@@ -38,7 +38,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Booker:
-    """A client that runs one conversation after another and always finishes the current one."""
+    """A client that runs conversations one after another, and always finishes the current one."""
 
     client: AsyncClient
     name: str
@@ -70,7 +70,7 @@ class Booker:
         self.tally.conversations += 1
 
     async def _check(self, session: str, booked: JsonObject, shown: JsonObject) -> None:
-        """Check that exactly the confirmed bookings exist: once, in the ledger and in the airline's books."""
+        """Check that each confirmed booking exists once, both in the ledger and in the airline's list."""
         expected = 1 if "book_flight" in booked["completed"] else 0
         effects = await self._insist(lambda: self.client.effects(session))
         done = sum(effect["tool_id"] == "flight_book" and effect["status"] == "done" for effect in effects)
@@ -82,7 +82,7 @@ class Booker:
             )
 
     async def _say(self, session: str, number: int, text: str) -> JsonObject:
-        """Run one turn to its end, with as many requests as that takes."""
+        """Run a turn to its end, with as many requests as needed."""
         key = f"{session}:{number}"
         while True:
             turn = await self._insist(
@@ -98,7 +98,7 @@ class Booker:
         return turn
 
     async def _insist(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Ask until the gateway answers."""
+        """Repeat a call until the gateway answers."""
         while True:
             try:
                 return await call()
@@ -110,4 +110,4 @@ class Booker:
 
 
 class _Broken(Exception):
-    """A turn or a request ended in a way that leaves its conversation without a meaning."""
+    """A failure that ends a conversation."""

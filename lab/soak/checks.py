@@ -1,6 +1,6 @@
-"""Check the data of a run for violations, in the manner of Jepsen.
+"""Checks of a run's stored data for violations, in the style of Jepsen.
 
-Trusts only the accepted turns recorded by the submitters. Independent of any domain.
+Only the accepted turns that the clients recorded are trusted. Independent of any domain.
 """
 
 from collections import Counter, defaultdict
@@ -16,13 +16,13 @@ from orchestrator.adapters.postgres.rows.events import number_entries
 
 ANSWERED = "done"
 UNFINISHED = frozenset({"queued", "running"})
-# Entries of the ledger that say that something may have been done.
+# Ledger statuses with an unknown outcome.
 UNCLEAR = frozenset({"started", "unknown"})
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """A row of the inbox. `epoch` and `token` are those of its commit."""
+    """A stored turn. `epoch` and `token`: those of its commit."""
 
     turn_id: str
     session_id: str
@@ -36,7 +36,7 @@ class StoredTurn:
 
 @dataclass(slots=True)
 class SessionHistory:
-    """One session as the store holds it. `answers`: answer events by turn; `effects`: (tool, status)."""
+    """A session's stored data. `answers`: number of answer events by turn. `effects`: (tool, status)."""
 
     epoch: int = 0
     turns: list[StoredTurn] = field(default_factory=list[StoredTurn])
@@ -51,14 +51,14 @@ History = dict[str, SessionHistory]  # by session
 
 @contextmanager
 def snapshot(database_url: str) -> Iterator[psycopg.Connection]:
-    """Open a connection whose reads all show the same moment."""
+    """Open a connection whose reads share a snapshot."""
     with psycopg.connect(database_url) as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         yield connection
 
 
 def read_history(connection: psycopg.Connection) -> History:
-    """Return all sessions of a database."""
+    """Read the history of all sessions."""
     history: History = defaultdict(SessionHistory)
     for session, epoch in connection.execute("SELECT session_id, epoch FROM lanes"):
         history[session].epoch = epoch
@@ -79,7 +79,7 @@ def read_history(connection: psycopg.Connection) -> History:
 
 
 def check(history: History, accepted: AbstractSet[str]) -> list[str]:
-    """Return every violation of a guarantee, or an empty list."""
+    """Return all violations."""
     stored = {turn.turn_id for session in history.values() for turn in session.turns}
     breaches = [f"accepted turn {turn} is not stored" for turn in sorted(accepted - stored)]
     for name, session in history.items():
@@ -88,7 +88,7 @@ def check(history: History, accepted: AbstractSet[str]) -> list[str]:
 
 
 def check_session(session: SessionHistory) -> list[str]:
-    """Return the broken guarantees of one session."""
+    """Return the violations of a session."""
     return [
         *_check_turns(session.turns),
         *_check_answers(session),
@@ -125,6 +125,6 @@ def _check_order(committed: list[StoredTurn]) -> Iterable[str]:
 
 
 def _check_run(what: str, numbers: list[Any], last: int) -> Iterable[str]:
-    """Check that numbers are 1, 2, … `last`."""
+    """Check that the numbers are 1, 2, … `last`."""
     if numbers != list(range(1, last + 1)):
         yield f"{what} are not numbered 1 to {last}: {numbers}"

@@ -1,4 +1,4 @@
-"""The faults of a soak. Each leaves the stack able to recover automatically."""
+"""Faults of a soak test. The stack recovers from each automatically."""
 
 import random
 import signal
@@ -17,18 +17,18 @@ LONGEST_FREEZE_S = 20.0  # longer than a lease
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The target of a fault. `chance` decides which process it hits."""
+    """The stack to break. `chance`: selects the process."""
 
     stack: RunningStack
     chance: random.Random
 
     def pick(self, prefix: str) -> Child:
-        """Choose one of the children whose name begins so."""
+        """Choose a child whose name begins with `prefix`."""
         return self.chance.choice([one for one in self.stack.children if one.program.name.startswith(prefix)])
 
 
 def kill(prefix: str) -> Callable[[Broken], None]:
-    """Return a fault that kills and restarts one of these roles."""
+    """Return a fault that kills and restarts a process whose name begins with `prefix`."""
 
     def kill_one(broken: Broken) -> None:
         child = broken.pick(prefix)
@@ -39,7 +39,7 @@ def kill(prefix: str) -> Callable[[Broken], None]:
 
 
 def freeze_turn_worker(broken: Broken) -> None:
-    """Stop a worker for a while; one that was overtaken meanwhile must not write anything."""
+    """Suspend a worker for a while. After a failover it must not write anything."""
     process = psutil.Process(broken.pick("turns-").pid)
     process.suspend()
     time.sleep(broken.chance.uniform(0.5, LONGEST_FREEZE_S))
@@ -52,7 +52,7 @@ def flush_redis(broken: Broken) -> None:
 
 
 def crash_database(broken: Broken) -> None:
-    """Shut PostgreSQL down immediately: connections break off, and it has to recover from its log."""
+    """Shut PostgreSQL down immediately, so that connections break and it recovers from its log."""
     child = broken.pick("postgres")
     psutil.Process(child.pid).send_signal(signal.SIGQUIT)
     _restart(child)
@@ -65,7 +65,7 @@ def _restart(child: Child) -> None:
     child.await_ready()
 
 
-# By name: what is done, and how often beside the others.
+# Faults and their weights, by name.
 FAULTS: Mapping[str, tuple[Callable[[Broken], None], int]] = {
     "turn worker killed": (kill("turns-"), 10),
     "turn worker frozen": (freeze_turn_worker, 2),
@@ -78,7 +78,7 @@ FAULTS: Mapping[str, tuple[Callable[[Broken], None], int]] = {
 
 
 def break_something(broken: Broken) -> str:
-    """Cause one fault by chance, and return its name."""
+    """Inject a random fault. Returns its name."""
     name = broken.chance.choices(list(FAULTS), [weight for _, weight in FAULTS.values()])[0]
     FAULTS[name][0](broken)
     return name

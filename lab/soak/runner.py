@@ -1,4 +1,4 @@
-"""Run of a soak test: load on its own thread, faults on the main thread, checks at the end."""
+"""Run of a soak test: load on a separate thread, faults on the main thread, checks at the end."""
 
 import asyncio
 import random
@@ -25,7 +25,7 @@ _CLIENT_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoakPlan:
-    """`sessions`: conversations at a time. `fault_every_s`: the mean time from one fault to the next."""
+    """Options of a soak test. `sessions`: concurrent conversations. `fault_every_s`: mean seconds between faults."""
 
     seconds: float
     sessions: int
@@ -35,9 +35,9 @@ class SoakPlan:
 
 @dataclass(slots=True)
 class SoakReport:
-    """The result of a run, and every promise that was broken; none when `breaches` is empty.
+    """The result of a soak test. `breaches`: broken guarantees.
 
-    `retries`: requests that had to be sent again, because the gateway or what is behind it was away.
+    `retries`: requests repeated because the gateway or a store was unavailable.
     """
 
     seed: int
@@ -55,11 +55,10 @@ def soak(
     say: Callable[[str], None],
     counted: Callable[[int, int], None],
 ) -> SoakReport:
-    """Break a running stack under load for a while, let it come to rest, and check what it did.
+    """Inject faults into a running stack under load, wait until it is idle, and check its data.
 
-    `counted`: given how many seconds it has lasted, of how many.
-
-    Call it on the main thread: children die with the thread that started them.
+    `counted`: called with the elapsed seconds and the total. Call it on the main thread: children die with the thread
+    that started them.
     """
     tally, stopping, faults = Tally(), threading.Event(), Counter[str]()
     began = time.monotonic()
@@ -71,7 +70,7 @@ def soak(
             stopping.set()
         say("Letting the last conversations end.")
         supervise(stack.children, say, until=load.done)
-        load.result()  # raises what ended it early, if something did
+        load.result()  # raises the error that ended the load early
     ends_at = time.monotonic() + _AT_REST_WITHIN_S
     supervise(stack.children, say, until=lambda: _is_at_rest(stack) or time.monotonic() > ends_at)
     seconds = time.monotonic() - began
@@ -83,7 +82,7 @@ def soak(
 
 
 async def _converse(url: str, plan: SoakPlan, tally: Tally, stopping: threading.Event) -> None:
-    """Talk until `stopping` is set and every conversation has ended."""
+    """Run conversations until `stopping` is set and all have ended."""
     run = f"soak-{plan.seed}-{time.time_ns():x}"
     async with AsyncClient(url, _CLIENT_TIMEOUT_S) as client:
         bookers = [
@@ -103,7 +102,7 @@ def _break_until(
     say: Callable[[str], None],
     counted: Callable[[int, int], None],
 ) -> None:
-    """Break something every few seconds, as long as there is load."""
+    """Inject faults at random intervals while there is load."""
     chance = random.Random(plan.seed)
     while (left := end - time.monotonic()) > 0 and not load.done():
         counted(round(plan.seconds - left), round(plan.seconds))
@@ -116,7 +115,7 @@ def _break_until(
 
 
 def _is_at_rest(stack: RunningStack) -> bool:
-    """Return whether no turn is running, system turns included."""
+    """Return whether all turns have finished, including system turns."""
     try:
         with psycopg.connect(stack.stores.database_url, connect_timeout=5) as connection:
             found = connection.execute("SELECT 1 FROM turns WHERE finished_at IS NULL LIMIT 1").fetchone()

@@ -1,1 +1,1 @@
-"""One file per command or group of commands, each with its `app`; `parley.main` loads the one that is called."""
+"""A module per command or group of commands, each with an `app`. `parley.main` imports only the called one."""

@@ -1,4 +1,4 @@
-"""`parley chat`: a conversation through the queue, in a terminal or through a pipe."""
+"""`parley chat`: a conversation in a terminal or through a pipe."""
 
 import contextlib
 import os
@@ -61,7 +61,7 @@ def chat(
             _private_gateway(chosen, data_dir, lasting=user is not None or session is not None)
         )
         client = stack.enter_context(open_client(gateway))
-        # A gateway knows a domain's folder by the folder's name.
+        # The gateway knows a domain folder by its name.
         named = None if chosen is None else Path(chosen).name
         place = Place(timezone, locale)
         conversation = Conversation.begin(client, domain=named, session_id=session, user_id=user, place=place)
@@ -79,12 +79,11 @@ def _talk(conversation: Conversation, data_dir: Path, *, as_json: bool) -> None:
 
 @contextmanager
 def _private_gateway(domain: str | None, data_dir: Path, *, lasting: bool) -> Iterator[str]:
-    """Start a private stack in `data_dir` if `lasting`, or in a temporary folder.
+    """Run a private stack, in `data_dir` if `lasting`, or in a temporary folder.
 
-    A user or a session that should be known next time needs `lasting`. Of a temporary folder only trained
-    models remain.
+    A user or session that later runs should know needs `lasting`. Trained models are always kept in `data_dir`.
     """
-    from parley.domain_documents import add_documents  # noqa: PLC0415  # a client alone need not have what follows
+    from parley.domain_documents import add_documents  # noqa: PLC0415  # a client may lack these dependencies
     from parley.embedded.ports import free_port  # noqa: PLC0415
     from parley.stack import StackPlan, note_models, run_stack  # noqa: PLC0415
 
@@ -109,7 +108,7 @@ def _private_gateway(domain: str | None, data_dir: Path, *, lasting: bool) -> It
             say("Ready.")
             yield running.url
     except ProcessFailed:
-        raise  # the logs it names stay until the next private run
+        raise  # keep the logs that the error names until the next private run
     except BaseException:
         _remove(folder)
         raise
@@ -122,12 +121,12 @@ def _remove(folder: Path | None) -> None:
 
 
 def _remove_leftovers() -> None:
-    """Delete the folders of private runs that were killed."""
+    """Delete the folders of killed private runs."""
     from parley.processes import end_leftovers  # noqa: PLC0415
 
     for folder in Path(tempfile.gettempdir()).glob(f"{_PRIVATE_PREFIX}*"):
         if not (folder / "lock").exists() or folder.stat().st_uid != os.geteuid():
-            continue  # being made at this moment, or someone else's
+            continue  # being created, or another user's
         with contextlib.suppress(FolderInUse), hold(folder):
             end_leftovers(folder / "run")
             shutil.rmtree(folder, ignore_errors=True)

@@ -32,7 +32,7 @@ Identifier = Annotated[str, typer.Argument(help="Dead letter ID.")]
 
 @app.command("list")
 def list_letters(as_json: AsJson = False, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
-    """List dead letters, newest first. Does not show what they say."""
+    """List dead letters, newest first, without their contents."""
     with _open(data_dir) as (_, letters):
         print_result(Rows([_shown(letter) for letter in letters.list()], _LISTED), as_json=as_json)
 
@@ -44,7 +44,7 @@ def replay(
     as_json: AsJson = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """Send dead letters to their queue again. A message that was accepted meanwhile is not done twice."""
+    """Send dead letters to their queue again. Messages that were accepted in the meantime are not processed twice."""
     if (identifier is None) != everything:
         raise InvalidInput("Name one dead letter, or give --all.", field="identifier")
     with _open(data_dir) as (redis_url, letters):

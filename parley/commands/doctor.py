@@ -1,4 +1,4 @@
-"""`parley doctor`: check everything a run or a deployment needs, and explain how to fix problems."""
+"""`parley doctor`: check the environment and a deployment, and suggest fixes."""
 
 import platform
 from collections.abc import Iterator, Mapping
@@ -51,7 +51,7 @@ def doctor(
 ) -> None:
     """Check the environment and a running deployment.
 
-    That is stores, workers, gateway, models, domain and settings. The exit code is not zero when something is wrong.
+    Covers stores, workers, gateway, models, domain and settings. Exits with status 1 if something is wrong.
     """
     broken = False
     folder = data_dir.resolve()
@@ -76,7 +76,7 @@ def _examine_model(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _running_stores(data_dir: Path) -> dict[str, str]:
-    """Return the URLs of the embedded stores of a running `parley up` on this folder."""
+    """Return the store URLs of a running `parley up` on this folder."""
     if not is_held(data_dir):
         return {}
     found = {"DATABASE_URL": running_database(data_dir), "REDIS_URL": running_redis(data_dir)}
@@ -86,7 +86,7 @@ def _running_stores(data_dir: Path) -> dict[str, str]:
 def examine(
     data_dir: Path, domain: str, environment: Mapping[str, str], *, preflight: bool
 ) -> Iterator[Finding]:
-    """Yield all findings, in startup order."""
+    """Yield all findings in startup order."""
     database_url, redis_url = environment.get("DATABASE_URL"), environment.get("REDIS_URL")
     embedded = database_url is None or redis_url is None
     yield well("python", f"{platform.python_version()} on {platform.system()}")

@@ -1,4 +1,4 @@
-"""`parley domain`: check a domain folder, scaffold a new one."""
+"""`parley domain`: create, check and train domains."""
 
 import re
 import shutil
@@ -30,7 +30,7 @@ def check(
     domain: Annotated[str, typer.Argument(help="Name of a shipped domain, or path of a domain folder.")],
     as_json: AsJson = False,
 ) -> None:
-    """Print every mistake in a domain folder, or what each flow can do if there is none."""
+    """Print every mistake in a domain folder, or what each flow can do if there are none."""
     try:
         loaded = load_domain(domain)
     except ConfigurationError as error:
@@ -102,7 +102,7 @@ def train(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train the local classifier, for example while an image is built, so that processes load it at startup."""
+    """Train the local classifier, for example during an image build, so that processes load it at startup."""
     if into is None:
         raise InvalidInput("Say where: --into FOLDER, or set PARLEY_TRAINED_FOLDER.", field="into")
     kept = TrainedFiles(into.resolve())
@@ -114,7 +114,7 @@ def train(
 
 
 def _row(flow: FlowSummary) -> list[str]:
-    """Return the cells that describe what a flow can do; an empty cell means no."""
+    """Return the table row of a flow. Empty cells mean no."""
     return [
         flow.dact,
         ", ".join(flow.tools),

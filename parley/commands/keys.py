@@ -37,7 +37,7 @@ def create(
     as_json: AsJson = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """Create a key. Prints it once, to standard output; it is not stored."""
+    """Create a key. The key is printed once, to standard output, and not stored."""
     _require_identifier(tenant, "tenant")
     if user is not None:
         _require_identifier(user, "user")
@@ -85,7 +85,7 @@ def revoke(
 
 
 def key_object(key: ApiKey) -> JsonObject:
-    """Return the printed fields of a key, without its text."""
+    """Return a key's metadata."""
     now = datetime.now(UTC)
     expired = key.expires_at is not None and key.expires_at <= now
     return {
@@ -106,7 +106,7 @@ def _require_identifier(text: str, field: str) -> None:
 
 
 def _ask(data_dir: Path, call: Callable[[Any], Awaitable[_T]]) -> _T:
-    """Call the key store in the database, on a separate event loop."""
+    """Run a call on the database's key store."""
 
     async def ask(url: str) -> _T:
         async with Database(url, size=2, reading_size=1, application="parley keys") as database:

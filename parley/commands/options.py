@@ -31,15 +31,15 @@ DEFAULT_DOMAIN = "travel"
 
 
 def resolve_domain(domain: str) -> str:
-    """Return the name of a shipped domain, or the absolute path of a domain folder.
+    """Return the name of a demo domain, or the absolute path of a domain folder.
 
     Raises:
-        InvalidInput: there is no such domain, its folder has mistakes, or what it needs is not installed.
+        InvalidInput: the domain does not exist, has mistakes, or lacks dependencies.
     """
     from orchestrator.adapters.domains.folder import check_domain, shipped_domains  # noqa: PLC0415  # slow to import
 
     if domain in shipped_domains():
-        if is_missing(domain):  # the extra has the domain's name
+        if is_missing(domain):  # the extra is named like the domain
             raise InvalidInput(needs_extra(domain), field="domain")
         return domain
     problems = check_domain(domain)

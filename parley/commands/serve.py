@@ -1,4 +1,4 @@
-"""`parley serve ROLE` runs one role in the foreground, as containers start it; `parley health ROLE` checks it."""
+"""`parley serve ROLE` runs a role in the foreground; `parley health ROLE` checks it."""
 
 import os
 import runpy
@@ -39,12 +39,12 @@ def serve(
     os.environ.update(make_environment(role, seat))
     _, module, *arguments = command_of(role, seat)
     sys.argv = [module, *arguments]
-    # In this process, so that signals reach the role itself, and what is imported by now is not imported again.
+    # Run in this process, so that signals reach the role and imported modules are reused.
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def make_environment(role: Role, seat: Seat) -> dict[str, str]:
-    """Return the environment of the role. Raises InvalidInput or ConfigurationError if it is not safe to start in."""
+    """Return the role's environment. Raises InvalidInput or ConfigurationError if it is invalid or unsafe."""
     load_settings()
     environment = {**ONE_THREAD_EACH, **read_environment()}
     if role is Role.FLOWER:

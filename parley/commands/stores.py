@@ -1,4 +1,4 @@
-"""`parley migrate` brings the database to the newest schema; `parley redis-acl` prints access rules for Redis."""
+"""`parley migrate` applies database migrations; `parley redis-acl` prints access rules for Redis."""
 
 import secrets
 import sys
@@ -25,13 +25,13 @@ from parley.output import Answer, print_result, say
 app = typer.Typer()
 
 _CHECK_EVERY_S = 1.0
-# The roles that processes log in with; the others are for people and for migrations.
+# Roles that processes log in with. The others are for operators and migrations.
 _LOGIN_ROLES = {"runtime": "parley_runtime", "gateway": "parley_gateway"}
 
 
 @contextmanager
 def open_some_database(data_dir: Path) -> Iterator[str]:
-    """Yield the server of the environment, of a running `parley up`, or the folder's own, started for the block."""
+    """Yield the database URL of the environment, of a running `parley up`, or of the folder's embedded server."""
     found = read_variable("PARLEY_DIRECT_DATABASE_URL") or read_variable("DATABASE_URL")
     found = found or running_database(data_dir.resolve())
     if found is not None:
@@ -68,7 +68,7 @@ def migrate(
 ) -> None:
     """Apply database migrations.
 
-    That is DATABASE_URL, or the embedded database of the data folder (`up` does this automatically).
+    Uses DATABASE_URL, or the embedded database of the data folder, which `parley up` migrates automatically.
     """
     logins = [read_login(entry) for entry in login or []]
     if reader is not None and not reader.strip():
@@ -93,7 +93,7 @@ def migrate(
 
 
 def read_login(entry: str) -> tuple[str, str]:
-    """Parse one `--login` into database role and URL. Raises InvalidInput."""
+    """Parse a --login option into a database role and a URL. Raises InvalidInput."""
     name, _, place = entry.partition("=")
     role = _LOGIN_ROLES.get(name)
     if role is None or not place:
@@ -105,7 +105,7 @@ def read_login(entry: str) -> tuple[str, str]:
 
 
 def await_schema(database_url: str | None, wait_s: float) -> None:
-    """Wait for the schema of this release or a newer one. Raises InvalidInput or Unavailable."""
+    """Wait for the schema of this release or a newer release. Raises InvalidInput or Unavailable."""
     if database_url is None:
         raise InvalidInput("--check reads DATABASE_URL; set it.", field="DATABASE_URL")
     ends_at = time.monotonic() + wait_s

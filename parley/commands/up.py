@@ -32,7 +32,7 @@ def up(
 ) -> None:
     """Run everything on this machine until Ctrl-C.
 
-    That is the gateway, the workers, the schedule, Flower and the stores.
+    Starts the stores, the gateway, the workers, the scheduler and Flower.
     """
     plan = StackPlan(
         data_dir=data_dir.resolve(),

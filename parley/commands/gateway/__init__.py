@@ -1,4 +1,4 @@
-"""Commands that call the gateway: their common options, the client, and the printing of what they return."""
+"""Commands that call the gateway: common options, client and output."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -19,9 +19,9 @@ _COMMON = (
 
 
 def gateway_command(app: typer.Typer, name: str | None = None) -> Callable[..., Any]:
-    """Register a function that takes a client and its own options, and returns what is printed.
+    """Register a command whose function takes a client and options, and returns a value for `print_result`.
 
-    The command has ``--json``, ``--url`` and ``--data-dir`` besides; see `print_result` for what is returned.
+    Adds ``--json``, ``--url`` and ``--data-dir``.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""`parley documents`: business context: add, list, search, delete (CO-4)."""
+"""`parley documents`: add, list, search and delete documents (CO-4)."""
 
 from pathlib import Path
 from typing import Annotated

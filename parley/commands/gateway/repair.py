@@ -1,4 +1,4 @@
-"""`parley repair`: diagnose a session, preview a repair, and apply it."""
+"""`parley repair`: diagnose a session, and preview or apply a repair."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     "retry": ("turn",),
     "give-up": ("turn",),
 }
-"""The words of each repair, and what follows it."""
+"""Arguments of each repair, by name."""
 
 Why = Annotated[
     str | None, typer.Option(help="Apply the repair, and record this reason. Default: only preview it.")
@@ -51,7 +51,7 @@ def repair(
 
 
 def make_repair(client: Client, session: str, change: JsonObject, why: str | None) -> Answer:
-    """Preview a repair, and make it if there is a reason. Raises Refused."""
+    """Preview a repair, and apply it if there is a reason. Raises Refused."""
     preview = client.preview_repairs(session, [change])
     if why is None:
         return Answer(preview, _tell(preview["done"], preview["told"], preview["refused"]))
@@ -62,7 +62,7 @@ def make_repair(client: Client, session: str, change: JsonObject, why: str | Non
 
 
 def read_change(words: list[str], result: str = "{}") -> JsonObject:
-    """Read a repair in the words of the command. Raises InvalidInput."""
+    """Parse a repair from command-line arguments. Raises InvalidInput."""
     name, *given = words
     wanted = FORMS.get(name)
     if wanted is None or len(given) != len(wanted):
@@ -99,7 +99,7 @@ def _show(found: JsonObject) -> Answer:
 
 
 def _write(repair: JsonObject) -> str:
-    """Write a repair in the words of the command."""
+    """Format a repair as command-line arguments."""
     name = str(repair["kind"]).replace("_", "-")
     if name == "mark":
         name = "done" if repair["done"] else "not-done"

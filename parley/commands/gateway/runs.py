@@ -1,4 +1,4 @@
-"""`parley runs`: background runs: list, show, start, watch, cancel, redo (IF-16)."""
+"""`parley runs`: list, show, start, watch, cancel and rerun background runs (IF-16)."""
 
 import time
 from typing import Annotated, Any
@@ -90,13 +90,13 @@ def cancel(client: Client, run: Run) -> Answer:
 
 @gateway_command(app)
 def redo(client: Client, run: Run) -> Answer:
-    """Run it again, even beyond the limit of automatic reruns."""
+    """Rerun a run, even beyond the limit on automatic reruns."""
     found = client.redo_run(run)
     return Answer(found, found["run_id"])
 
 
 def _follow(client: Client, run_id: str) -> dict[str, Any]:
-    """Show a progress bar of finished items. Returns the latest run of the chain."""
+    """Show the progress of a run and its reruns. Returns the last one when it has ended."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -132,7 +132,7 @@ def _ending(run: dict[str, Any]) -> str:
 
 
 def _summary(run: dict[str, Any]) -> dict[str, Any]:
-    """Return the cells of a run's row."""
+    """Return the table row of a run."""
     ended = sum(run["progress"][name] for name in _COUNTED)
     return {
         "run_id": run["run_id"],

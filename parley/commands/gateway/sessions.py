@@ -1,7 +1,4 @@
-"""Commands for single turns and forks of sessions.
-
-They are `parley submit`, `sessions`, `show`, `history`, `rollback`, `branch` and `compare`.
-"""
+"""`parley submit`, `sessions`, `show`, `history`, `rollback`, `branch` and `compare`."""
 
 from contextlib import suppress
 from typing import Annotated, Any
@@ -79,7 +76,7 @@ def show(
 
 
 def describe_plan(plan: dict[str, Any]) -> list[str]:
-    """Return the lines that describe a plan: goal, progress, and each step with its state."""
+    """Format a plan: goal, progress, and each step with its state."""
     reason = f", {plan['reason']}" if plan.get("reason") else ""
     head = f"{plan['dact']} ({plan['state']}{reason}), {plan['progress']} done, revision {plan['revision']}"
     lines = [f"{'plan':<12} {head}", f"{'goal':<12} {plan['goal']}"]
@@ -145,7 +142,7 @@ def compare(
 
 
 def describe_comparison(found: dict[str, Any]) -> list[str]:
-    """Return the lines of a comparison: shared history, later turns of both sides, side effects of each."""
+    """Format a comparison: shared history, later turns of both forks, and side effects of only one fork."""
     common = found["common"]
     shared = f"epoch {common['epoch']} of {common['session_id']}" if common else "nothing"
     lines = [f"{'left':<12} {found['left']}", f"{'right':<12} {found['right']}", f"{'shared':<12} {shared}"]

@@ -1,4 +1,4 @@
-"""`parley turns` and `parley approvals`: operate queued turns, decide approvals."""
+"""`parley turns` and `parley approvals`: manage turns and decide approvals."""
 
 from typing import Annotated
 
@@ -58,7 +58,7 @@ def list_approvals(
     every: Annotated[bool, typer.Option("--all", help="Include decided and expired approvals.")] = False,
     session: Annotated[str | None, typer.Option(help="Only approvals of this session.")] = None,
 ) -> Rows:
-    """List pending approvals, or with --all every approval and who decided it."""
+    """List pending approvals, or with --all every approval with its decision."""
     return Rows(client.approvals(None if every else status, session_id=session), _ASKED)
 
 

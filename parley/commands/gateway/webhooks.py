@@ -1,4 +1,4 @@
-"""`parley webhooks`: destinations of events, failures, and the signing secret."""
+"""`parley webhooks`: manage webhooks, failing deliveries and the signing secret."""
 
 from typing import Annotated
 
@@ -38,7 +38,7 @@ def create(
         list[str] | None, typer.Option(help="Event type. Repeat for several. Default: all.")
     ] = None,
 ) -> JsonObject:
-    """Add a webhook for the events of one session, or of all."""
+    """Add a webhook for the events of one session, or of all sessions."""
     return client.create_webhook(address, session_id=session, events=event or None)
 
 
