@@ -1,1 +1,1 @@
-"""Tools for people who build and judge assistants: evaluation, fault injection, replay, goals and soak tests."""
+"""Development tools for assistants: evaluation, fault injection, replay, simulated goals and soak tests."""

@@ -30,15 +30,15 @@ class Wish:
     wanted: bool = True
     told: bool = False
     alternatives: Values = field(default_factory=dict)
-    """An alternative value of each slot that the domain can also provide."""
+    """Another value per slot that the domain can provide too."""
     choice: str = ""
     """The property by which the user chooses a row."""
     outcomes: dict[str, tuple[str, Values]] = field(default_factory=dict)
-    """For each part of the wish: the ID in the answer, and the agreed values."""
+    """By part of the wish: the ID in the answer, and the agreed values."""
     former: dict[str, Values] = field(default_factory=dict)
-    """Outcomes the user no longer wants, by ID, with their agreed values."""
+    """Outcomes that the user no longer wants: agreed values by ID."""
     asked_anew: bool = False
-    """True if the user asked again after a change of mind and must undo the first outcome."""
+    """The user asked again after a change of mind, and must undo the first outcome."""
 
     @property
     def is_open(self) -> bool:
@@ -74,9 +74,9 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Move:
-    """A message or a click of a user.
+    """A user's message or click.
 
-    `meaning`: the answer of the model that is always right. `cooperates`: the move should advance the wish.
+    `meaning`: the correct interpretation, as a model returns it. `cooperates`: the move should advance the wish.
     """
 
     purpose: str
@@ -88,7 +88,7 @@ class Move:
 
 
 def meant(kind: str, *dacts: str) -> Values:
-    """Return the answer of the model that is always right, without values."""
+    """Return a correct interpretation without values, as a model returns it."""
     return {
         "kind": kind,
         "intent": None,
@@ -101,9 +101,9 @@ def meant(kind: str, *dacts: str) -> Values:
 
 @dataclass(frozen=True)
 class Seen:
-    """The words and buttons of an answer, as a user reads them.
+    """The text and the buttons of an answer, as a user reads them.
 
-    `kind`: offer, question, change, redo, rows, nothing. `what`: the kind of deed offered, or the slot asked for.
+    `kind`: offer, question, change, redo, rows or nothing. `what`: the kind of the offered deed, or the slot asked for.
     """
 
     kind: str
@@ -148,11 +148,11 @@ class World(Protocol):
         ...
 
     def dact(self, wish: Wish) -> str:
-        """Return the flow of the wish, for the model that is always right."""
+        """Return the flow of the wish, for a correct interpretation."""
         ...
 
     def word(self, slot: str, value: Any, chance: Random) -> dict[str, str]:
-        """Return a value in words, by field of the patterns."""
+        """Return a value as text, by field of the patterns."""
         ...
 
     def model_slots(self, slots: Mapping[str, Any]) -> Values:
@@ -204,5 +204,5 @@ class World(Protocol):
         ...
 
     def missing(self, wishes: Sequence[Wish], store: Store) -> list[str]:
-        """Return what the store lacks, and what it holds although no wish asks for it."""
+        """Return missing outcomes, and outcomes that no wish asks for."""
         ...

@@ -1,7 +1,7 @@
-"""Phrases of users, as patterns with alternatives and fields. Half of them are held out.
+"""Phrases of users, as patterns with alternatives and fields.
 
-A hash of its words decides which half a pattern belongs to, so it never moves. The held-out half is for
-measurements: developers don't read its sentences. The blind phrases, in separate files, are newer than the code.
+A hash of a pattern's words decides whether it is held out, so a pattern never moves. Held-out patterns are for
+measurements, and developers don't read them. The blind phrases, in separate files, are newer than the code.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Half(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence with its values, and the fields it names."""
+    """A sentence, and the fields that it names."""
 
     text: str
     fields: frozenset[str]
 
 
 class Grammar:
-    """The phrases of one world, added to those that all worlds share."""
+    """The phrases of a world, with those that all worlds share."""
 
     def __init__(self, name: str, half: Half) -> None:
         self.acts = _load("common") | _load(name)
@@ -62,7 +62,7 @@ class Grammar:
         return Said(text, fields_of(wording))
 
     def count(self) -> int:
-        """Return the number of sentences, not counting values."""
+        """Return the number of sentences, ignoring values."""
         patterns = [one for act in self.acts.values() for one in act]
         return sum(_count(one) for one in patterns if self._holds(one))
 
@@ -89,7 +89,7 @@ def fields_of(pattern: str) -> frozenset[str]:
 
 
 def expand(pattern: str, chance: Random) -> str:
-    """Choose one of each group of alternatives, inner groups first."""
+    """Choose an alternative in each group, inner groups first."""
     text, found = pattern, 1
     while found:
         text, found = _INNERMOST.subn(lambda group: chance.choice(group[1].split("|")), text, count=1)
@@ -106,7 +106,7 @@ def _count(pattern: str) -> int:
 
 
 def _spoil(wording: str, chance: Random) -> str:
-    """Mistype one long word that is not a value."""
+    """Misspell a long word that is not a value."""
     words = wording.split(" ")
     long = [place for place, word in enumerate(words) if len(word) > 4 and word.isalpha()]
     if not long:

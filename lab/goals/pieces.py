@@ -19,7 +19,7 @@ from lab.goals.grammar import Half
 from lab.goals.readers import Reader
 
 PIECE = 100
-"""Conversations in a piece."""
+"""Number of conversations in a piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Piece:
 def hold_all(
     pieces: Sequence[Piece], folder: Path, processes: int
 ) -> Iterator[tuple[Piece, tuple[list[Verdict], float]]]:
-    """Return stored pieces of the same code, and run the others."""
+    """Yield stored pieces of the same commit, then run and yield the others."""
     commit = _commit()
     missing: list[Piece] = []
     for piece in pieces:
@@ -60,7 +60,7 @@ def hold_all(
 
 
 def hold_piece(piece: Piece) -> tuple[list[Verdict], float]:
-    """Run the conversations of a piece and return them with their CPU time."""
+    """Run the conversations of a piece. Returns their verdicts and the CPU time."""
     began = time.process_time()
     seeds = range(piece.first, piece.first + piece.count)
     figures = asyncio.run(hold(piece.domain, piece.reader, seeds, piece.half))

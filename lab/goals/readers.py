@@ -1,6 +1,6 @@
-"""NLU for simulated users: System 1, a model that is right or wrong at random, or both as in production.
+"""NLU for simulated users: the local classifier, a correct or a randomly wrong model, or both as in production.
 
-The models answer the real client over HTTP. The simulated user tells them what each sentence means.
+The models answer the real client over HTTP. The simulated user provides the meaning of each message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 
 MISUNDERSTOOD = 0.35
-"""Share of the messages that the wrong model misreads."""
+"""Share of messages that the wrong model misinterprets."""
 
 
 class Reader(StrEnum):
@@ -29,12 +29,12 @@ class Reader(StrEnum):
     RIGHT = "right"
     WRONG = "wrong"
     AUTO = "auto"
-    """System 1, with the right model for messages it is not sure about."""
+    """The local classifier, with the correct model for uncertain messages."""
 
 
 @dataclass
 class Listener:
-    """A model that is told what each message means. `distort` makes it wrong."""
+    """A model that knows what each message means. `distorts`: some answers are wrong."""
 
     world: World
     dacts: tuple[str, ...]
@@ -116,4 +116,4 @@ _ALWAYS_ASKED: dict[str, Any] = {"nlu": {"mode": "system2"}}
 _ONLY_UNDERSTANDING: dict[str, Any] = {
     "models": {"per_prompt": {"pex_skill": {"model": "scripted", "provider": "nowhere"}}}
 }
-"""Models only read messages here; skills run without them."""
+"""Models only interpret messages here. Skills run without a model."""

@@ -1,6 +1,6 @@
 """A simulated user, who reads answers and replies according to a goal.
 
-The user confirms only an offer that fits the goal, and knows nothing about flows, slots or states.
+The user confirms only offers that fit the goal, and knows nothing about flows, slots or states.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from orchestrator.types import JsonObject
 MOST_TURNS = 30
 MOST_WITHOUT_PROGRESS = 3
 CLICKS = 0.3
-"""Share of the answers with buttons in which the user clicks one."""
+"""Share of answers with buttons to which the user replies with a click."""
 
 
 class User:
@@ -37,7 +37,7 @@ class User:
 
     @property
     def current(self) -> Wish | None:
-        """Return the first open wish, after dropping wishes about abandoned ones."""
+        """Return the first open wish, after dropping wishes that depend on abandoned ones."""
         for wish in self.agenda:
             wish.wanted = wish.wanted and (wish.about is None or wish.about.wanted)
         return next((wish for wish in self.agenda if wish.is_open), None)
@@ -69,7 +69,7 @@ class User:
         return self._remember(move)
 
     def _take_back(self) -> None:
-        """Mark the first outcome of a repeated wish as unwanted."""
+        """Plan to cancel the first outcome of a repeated wish."""
         for wish in self.wishes:
             while wish.told and wish.asked_anew and wish.former:
                 ref, _ = wish.former.popitem()
@@ -85,7 +85,7 @@ class User:
             self._yeses.append((dict(seen.values), button))
 
     def _is_stuck(self, seen: Seen) -> bool:
-        """Count cooperative turns without progress."""
+        """Return whether the user gives up, for lack of progress or after too many turns."""
         showed = f"{seen.kind} {seen.what} {sorted(seen.values.items(), key=str)} {len(seen.rows)}"
         if self._last is not None and self._last.cooperates:
             self._stuck = self._stuck + 1 if showed in self._known else 0
@@ -124,7 +124,7 @@ class User:
         return self._open(wish)
 
     def _insist(self, seen: Seen) -> Move | None:
-        """Leave if no wish is open, unless a stopped task still runs."""
+        """Leave if no wish is open. If a stopped task still runs, stop it again."""
         stopped = self._last_was("stop") and seen.kind in {"offer", "question", "change"}
         return self._stop(self.wishes[-1], leave=False) if stopped else None
 
@@ -159,15 +159,15 @@ class User:
         button = seen.button("confirm")
         if button is not None and self._chance.random() < CLICKS:
             return Move("agree", action=button, agreement=agreement)
-        # Asked again, users repeat the words that the assistant suggests.
+        # A user who is asked again uses the suggested word.
         asked_again = self._last_was("agree")
         text = "yes" if asked_again else self.world.grammar.say("yes", {}, self._chance).text
         return Move("agree", text, meaning=meant("confirmation", self.world.dact(wish)), agreement=agreement)
 
     def _refuse(self, wish: Wish, seen: Seen) -> Move:
-        """Correct what an offer has wrong, or turn down an offer of something else."""
+        """Correct a wrong value of the offer, or decline another offer."""
         if wish not in self._begun:
-            return self._stop(wish, leave=False)  # it belongs to something that was given up
+            return self._stop(wish, leave=False)  # the offer belongs to an abandoned wish
         alike = [deed for deed in self.world.deeds(wish) if deed.kind == seen.what]
         wrong = min((self.world.differences(seen, deed) for deed in alike), key=len, default=[])
         if alike and wrong:
@@ -216,7 +216,7 @@ class User:
         return self._correct(wish, slot, old, prefix)
 
     def _other(self, wish: Wish, slot: str) -> Any:
-        """Return another value for a slot, if possible one that the domain can provide."""
+        """Return another value for the slot, preferably one that the domain can provide."""
         return wish.alternatives.pop(slot, None) or self.world.invent(slot, self._chance)
 
     def _correct(self, wish: Wish, slot: str, old: Any, prefix: str = "correct_") -> Move:
@@ -225,7 +225,7 @@ class User:
         return self._say(prefix + slot, wish, "correct", fields, self._meaning("correction", wish, [slot]))
 
     def _choose_redo(self, wish: Wish, seen: Seen) -> Move:
-        """Undo unwanted outcomes and keep all others."""
+        """Undo unwanted outcomes, and keep the others."""
         refs = frozenset(seen.values.get("refs", ()))
         task = seen.button("choose_flow")
         if wish.kind == "cancel" and wish.values.get("ref") in refs and task is not None:
@@ -236,7 +236,7 @@ class User:
         agreement = Agreement(wish, undo=refs) if undo else None
         purpose = "undo" if undo else "redo" if once_more else "keep"
         if purpose == "keep" and refs in self._kept:
-            return self._stop(wish, leave=False)  # it stands as it was wanted, and the question came back
+            return self._stop(wish, leave=False)  # the outcome is wanted, and the user has said so
         self._kept.add(refs)
         button = seen.button(name)
         if button is not None and self._chance.random() < CLICKS:
@@ -296,13 +296,13 @@ class User:
     def _say(self, act: str, wish: Wish, purpose: str, more: Mapping[str, str], meaning: Values) -> Move:
         fields = {**self._fields(wish), **more}
         said = self.world.grammar.say(act, fields, self._chance, typos=self._mistypes())
-        text = said.text if act.endswith("_body") else self._finish(said.text)  # its words are the value
+        text = said.text if act.endswith("_body") else self._finish(said.text)  # the text is the value
         return Move(purpose, text, meaning=meaning)
 
     def _stop(self, wish: Wish, *, leave: bool) -> Move:
-        """Stop the current task. `leave`: because the user gives up the wish, not because of a misunderstanding.
+        """Stop the current task. `leave`: the user gives up the wish.
 
-        A misunderstood user clicks the button for it, if there is one.
+        If the first request was misunderstood, the user clicks the button for it, if there is one.
         """
         if leave:
             wish.wanted = False

@@ -1,4 +1,4 @@
-"""The worlds of the goals: a shipped domain, and a new one created by `parley domain new`."""
+"""The worlds of simulated users: a demo domain, and a new domain created by `parley domain new`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORLDS: dict[str, Callable[[Grammar], World]] = {"notes": Notes, "travel": Trave
 
 
 def open_world(name: str, grammar: Grammar) -> tuple[World, LoadedDomain, System1]:
-    """Return a world with its loaded domain and its trained System 1."""
+    """Return a world with its loaded domain and its trained local classifier."""
     world = WORLDS[name](grammar)
     return world, *_load(world.folder)
 

@@ -153,7 +153,7 @@ class Notes:
 
 
 def _read_offer(text: str) -> Values:
-    """Return the topic and the text of an offer, as a user finds them."""
+    """Parse the topic and the text of an offer."""
     values: Values = {}
     topics = [
         topic

@@ -74,13 +74,13 @@ class Travel:
         return invent(slot, chance)
 
     def changeable(self, wish: Wish) -> Sequence[str]:
-        """Return the destination if the wish is a booked trip: both of its flights are needed again."""
+        """Return the slots that the user may change. A change of a booked trip must affect both flights."""
         is_booked = wish.kind == "trip" and len(wish.outcomes) > 1
         slots = ("origin", "destination") if is_booked else tuple(wish.values)
         return [slot for slot in slots if slot in wish.alternatives or slot in {"bags", "seat"}]
 
     def changed(self, wish: Wish) -> None:
-        """Drop the chosen or booked flight: any flight with the new values will do."""
+        """Drop the chosen flight, and mark outcomes that no longer fit as unwanted."""
         if wish.values.pop("flight_number", None) is not None:
             wish.kind = "book"
         outcomes, wish.outcomes = wish.outcomes, {}
@@ -89,7 +89,7 @@ class Travel:
         wish.former |= dict(told for part, told in outcomes.items() if part not in wish.outcomes)
 
     def tails(self, wish: Wish, said: frozenset[str]) -> Sequence[str]:
-        """Return the acts for unusual values, which the assistant does not ask for."""
+        """Return the acts that state unusual values, which the assistant does not ask for."""
         named = {"passengers": "tail_passengers", "cabin": "tail_cabin", "time_of_day": "tail_time"}
         return [act for slot, act in named.items()
                 if slot in wish.values and slot not in said and wish.values[slot] != USUAL.get(slot)]  # fmt: skip
@@ -134,7 +134,7 @@ class Travel:
         rows, by = list(seen.rows), wish.choice
         place = {"last": len(rows) - 1, "cheapest": 0}.get(by, chance.randrange(len(rows)))
         before = [i for i, row in enumerate(rows) if row["flight_number"] == wish.values.get("flight_number")]
-        if before:  # it was not understood
+        if before:  # the first choice was misunderstood
             place, by = before[0], chance.choice(["ordinal", "airline", "time", "number"])
         row = rows[place]
         airline = row["airline"]
@@ -273,7 +273,7 @@ class Travel:
 
 
 def _say_day(day: date, chance: Random) -> tuple[str, str]:
-    """Return a day in words, alone and with its preposition."""
+    """Return a day as text, without and with its preposition."""
     ahead = (day - TODAY).days
     if ahead == 1:
         return "tomorrow", "tomorrow"
@@ -290,7 +290,7 @@ def _th(number: int) -> str:
 
 
 def _false_trips(text: str, store: Store, wishes: Sequence[Wish]) -> list[str]:
-    """Return trips that the answer calls booked although the store lacks a flight of theirs."""
+    """Return errors if the answer reports a trip as booked and the store lacks one of its flights."""
     told = re.search(r"trip to .*?\((\w{3})\) is planned and booked\.(.*)", text)
     trip = next((wish for wish in wishes if wish.kind == "trip"), None)
     if told is None or trip is None:

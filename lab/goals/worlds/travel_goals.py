@@ -1,4 +1,4 @@
-"""Wishes that the timetable can meet, with random twists."""
+"""Wishes that the timetable can fulfill, with random twists."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FREE: dict[tuple[str, ...], list[int]] = {}  # wishes come from a timetable wit
 
 
 async def invent_goal(chance: Random) -> list[Wish]:
-    """Create one or two wishes of a user, with twists."""
+    """Create one or more wishes of a user, with twists."""
     match chance.choices(("one", "after", "several"), (70, 15, 15))[0]:
         case "one":
             wishes = [await invent_wish(chance.choices(tuple(_WISHES), (35, 20, 15))[0], chance)]
@@ -43,7 +43,7 @@ async def invent_goal(chance: Random) -> list[Wish]:
 
 
 async def invent_wish(kind: str, chance: Random) -> Wish:
-    """Create a flight to book, a flight to choose from a list, or a trip. All its variants exist."""
+    """Create a wish for a flight to book, a flight to choose from a list, or a trip. All its variants exist."""
     wish = await _WISHES[kind](chance)
     wish.alternatives = await _alternatives(wish, chance)
     return wish
@@ -86,7 +86,7 @@ _WISHES = {"book": _flight, "pick": _pick, "trip": _trip}
 
 
 async def _alternatives(wish: Wish, chance: Random) -> Values:
-    """Return another value of each slot that the timetable can meet, even after another slot changed."""
+    """Return another value of each slot that the timetable can provide, even if another slot changes too."""
     found: Values = {}
     for slot in ("origin", "destination", "date", "return_date", "passengers", "cabin", "time_of_day"):
         for _ in range(20 if slot in wish.values else 0):
@@ -142,7 +142,7 @@ def in_hours(departs: str, time_of_day: str) -> bool:
 
 
 async def can_be_booked(values: Values) -> bool:
-    """Return whether every flight of the day has enough free seats."""
+    """Return whether each flight of that time has enough free seats."""
     asked = (
         *(values["origin"], values["destination"], values["date"]),
         *(values.get("cabin", "economy"), values.get("time_of_day", "any")),
@@ -153,7 +153,7 @@ async def can_be_booked(values: Values) -> bool:
 
 
 async def _count_free(origin: str, destination: str, day: str, cabin: str, hours: str) -> list[int]:
-    """Return how many seats each flight has left."""
+    """Return the number of free seats of each flight."""
     flights = await _timetable().search(
         origin, destination, day, now=START.timestamp(), cabin=cabin, passengers=1, time_of_day=hours
     )
@@ -166,7 +166,7 @@ def _timetable() -> Timetable:
 
 
 def invent(slot: str, chance: Random) -> Any:
-    """Create a value for a slot."""
+    """Return a random value for the slot."""
     match slot:
         case "origin" | "destination":
             return chance.choice(sorted(CITIES))

@@ -1,4 +1,4 @@
-"""Offers, questions, lists and buttons of an answer, found by their words."""
+"""Parsing of answers: offers, questions, rows and buttons."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _DOINGS = {"booking a flight": "book", "searching for flights": "pick", "plannin
 
 
 def read(text: str, actions: Sequence[Mapping[str, Any]]) -> Seen:
-    """Parse the last question of an answer, and the statements before it."""
+    """Parse the last question of an answer, or the rows that it lists."""
     back = re.search(r"[Bb]ack to ([^.]*)\.", text)
     back_to = next((kind for doing, kind in _DOINGS.items() if back and back[1].startswith(doing)), "")
 
@@ -93,7 +93,7 @@ def _read_offer(text: str) -> tuple[str, Values]:
 
 
 def read_day(text: str) -> str:
-    """Return the next day with the date that a text names."""
+    """Return the next date that the text names, or the text if it names none."""
     found = _DAY.search(text)
     if found is None:
         return text
@@ -104,6 +104,6 @@ def read_day(text: str) -> str:
 
 @cache
 def airline_names() -> Mapping[str, Sequence[str]]:
-    """Return the airlines that fly from and to a country, from the domain's configuration."""
+    """Return the airlines by country, from the domain's configuration."""
     path = Path(__file__).resolve().parents[3] / "domains" / "travel" / "domain.yaml"
     return yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)["services"]["Flights"]["airlines"]
