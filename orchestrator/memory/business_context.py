@@ -1,4 +1,4 @@
-"""Split documents into self-contained chunks, embed them and search them (CO-4)."""
+"""Business context: splitting documents into chunks, embedding them and searching them (CO-4)."""
 
 import re
 import time
@@ -23,16 +23,16 @@ from orchestrator.saying import say
 from orchestrator.types import JsonObject, TenantId
 
 LONGEST_CHUNK = 900
-"""Maximum length of a chunk in characters, without its headings."""
+"""Maximum length of a chunk without its headings, in characters."""
 SHORTEST_CHUNK = 200
-"""A shorter paragraph is joined to the next one of its section."""
+"""Minimum length of a chunk, in characters. Shorter paragraphs are joined with the next one in their section."""
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _BLANK = re.compile(r"\n\s*\n")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n")
 
 
 def cut(text: str, *, longest: int = LONGEST_CHUNK, shortest: int = SHORTEST_CHUNK) -> list[str]:
-    """Split a text or Markdown document. Each chunk starts with its headings; none is empty."""
+    """Split plain text or Markdown into non-empty chunks, each starting with its headings."""
     chunks: list[str] = []
     for headings, body in _sections(text):
         lead = " › ".join(headings)
@@ -42,7 +42,7 @@ def cut(text: str, *, longest: int = LONGEST_CHUNK, shortest: int = SHORTEST_CHU
 
 
 def _sections(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield a document's parts with their headings; an empty heading only if its whole section is empty."""
+    """Yield the document's sections with their headings. Skip empty sections that have subsections."""
     path: list[tuple[int, str]] = []
     lines: list[str] = []
     fenced = False
@@ -75,7 +75,7 @@ def _sentences(paragraph: str, longest: int) -> Iterator[str]:
 
 
 def _join(pieces: Iterator[str], longest: int, enough: int, *, between: str = "\n\n") -> Iterator[str]:
-    """Join pieces until they are long enough, never beyond the maximum."""
+    """Join pieces until they have `enough` characters, but never more than `longest`."""
     held = ""
     for piece in filter(None, pieces):
         joined = f"{held}{between}{piece}" if held else piece
@@ -89,12 +89,12 @@ def _join(pieces: Iterator[str], longest: int, enough: int, *, between: str = "\
 
 
 MOST_CHUNKS = 500
-"""Maximum chunks of a document; later text is not indexed."""
+"""Maximum number of chunks per document. Later text is not indexed."""
 EMBEDDED_AT_ONCE = 64
 
 
 class BusinessContext:
-    """Implements `ports.memory.documents.ContextSearch`. `clock`: Unix seconds."""
+    """A `ContextSearch` over the document store. `clock` returns Unix seconds."""
 
     def __init__(
         self, documents: DocumentStore, embedder: Embedder, *, clock: Callable[[], float] = time.time
@@ -109,7 +109,7 @@ class BusinessContext:
 
     @property
     def space(self) -> str:
-        """Return the space in which documents should be embedded now."""
+        """Return the embedding space that documents should be in."""
         return self.embedder.space
 
     async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:
@@ -123,9 +123,10 @@ class BusinessContext:
         return rank(terms, candidates, now=self._clock(), limit=limit)
 
     async def embed(self, tenant_id: TenantId, document_id: str) -> int | None:
-        """Split and embed a document; return its number of chunks, or None if it changed or was deleted meanwhile.
+        """Split and embed a document, and return its number of chunks.
 
-        Raises NotFound, Unavailable, ModelUnavailable.
+        Returns None if the document was changed or deleted meanwhile. Raises NotFound, Unavailable or
+        ModelUnavailable.
         """
         document = await self._documents.fetch(tenant_id, document_id)
         title = document.record.title
@@ -134,7 +135,7 @@ class BusinessContext:
         space, vectors = self.embedder.space, list[tuple[float, ...]]()
         for start in range(0, len(shown), EMBEDDED_AT_ONCE):
             embedded = await self.embedder.embed(shown[start : start + EMBEDDED_AT_ONCE])
-            if vectors and embedded.space != space:  # the endpoint changed in between: start over
+            if vectors and embedded.space != space:  # The endpoint changed in between, so start over.
                 return await self.embed(tenant_id, document_id)
             space = embedded.space
             vectors += embedded.vectors
@@ -150,7 +151,7 @@ PASSAGES_READ = 5
 
 
 class DomainDocuments:
-    """Implements `domain.services.DocumentSearch`, for the tools of one domain."""
+    """A `DocumentSearch` for the tools of one domain."""
 
     def __init__(self, context: ContextSearch, domain: str) -> None:
         self._context = context
@@ -164,7 +165,7 @@ class DomainDocuments:
 
 
 class Documents(Service):
-    """Find passages of documents that answer a question, for a flow."""
+    """The tool that searches documents for passages that answer a question."""
 
     async def search(self, *, question: str, call: ToolCall) -> JsonObject:
         if self.documents is None:

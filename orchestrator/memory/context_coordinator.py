@@ -1,7 +1,7 @@
-"""Show the conversation so far in the forms that other parts need (CO-1).
+"""Views of the conversation so far (CO-1).
 
-Reads the working state: its messages, and a system entry with the rolling summary of earlier ones. The store
-has the full history.
+They come from the working state: recent messages and a summary of earlier ones. The store has the full
+history.
 """
 
 from dataclasses import dataclass
@@ -18,28 +18,27 @@ class ContextCoordinator:
     history: History
 
     def recent(self, count: int = RECENT) -> list[Message]:
-        """Return the last messages, oldest first."""
+        """Return the last `count` messages, oldest first."""
         return list(self.history.messages[-count:]) if count > 0 else []
 
     def summary(self) -> Message | None:
-        """Return the summary up to some turn, as a system entry."""
+        """Return the summary of earlier messages as a system message, if there is one."""
         if self.history.summary is None:
             return None
         return Message(SYSTEM, LEAD + self.history.summary.text, self.history.summary.through_turn)
 
     def with_summary(self, count: int = RECENT) -> list[Message]:
-        """Return the summary of earlier messages, if any, and the last messages: for prompts."""
+        """Return the summary, if there is one, followed by the last messages."""
         summary, recent = self.summary(), self.recent(count)
         return recent if summary is None else [summary, *recent]
 
     def show_recent(self, count: int = RECENT) -> str:
-        """Return the summary and the last messages as text, one line each."""
         return "\n".join(f"{m.role}: {m.text}" for m in self.with_summary(count))
 
     def compile_history(self, turns: int = 3, *, keep_system: bool = False) -> str:
-        """Return the last turns as text, one line per message.
+        """Return the messages of the last turns as text, one line per message.
 
-        `keep_system`: include system messages, the summary first.
+        `keep_system`: include system messages, starting with the summary.
         """
         kept = [m for m in self.history.messages if keep_system or m.role != SYSTEM]
         last_turns = sorted({m.turn for m in kept})[-turns:] if turns > 0 else []

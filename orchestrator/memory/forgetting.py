@@ -1,7 +1,8 @@
-"""Remove forgotten content from stored texts, sentence by sentence (CO-4).
+"""Removal of forgotten content from stored texts, sentence by sentence (CO-4).
 
-Prefers to forget too much: a sentence with most of a forgotten sentence's key terms is removed, in any order
-and form. Outside prose, names and bare values stay: they belong to a task and say nothing about the user.
+A sentence is removed if it has most of the key terms of a forgotten sentence, in any order and form. This can
+remove too much. Outside prose, names and bare values stay, because they belong to a task and say nothing
+about the user.
 """
 
 import re
@@ -15,11 +16,11 @@ from orchestrator.types import Json, JsonObject, is_list, is_object
 
 FORGOTTEN = "[forgotten]"
 REPLACES = "replaces"
-"""Key in a note's origin: the user's earlier statement that the note replaces."""
+"""The key in a note's origin that lists the user's earlier statements which the note replaced."""
 MOST_WORDS = 0.75
-"""The share of a longer sentence's key terms that another must have to say the same."""
+"""The share of a forgotten sentence's key terms that another sentence must have. Short ones need all."""
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[bfnrt])")
-"""In a text with JSON, such as a stored prompt: a line break is not part of the next word."""
+"""Escapes in JSON text, such as stored prompts, which would merge with the next word."""
 _SENTENCE_END = re.compile(r"[.!?…]")
 _SENTENCE = re.compile(r"((?<=[.!?…])[\"”’)]*\s+|\n+)")
 _FRAME = frozenset(
@@ -28,9 +29,9 @@ _FRAME = frozenset(
         " usually normally often mostly never hate avoid dislike please user person customer"
     )
 )
-"""Words with which people introduce a statement, without content."""
+"""Words that introduce a statement and have no content."""
 _SPOKEN = frozenset({"text", "reply", "message", "utterance", "content", "words", "question"})
-"""Members of stored JSON with conversation text."""
+"""The names of JSON members that contain conversation text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,9 @@ class Unwanted:
 
     Args:
         subjects: the key terms of each sentence.
-        values: slot values, kept where they stand alone.
-        everything_until: Unix time up to which everything is removed.
-        kept: what was said since.
+        values: slot values, which are kept where they stand alone.
+        everything_until: Unix time up to which everything must be removed.
+        kept: statements since then, which are kept.
     """
 
     subjects: tuple[frozenset[str], ...]
@@ -50,12 +51,12 @@ class Unwanted:
     kept: tuple[str, ...] = ()
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text contains any of it."""
+        """Return whether a text contains unwanted content."""
         terms = frozenset(find_terms(text)).union(find_terms(_ESCAPE.sub(_read_escape, text)))
         return any(len(subject & terms) >= _enough(subject) for subject in self.subjects)
 
     def take_out(self, value: Json, name: str = "") -> Json:
-        """Return the JSON without it. `name`: the member with this value."""
+        """Return a JSON value without the unwanted content. `name`: the name of the member with this value."""
         if isinstance(value, str):
             spoken = name in _SPOKEN
             if spoken and value and self.everything_until is not None:
@@ -68,23 +69,25 @@ class Unwanted:
         return value
 
     def _is_prose(self, text: str) -> bool:
-        """Return whether a text is a sentence rather than a name or bare value, such as `book_hotel` or "New York"."""
+        """Return whether a text is a sentence rather than a name or value, such as `book_hotel` or "New York"."""
         if len(text.split()) < 2:
             return False
         terms = frozenset(find_terms(text))
         return _SENTENCE_END.search(text) is not None or not any(terms <= one for one in self.subjects)
 
     def take_out_of_text(self, text: str) -> str:
-        """Replace each sentence that contains it with a mark."""
+        """Replace each unwanted sentence of a text with a mark."""
         if text in self.values or not self.is_in(text):
             return text
         parts = _SENTENCE.split(text)
         kept = [FORGOTTEN if self.is_in(part) else part for part in parts]
-        return "".join(kept) if kept != parts else FORGOTTEN  # several sentences contain it together
+        return (
+            "".join(kept) if kept != parts else FORGOTTEN
+        )  # Several sentences together contain the unwanted content.
 
 
 def collect_unwanted(forgotten: Iterable[Preference]) -> Unwanted:
-    """Return the content of forgotten preferences; `updated_at` is when they were forgotten."""
+    """Return the content of forgotten preferences. Their `updated_at` is the time of forgetting."""
     known = list(forgotten)
     cleared = [one.updated_at for one in known if one.key == EVERYTHING]
     return Unwanted(
@@ -95,7 +98,7 @@ def collect_unwanted(forgotten: Iterable[Preference]) -> Unwanted:
 
 
 def tells(one: Preference, forgotten: Iterable[Preference]) -> bool:
-    """Return whether an inference contains forgotten content: by its words, or as a task's usual value."""
+    """Return whether an inference contains forgotten content, in its text or as a task's usual value."""
     gone = list(forgotten)
     slots = {each.key.rpartition(".")[2] for each in gone if each.kind is PreferenceKind.RULE}
     usual = one.value.get("usually") if is_object(one.value) else None
@@ -103,7 +106,6 @@ def tells(one: Preference, forgotten: Iterable[Preference]) -> bool:
 
 
 def read_replaced(origin: JsonObject) -> list[str]:
-    """Return the earlier statements that a note replaced."""
     replaced = origin.get(REPLACES)
     return [str(text) for text in replaced] if is_list(replaced) else []
 

@@ -1,7 +1,7 @@
 """Embeddings without a model: words and character n-grams, hashed to vector positions.
 
-The same text yields the same vector in every process. It captures spelling and shared words, not meaning.
-scikit-learn's hashing would save six lines, but costs every worker 100 MB and seconds at first use.
+A text has the same vector in all processes. Vectors represent spelling and shared words, not meaning.
+scikit-learn's hashing would save six lines, but cost each worker 100 MB and seconds at first use.
 """
 
 import time
@@ -19,24 +19,23 @@ DIMENSIONS = 384
 GRAM = 4
 PAIR_WEIGHT = 0.5
 GRAM_WEIGHT = 0.6
-"""Total weight of a word's n-grams."""
+"""Total weight of a word's n-grams, relative to the word."""
 
 
 class HashingEmbedder:
-    """Implements `ports.documents.Embedder`."""
+    """An `Embedder` that never fails."""
 
     def __init__(self, dimensions: int = DIMENSIONS) -> None:
         self._dimensions = dimensions
         self.space = f"hashed-{dimensions}-1"
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """See `Embedder`. Never fails."""
         return Embedded(self.space, tuple(self.vector(text) for text in texts))
 
     def vector(self, text: str) -> tuple[float, ...]:
         """Return a vector of length 1.
 
-        A text without words gets the first axis, because a zero vector has no direction.
+        A text without words is mapped to the first axis, because a zero vector has no direction.
         """
         places = [0.0] * self._dimensions
         counts: dict[str, float] = {}
@@ -65,16 +64,15 @@ def _features(terms: Sequence[str]) -> Iterator[tuple[str, float]]:
 
 COOLING_S = 60.0
 REFUSED_S = 3600.0
-"""Delay before retrying an endpoint that rejected the request (no such route, no such model)."""
+"""Delay in seconds before retrying an endpoint that rejected the request, for example for an unknown model."""
 
 _log = get_logger(__name__)
 
 
 class FallbackEmbedder:
-    """Implements `ports.documents.Embedder`; documents embedded with the fallback are re-embedded later.
+    """An `Embedder` that uses `instead` while `wanted` is unavailable. Its documents are re-embedded later.
 
-    Args:
-        clock: monotonic seconds.
+    `clock` returns monotonic seconds.
     """
 
     def __init__(
@@ -90,7 +88,6 @@ class FallbackEmbedder:
         return self._chosen().space
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """See `Embedder`. Only fails if the fallback does."""
         if self._chosen() is self._wanted:
             try:
                 return await self._wanted.embed(texts)

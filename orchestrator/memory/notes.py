@@ -1,7 +1,8 @@
-"""The scratchpad as PEX sees it: short session notes, with labels of their sources.
+"""Session notes for tasks: short texts with the labels of their sources.
 
-`FlowNotes` stores notes in the working state, with the flows that wrote them. `SharedNotes` also reads those
-of background flows and removed flows; a turn's new notes are added there at the commit.
+`FlowNotes` stores notes in the working state, with the flows that wrote them. `SharedNotes` also reads the
+scratchpad, which has the notes of background flows and removed flows. The commit adds a turn's new notes to
+it.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 LONGEST = 500
-"""Maximum characters of a note."""
+"""Maximum length of a note, in characters."""
 KEPT_PER_FLOW = 12
 AT_HAND = 20
-"""Maximum notes of completed flows in the working state, and per read."""
+"""Maximum number of notes of completed flows in the working state."""
 _SHOWN = frozenset({EntryKind.FINDING, EntryKind.RESULT, EntryKind.PLAYBOOK})
 
 _log = get_logger(__name__)
@@ -32,14 +33,15 @@ _log = get_logger(__name__)
 
 class NoteKind(StrEnum):
     FINDING = "finding"
-    """A fact worth knowing."""
     RESULT = "result"
-    """The outcome of a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note. `about`: the dact of the flow that wrote it. `labels`: those of its source data (PX-3)."""
+    """A session note.
+
+    `about`: the dact of the flow that wrote it. `labels`: capability labels of its sources (PX-3).
+    """
 
     text: str
     about: str
@@ -70,23 +72,23 @@ class Notes(Protocol):
         ...
 
     async def write(self, flow: BaseFlow, note: Note) -> None:
-        """Add a note, evicting the oldest."""
+        """Add a note to a flow, evicting the flow's oldest note if necessary."""
         ...
 
 
 class Preferences(Protocol):
     async def rules(self, flow: BaseFlow, slots: Iterable[SlotSpec]) -> dict[str, Preference]:
-        """Return the remembered value of each slot (PX-4)."""
+        """Return the remembered value of each slot that has one (PX-4)."""
         ...
 
     async def find(self, words: str) -> list[Preference]:
-        """Return what is remembered about the user, the most relevant to these words first."""
+        """Return what is remembered about the user, most relevant to `words` first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FlowNotes:
-    """Notes in the working state, available as long as the flow that wrote them."""
+    """Notes in the working state, which exist as long as the flows that wrote them."""
 
     state: DialogueState
 
@@ -96,7 +98,7 @@ class FlowNotes:
         return sorted(found, key=lambda note: note.turn)[-limit:] if limit else []
 
     async def write(self, flow: BaseFlow, note: Note) -> None:
-        """See `Notes`. A duplicate of the flow's notes is not added."""
+        """Add a note, unless the flow already has one with this text."""
         kept = flow.progress.scratchpad
         body = note.serialize() | {"text": note.text[:LONGEST]}
         if all(entry["text"] != body["text"] for entry in kept):
@@ -105,9 +107,9 @@ class FlowNotes:
 
 @dataclass(frozen=True, slots=True)
 class SharedNotes:
-    """Notes in the working state and in the scratchpad shared by workers and background flows.
+    """Notes in the working state and in the scratchpad that workers and background flows share.
 
-    The scratchpad is read on demand; without it, only the state's notes are returned.
+    If the scratchpad is unavailable, only the notes in the working state are returned.
     """
 
     own: FlowNotes
@@ -135,7 +137,7 @@ class SharedNotes:
 
 
 def drop_old_notes(state: DialogueState) -> None:
-    """Drop the oldest scratchpad entries of completed flows, but none of this turn (ST-3)."""
+    """Drop the oldest notes of completed flows, except notes of this turn (ST-3)."""
     if sum([len(flow.progress.scratchpad) for flow in state.completed]) <= AT_HAND:
         return
     room = AT_HAND
@@ -149,7 +151,7 @@ def drop_old_notes(state: DialogueState) -> None:
 
 
 def entries_of_turn(flows: Iterable[BaseFlow], turn: int, turn_id: TurnId, at: float) -> list[Entry]:
-    """Return the notes that these flows wrote in a turn, for the scratchpad. `at`: Unix seconds."""
+    """Return the notes of a turn as scratchpad entries. `at`: Unix seconds."""
     notes = [
         Note.from_dict(body) for flow in flows for body in flow.progress.scratchpad if body["turn"] == turn
     ]

@@ -1,4 +1,4 @@
-"""Answer a question by quoting the passages found for it, with their sources (CO-4)."""
+"""Answering a question by quoting passages with their sources (CO-4)."""
 
 import re
 
@@ -7,7 +7,7 @@ from orchestrator.ports.memory.documents import Candidate, Passage
 from orchestrator.types import JsonObject
 
 ABOUT = 0.5
-"""Share of a question's words above which a passage is relevant."""
+"""The share of a question's words that a relevant passage contains at least."""
 MOST_SENTENCES = 3
 LONGEST_HEADING = 120
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -17,24 +17,23 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def share_of(question: str, text: str) -> float:
-    """Return the share of a question's words in a text, from 0 to 1."""
+    """Return the share of a question's words that occur in a text, from 0 to 1."""
     asked = set(find_terms(question))
     return len(asked & set(find_terms(text))) / len(asked) if asked else 0.0
 
 
 def split_heading(passage: Passage | Candidate) -> tuple[str, str]:
-    """Split a passage into its headings and its text."""
     first, _, rest = passage.text.partition("\n")
     is_heading = bool(rest.strip()) and len(first) <= LONGEST_HEADING and not first.endswith(_ENDS_SENTENCE)
     return (first, rest.strip()) if is_heading else ("", passage.text)
 
 
 def quote(question: str, title: str, section: str, text: str) -> str:
-    """Quote the passage's sentences most relevant to a question, in order."""
+    """Return the sentences of a passage that are most relevant to a question, in order."""
     asked = set(find_terms(question)) - set(find_terms(f"{title} {section}"))
     sentences = [_BULLET.sub("", part.strip()) for part in _SENTENCE.split(text) if part.strip()]
     scores = [len(asked & set(find_terms(sentence))) for sentence in sentences]
-    if not any(scores):  # only the heading is relevant
+    if not any(scores):  # Only the heading is relevant.
         return " ".join(sentences[:MOST_SENTENCES])
     best = max(scores)
     kept = [sentence for sentence, score in zip(sentences, scores, strict=True) if score == best]
@@ -42,7 +41,7 @@ def quote(question: str, title: str, section: str, text: str) -> str:
 
 
 def describe_passage(passage: Passage) -> JsonObject:
-    """Describe a passage and its location; `source` identifies it."""
+    """Describe a passage and where it is from. `source` identifies it."""
     heading, body = split_heading(passage)
     title = passage.title or heading or "an untitled document"
     return {

@@ -1,8 +1,7 @@
-"""Rank about a hundred candidates down to ten passages, without a model (CO-4).
+"""Ranking of about a hundred candidate chunks into ten passages, without a model (CO-4).
 
-Criteria: similarity, terms, heading terms, relevance of the rest of the document, age and diversity.
-
-The weights were chosen by the evaluation in `tests/unit/memory/test_retrieval_quality.py`.
+Criteria are similarity, terms, heading terms, relevance of the rest of the document, age and diversity. The
+weights were chosen with `tests/unit/memory/test_retrieval_quality.py`.
 """
 
 from collections import Counter
@@ -16,16 +15,16 @@ from orchestrator.ports.memory.documents import Candidate, Passage
 
 LIKENESS, WORDS, HEADINGS, DOCUMENT, AGE = 0.3, 0.33, 0.14, 0.2, 0.03
 SATURATION, LENGTH = 1.2, 0.6
-"""k1 and b of BM25."""
+"""The parameters k1 and b of BM25."""
 HALF_LIFE_S = 180 * 86_400.0
 LEAST_LIKENESS = 0.3
-"""Minimum similarity of a candidate that shares no term with the question."""
+"""Minimum similarity of a candidate that shares no terms with the question."""
 BEST_OF_DOCUMENT = 3
-"""Candidates per document that determine the document's relevance."""
+"""The number of best candidates per document that determine the document's relevance."""
 VARIETY = 0.07
-"""Penalty for similarity to an already chosen passage."""
+"""Penalty for similarity to a passage that was already chosen."""
 SAME = 0.9
-"""Similarity above which a passage is redundant and omitted."""
+"""Similarity above which a passage is omitted as redundant."""
 
 
 @dataclass(slots=True)
@@ -33,13 +32,13 @@ class _Scored:
     candidate: Candidate
     score: float
     alike: float = 0.0
-    """Similarity to chosen passages, from 0 to 1."""
+    """Highest similarity to a chosen passage, from 0 to 1."""
 
 
 def rank(terms: Sequence[str], candidates: Sequence[Candidate], *, now: float, limit: int) -> list[Passage]:
-    """Return the best candidates for a question, best first, without near-duplicates.
+    """Return the best passages for a question, best first, without near-duplicates.
 
-    `terms`: the question's. `now`: Unix seconds; of two equally good ones the newer comes first.
+    `terms`: the question's search terms. `now`: Unix seconds. Newer passages rank slightly higher.
     """
     asked = set(terms)
     words = _word_scores(asked, candidates)
@@ -66,7 +65,7 @@ def rank(terms: Sequence[str], candidates: Sequence[Candidate], *, now: float, l
 
 
 def _word_scores(asked: set[str], candidates: Sequence[Candidate]) -> list[float]:
-    """Return BM25 scores relative to a text with every question term."""
+    """Return the candidates' BM25 scores, relative to a text that contains all terms."""
     if not asked or not candidates:
         return [0.0] * len(candidates)
     counts = [Counter(candidate.terms) for candidate in candidates]
@@ -88,7 +87,7 @@ def _bm25(count: Counter[str], rarity: dict[str, float], usual: float) -> float:
 
 
 def _vary(scored: list[_Scored], limit: int) -> list[_Scored]:
-    """Order by score minus similarity to those chosen (maximal marginal relevance)."""
+    """Select candidates by score minus similarity to those already selected (maximal marginal relevance)."""
     left: list[_Scored] = sorted(
         scored, key=lambda one: (-one.score, one.candidate.document_id, one.candidate.position)
     )

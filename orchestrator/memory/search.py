@@ -1,4 +1,4 @@
-"""Search preferences and documents for a blocked flow (PX-16)."""
+"""Search of preferences and documents on behalf of a blocked flow (PX-16)."""
 
 from orchestrator.ports.memory.context import ContextQuestion, Finding
 from orchestrator.ports.memory.documents import ContextSearch, Owned
@@ -9,7 +9,7 @@ ANY_FLOW = "*"
 
 
 class RememberedContext:
-    """Implements `ports.memory.context.MemorySearch`."""
+    """A search over a user's preferences and the tenant's documents."""
 
     def __init__(self, preferences: PreferenceStore, documents: ContextSearch) -> None:
         self._preferences = preferences
@@ -18,7 +18,7 @@ class RememberedContext:
     async def search(
         self, tenant_id: TenantId, user_id: UserId | None, question: ContextQuestion, *, limit: int
     ) -> list[Finding]:
-        """Return the user's usual values for the requested slots, then what documents say about the question."""
+        """Return the user's usual values for the requested slots, followed by passages about the question."""
         known = [] if user_id is None else await self._preferences.of_user(tenant_id, user_id)
         habits = [found for one in known if (found := _read(one, question)) is not None]
         owned = Owned(tenant_id, user_id, question.domain)
@@ -31,7 +31,7 @@ class RememberedContext:
 
 
 def _read(preference: Preference, question: ContextQuestion) -> Finding | None:
-    """Convert a rule for a requested slot; a rule for this task outranks one for all tasks."""
+    """Convert a rule about a requested slot. Rules for this task score higher than rules for all tasks."""
     dact, _, slot = preference.key.rpartition(".")
     if preference.kind is not PreferenceKind.RULE or slot not in question.slots:
         return None

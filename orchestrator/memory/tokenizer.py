@@ -1,4 +1,4 @@
-"""Extract search terms from a text: case-folded, stemmed, without stop words."""
+"""Extraction of search terms: case-folded, stemmed and without stop words."""
 
 import re
 import unicodedata
@@ -18,12 +18,12 @@ MOST_REMEMBERED = 50_000
 
 
 def find_terms(text: str) -> tuple[str, ...]:
-    """Return the terms of a text in order, with repetitions."""
+    """Return the search terms of a text in order, with repetitions."""
     return tuple(_stem(word) for word in split_words(text) if word not in STOP_WORDS)
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text, without case and accents."""
+    """Return the words of a text without case and accents."""
     return _WORD.findall(fold(text))
 
 
@@ -34,7 +34,7 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=MOST_REMEMBERED)
 def _stem(word: str) -> str:
-    """Strip a word's ending, so that "refunds", "refunded" and "refund" are one term."""
+    """Strip a word's ending, so that "refunds", "refunded" and "refund" become the same term."""
     if not word.isalpha():
         return word
     for ending in _ENDINGS:

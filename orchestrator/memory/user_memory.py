@@ -1,6 +1,6 @@
-"""Remember what users say about themselves; list and forget it on request (CO-4).
+"""Memories of what users say about themselves, and forgetting them on request (CO-4).
 
-A sentence is stored as a note in the user's words. If it names a slot value, a rule is stored with it.
+A sentence is stored as a note in the user's words. If it names a slot value, a rule is stored too.
 """
 
 import hashlib
@@ -28,31 +28,31 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
 PRIVATE = "private"
 LIKE_ENOUGH = 0.5
-"""The share of the given words that a preference must contain to match."""
+"""The share of a query's words that a preference must contain to match."""
 _NEGATION = re.compile(
     r"\b(?:no|not|never|without|hate|avoid|dislike|except|anything but)\b|n['’]t\b", re.IGNORECASE
 )
 
 
 SESSION_OWNER = "session:"
-"""Prefix of the owner of memories without a user."""
+"""Prefix of the owner ID if a session has no user."""
 
 
 _START = re.compile(r"\bfrom (.{2,60})", re.IGNORECASE)
 
 
 def owner_of(user_id: UserId | None, session_id: SessionId) -> UserId:
-    """Return the owner of memories: the user, or this conversation if the user is unknown."""
+    """Return the owner of memories: the user, or the session if the user is unknown."""
     return user_id if user_id is not None else UserId(f"{SESSION_OWNER}{session_id}")
 
 
 class UserMemory:
-    """Implements `domain.services.Memory`.
+    """The `domain.services.UserMemory` of a domain.
 
     Args:
-        store: stores preferences.
-        domain: defines the slots and entities that a sentence can be about.
-        word: puts a saying into the words of the domain's language.
+        store: the preference store.
+        domain: defines the slots and entities that a sentence can mention.
+        word: renders a saying in the domain's language.
     """
 
     def __init__(self, store: PreferenceStore, domain: Domain, word: Callable[[Told], str] = str) -> None:
@@ -63,7 +63,7 @@ class UserMemory:
         self._entities = domain.entities
 
     async def remember(self, call: ToolCall, text: str) -> JsonObject:
-        """Store a sentence; what it replaces is forgotten."""
+        """Store a sentence and forget the notes that it replaces."""
         said = " ".join(text.split())[:LONGEST_TEXT].rstrip(" .!")
         key = name_note(said)
         origin: JsonObject = {"session_id": call.session_id, "said_at": call.now, "note": key}
@@ -82,7 +82,7 @@ class UserMemory:
         return {"remembered": said, "lasting": call.user_id is not None}
 
     async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
-        """Return what is remembered, or the part relevant to some words."""
+        """Return everything remembered, or the part that is relevant to `about`."""
         known = await self._store.of_user(call.tenant_id, owner_of(call.user_id, call.home))
         shown = [one for one in _find(known, about) if not _is_of_note(one)]
         return [
@@ -96,7 +96,7 @@ class UserMemory:
         ]
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
-        """Forget what some words are about, or everything, or by default the last statement."""
+        """Forget what is relevant to `about`, or everything. Default: forget the last statement."""
         owner = owner_of(call.user_id, call.home)
         known = await self._store.of_user(call.tenant_id, owner)
         if everything:
@@ -113,9 +113,9 @@ class UserMemory:
         return [one.text for one in known if one.key in keys and not _is_of_note(one)]
 
     def _ground(self, text: str) -> dict[str, str]:
-        """Return the slots for which a sentence names exactly one value, unless it is negated.
+        """Return the slots for which a sentence names exactly one value. A negated sentence names none.
 
-        An entity only counts if named as an origin: people mention many places they like.
+        Entities count only as an origin, because people mention many places that they like.
         """
         if _NEGATION.search(text):
             return {}
@@ -129,7 +129,7 @@ class UserMemory:
         return {slot: values.pop() for slot, values in found.items() if len(values) == 1}
 
     def _find_named(self, entity: str, starts: Sequence[str]) -> set[str]:
-        """Return the values of an entity whose name is a prefix of one of the texts."""
+        """Return the entity values whose name is a prefix of any of the texts."""
         begun = [f"{' '.join(split_words(start))} " for start in starts]
         return {
             value.canonical
@@ -140,7 +140,7 @@ class UserMemory:
 
 
 class UserPreferences:
-    """The memories of one user, read on first use; belongs to one turn."""
+    """One user's memories during a turn, read on first use."""
 
     def __init__(self, store: PreferenceStore, tenant_id: TenantId, owner: UserId) -> None:
         self._store = store
@@ -168,7 +168,7 @@ class UserPreferences:
 
 
 def say_where_from(one: Preference) -> Saying:
-    """Describe the source of a memory."""
+    """Return a description of where a memory comes from."""
     said = day_said(one)
     when = {"day": said.day, "month": said.month, "year": said.year}
     match one.source:
@@ -182,16 +182,16 @@ def say_where_from(one: Preference) -> Saying:
 
 
 def day_said(one: Preference) -> date:
-    """Return the UTC day on which a memory was said or last noticed."""
+    """Return the UTC date on which a memory was stated or last noticed."""
     at: Json = one.origin.get("said_at", one.updated_at)
     return datetime.fromtimestamp(float(at) if isinstance(at, int | float) else 0.0, UTC).date()
 
 
 def assumable(flow: FlowSpec) -> list[SlotSpec]:
-    """Return the slots whose values can be assumed: those with a fixed set of values.
+    """Return the slots whose values can be assumed from memory: those with a fixed set of values.
 
-    Dates, references and amounts are never assumed, nor the choice among several changes. Refinements of
-    another slot in the group can be.
+    Elective slots are excluded, because the user must choose among them, unless they refine another slot of
+    their group.
     """
     closer = {(slot.group, name) for slot in flow.slots.values() for name in slot.depends_on}
     return [
@@ -203,7 +203,7 @@ def assumable(flow: FlowSpec) -> list[SlotSpec]:
 
 
 def name_note(text: str) -> str:
-    """Return the key of a note, the same for the same words."""
+    """Return the key of a note. It is the same for the same words."""
     folded = " ".join(text.split()).casefold()
     return f"note.{hashlib.sha256(folded.encode()).hexdigest()[:16]}"
 
@@ -211,7 +211,7 @@ def name_note(text: str) -> str:
 def _choose(rules: list[Preference], dact: str, spec: SlotSpec) -> Preference | None:
     """Return the rule for this task, for all tasks, or for another task with a slot of this name.
 
-    Observed or inferred rules never determine a task's destination.
+    Only explicit rules can determine a task's target.
     """
     usable = [one for one in rules if one.source is Source.EXPLICIT or spec.type != "target"]
     by_key = {one.key: one for one in usable}
@@ -222,7 +222,7 @@ def _choose(rules: list[Preference], dact: str, spec: SlotSpec) -> Preference | 
 
 
 def _find(known: list[Preference], words: str, *, least: float = LIKE_ENOUGH) -> list[Preference]:
-    """Return memories relevant to some words, best first; all of them without meaningful words."""
+    """Return the memories relevant to some words, best first, or all if the words have no search terms."""
     asked = set(find_terms(words))
     if not asked:
         return known
@@ -241,7 +241,7 @@ def _explicit(
 
 
 def _note_of(one: Preference) -> str | None:
-    """Return the note that a rule was derived from."""
+    """Return the key of the note that a rule was derived from, if any."""
     note = one.origin.get("note")
     return note if one.kind is PreferenceKind.RULE and isinstance(note, str) else None
 
@@ -251,7 +251,7 @@ def _is_of_note(one: Preference) -> bool:
 
 
 def _replaced_notes(known: list[Preference], keys: set[str]) -> set[str]:
-    """Return notes whose rules are all about to be replaced."""
+    """Return the notes whose rules are all in `keys`."""
     rules: dict[str, set[str]] = {}
     for one in known:
         note = _note_of(one)
@@ -261,7 +261,7 @@ def _replaced_notes(known: list[Preference], keys: set[str]) -> set[str]:
 
 
 def _slot_values(slots: Iterable[SlotSpec]) -> dict[str, dict[str, str]]:
-    """Return, by slot, its values by the words for them."""
+    """Return the slots' values by slot and by the words that name them."""
     values: dict[str, dict[str, str]] = {}
     for spec in slots:
         named = {**{value: value for value in spec.values}, **spec.synonyms}
@@ -276,7 +276,7 @@ EVERYTHING = "everything"
 
 
 class Memory(Service):
-    """Remember, list and forget on the user's request."""
+    """The tools that remember, list and forget on the user's request."""
 
     async def remember(self, *, preference: str, call: ToolCall) -> JsonObject:
         return await self._port.remember(call, preference)

@@ -1,4 +1,4 @@
-"""Endings of an attempt at a turn, as a closed set, and the commit of a stopped turn."""
+"""The possible endings of an attempt at a turn, and the commit of a stopped turn."""
 
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -17,33 +17,33 @@ NO_CHANGE = b"{}"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The attempt decided what the turn changes, possibly after a stop; `commit` is ready to be written."""
+    """The turn was decided, possibly after a stop, and its commit can be written."""
 
     commit: TurnCommit
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An unexpected error: the attempt counts and the turn is retried."""
+    """An unexpected error. The attempt counts, and the turn is retried."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """The process is shutting down: another one claims the turn, and this attempt doesn't count."""
+    """The process is shutting down. Another process claims the turn, and the attempt doesn't count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The lane was lost: discard the work."""
+    """The lane was lost. The work is discarded."""
 
 
 Ending: TypeAlias = Answered | Failed | HandedBack | Lost
 
 
 StopCause: TypeAlias = TurnCancelled | DeadlineExceeded | GaveUp
-"""Reasons to end a turn before it is answered."""
+"""Errors that end a turn before it is answered."""
 
 
 def status_of(cause: StopCause) -> TurnStatus:
@@ -57,7 +57,7 @@ def status_of(cause: StopCause) -> TurnStatus:
 
 
 def commit_without_effects(lease: Lease, cause: StopCause, word: WordFor) -> TurnCommit:
-    """End a turn that changed nothing: a safe message and the unchanged state."""
+    """Return the commit of a turn that changed nothing, with a safe reply."""
     work, status = lease.work, status_of(cause)
     reply = word(lease.domain, SAFE_REPLIES[status])
     said = (Utterance("user", work.input.form, work.input.text),) if work.input.text else ()

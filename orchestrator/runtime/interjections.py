@@ -1,6 +1,6 @@
-"""Read messages that arrive during a turn, and stop that turn if they change or cancel its task (RT-5).
+"""Mid-turn messages: classify them, and stop the running turn if they change or cancel its task (RT-5).
 
-Messages are read by the journal, before each call with a side effect, and at the lane's renewals.
+The journal calls `listen` before each call with a side effect, and the lane calls it when it renews leases.
 """
 
 from orchestrator.errors import Overtaken, TurnCancelled
@@ -13,7 +13,7 @@ _log = get_logger(__name__)
 
 
 async def listen(lane: Lane, journal: Journal) -> int:
-    """Read mid-turn messages in order, up to the first that must wait; return the `seq` read so far.
+    """Classify mid-turn messages in order, up to the first that must wait. Return the last `seq` read.
 
     Raises:
         Overtaken, TurnCancelled: the running turn must stop.
@@ -36,7 +36,7 @@ async def listen(lane: Lane, journal: Journal) -> int:
 
 
 async def _hear(journal: Journal, work: Work) -> Meaning:
-    """Classify a message. One that makes the NLU fail waits, and is read again in its own turn."""
+    """Classify a message. If classification fails, the message waits for its own turn."""
     if journal.at_work is None or journal.stopped:
         return Meaning.WAITS
     hear, at_work = journal.at_work

@@ -1,8 +1,7 @@
-"""Steps of a turn that must run at most once: answered from the journal, or else run and recorded (RT-8 … RT-10).
+"""The journal of a turn: steps that must run at most once are recorded, and not repeated (RT-8 … RT-10).
 
-Depends only on `ports.lane.Lane`. The ledger is consulted only for calls that are not idempotent. After a
-short delay, listeners are told what is running (RT-15). These events are hints only: the turn's commit
-contains the same events with their numbers.
+The side-effect ledger is consulted for calls with side effects only. Listeners receive hints about running
+tools (RT-15); the turn's commit contains the same events with numbers.
 """
 
 from __future__ import annotations
@@ -35,20 +34,20 @@ from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
 from orchestrator.types import Json, JsonObject, hash_json
 
 TOOL = "tool"
-"""The kind of tool steps; model steps have others."""
+"""The kind of tool steps."""
 
 UNDECIDED = (Unavailable, DeadlineExceeded, TurnCancelled, LaneLost)
-"""Errors that don't tell whether a call had its side effect."""
+"""Errors after which it is unknown whether a call had its side effect."""
 
 QUIET_FOR_S = 0.1
-"""A turn that takes less costs no message, because people don't notice shorter delays."""
+"""Seconds before the first hint is sent. Users don't notice shorter delays, so short turns send no hints."""
 
 Tell: TypeAlias = Callable[[str, JsonObject], None]
-"""Receives an event's type and payload."""
+"""A callback that receives an event's type and payload."""
 
 
 def notify_none(kind: str, payload: JsonObject) -> None:
-    """Discard events, for turns without listeners."""
+    """Discard an event, for turns without listeners."""
 
 
 Listen: TypeAlias = Callable[["Journal"], Awaitable[int]]
@@ -56,32 +55,32 @@ Listen: TypeAlias = Callable[["Journal"], Awaitable[int]]
 
 
 async def hear_nothing(_: Journal) -> int:
-    """Return 0, for turns that run without a lane."""
+    """Report that all messages are read, for turns that run without a lane."""
     return sys.maxsize
 
 
 class Meaning(Enum):
-    """The effect of a mid-turn message on the running turn."""
+    """Possible consequences of a mid-turn message for the running turn."""
 
     STOPS = auto()
-    """Changes or cancels the running task: stop it."""
+    """The message changes or cancels the running task, so the turn must stop."""
     TAKES_BACK = auto()
-    """Withdraws the running turn, as if it had never been sent."""
+    """The message withdraws the running turn, as if it had never been sent."""
     NOTHING = auto()
-    """Small talk or a question; later messages may matter more."""
+    """Small talk or a question. Later messages may still matter."""
     WAITS = auto()
-    """Must wait, and so must all later messages."""
+    """The message and all later ones must wait."""
 
 
 Hear: TypeAlias = Callable[[Any, Work], Awaitable[Meaning]]
-"""Classifies a queued message against the running turn, given the second part of `Journal.at_work`.
+"""A function that classifies a message, given the second part of `Journal.at_work`.
 
-Changes nothing and calls nothing.
+It has no side effects and makes no calls.
 """
 
 
 class Journal:
-    """The journal of one attempt at a turn. Cheap to create; belongs to one coroutine at a time."""
+    """The journal of one attempt at a turn. Only one coroutine can use it at a time."""
 
     def __init__(
         self, lane: Lane, lease: Lease, work: Work, tell: Tell = notify_none, listen: Listen = hear_nothing
@@ -93,24 +92,22 @@ class Journal:
         self.turn_id = work.turn_id
         self._journal = {step.key: step for step in work.steps}
         self.stopped = False
-        """The turn was stopped: recorded results are returned, but no further call is made."""
+        """Set after the turn was stopped: recorded results are returned, but no further calls are made."""
         self.overtaken = False
         self.effects: set[str] = set()
-        """Steps of this turn that had, or may have had, a side effect."""
+        """Keys of this turn's steps that had, or may have had, a side effect."""
         self.acting = False
-        """A call with a side effect is running, so a stop waits for it."""
+        """Set while a call with a side effect is running. A stop waits for it."""
         self.at_work: tuple[Hear, object] | None = None
-        """The classifier of mid-turn messages and its argument, or None while the turn is not being
-        processed.
-        """
+        """The classifier of mid-turn messages and its first argument, or None while the turn is not being processed."""
 
     @property
     def has_calls(self) -> bool:
-        """Return whether a tool was called, in this attempt or an earlier one."""
+        """Return whether a tool was called in this or an earlier attempt."""
         return any(step.kind == TOOL for step in self._journal.values())
 
     def idempotency_key(self, key: str) -> str:
-        """Return the key that a tool can pass on, stable across attempts of this turn."""
+        """Return the step's idempotency key for tools, which is the same in all attempts."""
         return f"{self.turn_id}:{key}"
 
     async def call(
@@ -123,21 +120,22 @@ class Journal:
         idempotent: bool,
         effect: Effect | None = None,
     ) -> Json | UnknownOutcome | NotBegun:
-        """Return the recorded result of this step, or run it and record the result. A stopped turn runs nothing.
+        """Return the recorded result of a step, or run the step and record its result.
 
         Args:
-            key: unique within the turn and the same in every attempt, e.g. ``tool:flight_book:1``.
+            key: identifies the step within the turn, for example ``tool:flight_book:1``. It is the same in
+                all attempts.
             kind: ``model`` or ``tool``.
-            request: what is asked, as JSON; guards against a key that changed its meaning.
-            run: makes the call; gets the idempotency key; returns JSON.
-            idempotent: False records the start first, so that it is never made twice unknowingly.
-            effect: what the call does to the world; what an earlier turn did is not done again.
+            request: the call's input, to detect that a key is reused for a different call.
+            run: makes the call. Receives the idempotency key.
+            idempotent: whether the call can be repeated. If not, its start is recorded first.
+            effect: the intended side effect, if any. A side effect from an earlier turn is not repeated.
 
         Raises:
-            StepMismatch: the journal holds another request under this key.
+            StepMismatch: the journal has a different request with this key.
             StepFailed: the step failed in an earlier attempt.
-            LaneLost: the lane was taken over; stop.
-            ModelUnavailable: a stopped turn asks no model.
+            LaneLost: another worker took over the lane.
+            ModelUnavailable: the turn was stopped, so no model is called.
         """
         step = _Call(key, kind, hash_json(request), idempotent, effect, self.idempotency_key(key))
         known = self._journal.get(key)
@@ -174,8 +172,8 @@ class Journal:
         return result
 
     async def _begin(self, step: _Call) -> None:
-        """Record the start of a call with side effects, once every earlier message is read."""
-        if step.idempotent:  # after a crash it can be repeated; after a stop its outcome is unknown
+        """Record the start of a call with side effects, after all earlier messages were read."""
+        if step.idempotent:  # The call can be repeated after a crash, but not after a stop.
             await self._listen(self)
             self._journal[step.key] = Step(step.key, step.kind, StepStatus.STARTED, step.request_hash)
             return
@@ -188,9 +186,9 @@ class Journal:
             self._tell(event, {"tool_id": request.get("tool_id")})
 
     async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
-        """Look up the side effect in the ledger.
+        """Return the result of an earlier call with this side effect, or None if the call should be made now.
 
-        Returns None if it should happen now, with the step's idempotency key.
+        In that case, the step may take over the earlier idempotency key.
         """
         earlier = await self.lane.find_effect(self.lease, effect)
         if earlier is None or earlier.status not in MAY_BE_HAD:
@@ -206,12 +204,12 @@ class Journal:
     async def settle(
         self, unknown: UnknownOutcome, kind: str, request: Json, result: Json, effect: Effect | None = None
     ) -> None:
-        """Record the resolved outcome of a call."""
+        """Record the result of a call whose outcome was unknown."""
         step = _Call(unknown.key, kind, hash_json(request), False, effect, unknown.idempotency_key)
         await self._record(step, StepStatus.FINISHED, result)
 
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
-        """Decide a pending approval, once; a later attempt finds the first decision."""
+        """Decide a pending approval once. A later attempt receives the first decision."""
         return await self.lane.decide_approval(self.lease, approval_id, decision)
 
     async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:
@@ -233,12 +231,11 @@ class Journal:
             case StepStatus.FAILED:
                 raise StepFailed(known.result["message"], cause=known.result["code"])
             case StepStatus.STARTED if entry is not None and entry.status is LedgerStatus.DONE:
-                # The previous attempt stopped after the store had the result, but before this process knew
-                # it.
+                # The store received the result, but the previous attempt stopped before it knew.
                 await self._mark_compensated(effect, entry.result)
                 return entry.result
             case StepStatus.STARTED:
-                if known.result is None:  # an earlier release stored no key, and always used this one
+                if known.result is None:  # An earlier release stored no key and always used this one.
                     return UnknownOutcome(known.key, step.idempotency_key)
                 return UnknownOutcome(known.key, known.result["idempotency_key"])
 
@@ -260,7 +257,7 @@ class Journal:
         began: float | None = None,
         heard: int | None = None,
     ) -> bool:
-        """Write a step with its ledger entry, see `Lane.record`."""
+        """Write a step with its ledger entry. Return False if new messages must be read first."""
         lasted = None if began is None else round((time.perf_counter() - began) * 1000, 1)
         written = Step(step.key, step.kind, status, step.request_hash, result, lasted)
         entry = self._enter(step, status, result)
@@ -272,7 +269,7 @@ class Journal:
         return True
 
     def _enter(self, step: _Call, status: StepStatus, result: Json) -> LedgerEntry | None:
-        """Return the step's ledger entry."""
+        """Return the ledger entry for a step, or None for a call without side effects."""
         effect = step.effect
         if effect is None:
             return None
@@ -300,8 +297,6 @@ class Journal:
 
 @dataclass(slots=True)
 class _Call:
-    """A call in progress."""
-
     key: str
     kind: str
     request_hash: str
@@ -311,7 +306,7 @@ class _Call:
 
 
 class TurnHints:
-    """Progress reports of an attempt, for listeners. Call `close` when the attempt ends."""
+    """Progress hints of an attempt for live listeners. Call `close` when the attempt ends."""
 
     def __init__(self, live: LiveEvents, lease: Lease) -> None:
         self._live = live
@@ -324,13 +319,13 @@ class TurnHints:
         self.tell("started", {"seq": lease.work.seq})
 
     def tell(self, kind: str, payload: JsonObject) -> None:
-        """Publish an event, delayed until the turn has taken a moment."""
+        """Publish an event, unless the turn ends within `QUIET_FOR_S`."""
         self._waiting.append(Event(self._session_id, kind, self._turn_id, payload))
         if self._begun:
             self._send()
 
     def close(self) -> None:
-        """Publish nothing more: pending events will be committed, or the attempt starts over."""
+        """Discard pending events. The commit contains them, or the next attempt repeats them."""
         self._quiet.cancel()
         self._waiting.clear()
 

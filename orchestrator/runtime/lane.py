@@ -1,6 +1,6 @@
-"""Run a session's lane: claim, process, commit, publish, next. The holder's side of RT-2 … RT-7.
+"""The worker's side of a session lane: claim, run, commit and publish turns (RT-2 … RT-7).
 
-The Agent decides what a turn does; the store decides who can commit.
+The Agent decides what a turn changes. The store decides which worker can commit.
 """
 
 import asyncio
@@ -50,39 +50,39 @@ CLAIMS_AT_ONCE = 16
 RETRY_AFTER_S = 0.1
 RETRY_AT_MOST_AFTER_S = 2.0
 STOPPED_WITHIN_S = 10.0
-"""Time to re-run a stopped turn; nothing is called meanwhile."""
+"""Time limit for re-running a stopped turn, which makes no calls."""
 ERROR_LENGTH = 2000
 
 _log = get_logger(__name__)
 
 
 class TurnAgent(Protocol):
-    """An agent, as the lane uses it.
-
-    `deadline_s`: maximum duration of one attempt, in seconds.
-    """
+    """An agent as used by the lane. `deadline_s`: maximum duration of an attempt, in seconds."""
 
     @property
     def deadline_s(self) -> float: ...
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
-        """Decide everything the turn changes. Only writes journal steps and calls tools."""
+        """Return everything that the turn changes. The only side effects are journal steps."""
         ...
 
 
 class TurnObserver(Protocol):
-    """An observer of this process's attempts at turns."""
+    """An observer of turn attempts in this process."""
 
     def began(self, session_id: SessionId, work: Work) -> None:
-        """Count a started attempt at a turn."""
+        """Observe the start of an attempt."""
         ...
 
     def ended(self, session_id: SessionId, turn_id: TurnId, status: TurnStatus) -> None:
-        """Count an ended turn."""
+        """Observe the end of a turn."""
         ...
 
     def left(self, turn_id: TurnId, *, again: bool) -> None:
-        """Count an attempt that didn't end its turn: the turn is offered again, or another worker has claimed it."""
+        """Observe an attempt that did not end its turn.
+
+        `again`: whether the turn is offered again. If not, another worker has claimed it.
+        """
         ...
 
 
@@ -102,10 +102,14 @@ class LaneRunner:
     """A runner of concurrent session lanes on one event loop.
 
     Args:
-        observer: receives each attempt at a turn.
-        outbox_filled: called after a commit with something to send.
-        tasks_ended: called after the commit of a turn that broker tasks wait for.
-        word: for replies without an Agent.
+        lane: the store's side of the lanes.
+        live: receives events of commits and running turns.
+        wakeup: receives sessions whose lane was released before all turns were done.
+        agents: returns the agent of a domain.
+        observer: observes attempts at turns.
+        outbox_filled: called after a commit with outbox messages.
+        tasks_ended: called after the commit of a turn that Celery tasks wait for.
+        word: renders replies to turns that run without an agent.
     """
 
     def __init__(
@@ -136,10 +140,10 @@ class LaneRunner:
         self._claims = asyncio.Semaphore(CLAIMS_AT_ONCE)
 
     async def run(self, session_id: SessionId) -> None:
-        """Run the session's turns until none is left. Never raises for what a turn does.
+        """Run a session's turns until none is left. Errors of turns are recorded, not raised.
 
         Raises:
-            Unavailable: the store does not respond; the reconciler retries the session.
+            Unavailable: the store does not respond. The reconciler will retry the session.
         """
         async with self._claims:
             lease = await self._lane.claim(session_id)
@@ -155,16 +159,16 @@ class LaneRunner:
             TURN_SECONDS.observe(time.perf_counter() - began)
 
     async def keep_up(self) -> None:
-        """Wait until the sessions run so far are claimed, so that others stay where any worker can take them."""
+        """Wait for pending claims, so that further sessions stay available to other workers."""
         async with self._claims:
             pass
 
     def drain(self) -> None:
-        """Release each lane after its current turn from now on."""
+        """Stop claiming turns. Each lane is released after its current turn."""
         self._draining = True
 
     async def renew(self) -> None:
-        """Renew leases, stop canceled turns, and retry failed releases."""
+        """Renew leases, stop turns that must stop, and retry failed releases."""
         for lease, error in list(self._owed.values()):
             await self._abandon(lease, error)
         for _, turn_id in await self._lane.renew():
@@ -173,7 +177,7 @@ class LaneRunner:
     # The steps of a turn, in order.
 
     async def _think(self, lease: Lease) -> Ending:
-        """Run the attempt and return how it ends."""
+        """Run an attempt and return its ending."""
         work = lease.work
         hints = TurnHints(self._live, lease)
         journal = Journal(self._lane, lease, work, hints.tell, self._listen)
@@ -184,7 +188,7 @@ class LaneRunner:
             return Lost()
         except asyncio.CancelledError:
             return HandedBack()
-        except Exception as error:  # noqa: BLE001 - whatever an agent may raise counts as one failed attempt
+        except Exception as error:  # noqa: BLE001 - any error of an agent counts as a failed attempt
             note_failure(type(error).__name__)
             _log.exception(
                 "A turn failed.", session=lease.session_id, turn=work.turn_id, attempt=work.attempts
@@ -194,7 +198,7 @@ class LaneRunner:
             hints.close()
 
     async def _decide(self, lease: Lease, journal: Journal) -> TurnCommit:
-        """Run the agent's turn. If the turn is stopped, return the work done so far."""
+        """Run the agent's turn. If the turn is stopped, return a commit of the work done so far."""
         cause = _find_stop(lease.work)
         if cause is None:
             try:
@@ -211,11 +215,11 @@ class LaneRunner:
         return await self._end_stopped(lease, journal, cause)
 
     async def _end_stopped(self, lease: Lease, journal: Journal, cause: StopCause) -> TurnCommit:
-        """End a stopped turn through the ledger (RT-25).
+        """Return the commit of a stopped turn, according to the journal (RT-25).
 
-        The Agent runs the turn again without calling anything: completed calls are taken from the journal
-        and reported, and unknown outcomes become questions. A task in progress therefore stays open and
-        repeats no side effect. An overtaken task always stays open, because the newer message is about it.
+        The agent runs the turn again without calls. It reports completed calls from the journal and asks
+        about unknown outcomes, so that no side effect is repeated. An overtaken task always stays open,
+        because the newer message is about it.
         """
         overtaken = isinstance(cause, Overtaken) and not cause.takes_back
         if journal.has_calls or overtaken:
@@ -229,7 +233,7 @@ class LaneRunner:
         return commit_without_effects(lease, cause, self._word)
 
     async def _finish(self, lease: Lease, ending: Ending) -> Lease | None:
-        """Commit or release; return the lease of the next turn."""
+        """Commit the turn or release the lane. Return the lease with the next turn, if any."""
         match ending:
             case Answered(commit):
                 return await self._commit(lease, commit)
@@ -248,13 +252,12 @@ class LaneRunner:
         except LaneLost:
             self._record_loss(lease)
             return None
-        except InvalidInput as error:  # the store rejected it and always will
+        except InvalidInput as error:  # The store will reject it in every attempt.
             _log.exception("A turn's commit was refused.", session=lease.session_id, turn=lease.work.turn_id)
             await self._fail(lease, _describe(error))
             return None
         except (Exception, asyncio.CancelledError):
-            # The commit may or may not have been written: the fence decides whether releasing has an
-            # effect.
+            # The commit may have been written. If so, the fence prevents the release.
             await self._abandon(lease, None)
             self._offer_later(lease)
             self._observer.left(lease.work.turn_id, again=True)
@@ -278,7 +281,7 @@ class LaneRunner:
     # Releasing.
 
     async def _fail(self, lease: Lease, error: str) -> None:
-        """Record a failed attempt: the turn is offered again until it is quarantined."""
+        """Record a failed attempt. The turn is offered again until it is quarantined."""
         TURNS_FAILED.inc()
         await self._abandon(lease, error)
         self._offer_later(lease)
@@ -290,7 +293,7 @@ class LaneRunner:
         await self._wakeup.offer(lease.session_id, tenant_id=lease.tenant_id)
 
     async def _abandon(self, lease: Lease, error: str | None) -> None:
-        """Release the lane now, or remember to: otherwise our renewals would hold it forever."""
+        """Release the lane, or retry later. Otherwise, this worker's renewals would hold it forever."""
         self._owed[lease.session_id] = (lease, error)
         try:
             await self._lane.abandon(lease, error=error)
@@ -326,7 +329,7 @@ class LaneRunner:
 
     @asynccontextmanager
     async def _interruptible(self, lease: Lease, journal: Journal) -> AsyncGenerator[asyncio.Timeout]:
-        """Limit the agent's time; yield the timeout.
+        """Limit the duration of the block, and yield the timeout.
 
         Raises TurnCancelled or DeadlineExceeded if the turn is stopped.
         """
@@ -352,10 +355,9 @@ class LaneRunner:
             self._cancelled.pop(work.turn_id, None)
 
     async def _attend(self, turn_id: TurnId) -> None:
-        """Read messages to a running turn, and stop it if they require that.
+        """Read messages to a running turn, and stop the turn if necessary.
 
-        A turn past that point ends normally. A call with a side effect is waited for, unless the turn was
-        canceled.
+        Only cancellation interrupts a running call with a side effect. Other stops wait for it.
         """
         if turn_id not in self._thinking or turn_id in self._cancelled:
             return
@@ -370,7 +372,7 @@ class LaneRunner:
 
 
 def _find_stop(work: Work) -> StopCause | None:
-    """Return why a turn must not be started, or None."""
+    """Return the reason not to start a turn, or None."""
     if work.cancelled:
         return TurnCancelled("The turn was cancelled.")
     if work.failure is not None:

@@ -1,6 +1,6 @@
-"""A process's settings from its environment: read once, validated, frozen, passed on.
+"""Settings of a process, read once from the environment, validated and frozen.
 
-A domain's own configuration is in its folder; secrets are only here, or in files named here.
+A domain's configuration is in its folder. Secrets come only from the environment or from files that it names.
 """
 
 import re
@@ -45,24 +45,24 @@ from orchestrator.settings.fields import (
 )
 
 OPENAI_URL = "https://api.openai.com/v1"
-"""The endpoint of a key without a URL."""
+"""The endpoint for a key without a URL."""
 
 NO_STORES = {"DATABASE_URL": "postgresql://", "REDIS_URL": "redis://"}
-"""Placeholders for the store URLs, if only other settings matter."""
+"""Placeholder store URLs, for commands that need only other settings."""
 
 
-# Variables shared with other programs.
+# Variables that Parley shares with other programs.
 _SHARED = ("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
 def variable_of(setting: str) -> str:
-    """Return a setting's variable: its name in capitals, with the prefix ``PARLEY_`` unless it is shared."""
+    """Return a setting's environment variable, with the prefix ``PARLEY_`` unless it is shared."""
     name = setting.upper()
     return name if name in _SHARED else f"PARLEY_{name}"
 
 
 class _SecretFiles(EnvSettingsSource):
-    """Settings source that reads secrets from files. Environment variables take precedence."""
+    """A settings source that reads secrets from files. Environment variables take precedence."""
 
     def _load_env_vars(self) -> Mapping[str, str | None]:
         aliases = [field.alias for field in self.settings_cls.model_fields.values() if field.alias]
@@ -71,7 +71,7 @@ class _SecretFiles(EnvSettingsSource):
 
 
 class Settings(BaseSettings):
-    """Settings from variables in capitals: ``DATABASE_URL``, ``REDIS_URL``; Parley's own start with ``PARLEY_``."""
+    """Settings from environment variables. Most of the variables start with ``PARLEY_``."""
 
     model_config = SettingsConfigDict(
         alias_generator=variable_of,
@@ -87,146 +87,148 @@ class Settings(BaseSettings):
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
         env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # its parent's arguments
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # same arguments as the base class
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, _SecretFiles(settings_cls)
 
     database_url: Annotated[DatabaseAddress, STORES] = Field(repr=False)
-    """PostgreSQL, the only durable store. `postgresql://user:password@host:port/name`."""
+    """The URL of PostgreSQL, the only durable store: `postgresql://user:password@host:port/name`."""
     direct_database_url: Annotated[DatabaseAddress | None, SERVING] = Field(None, repr=False)
-    """Direct PostgreSQL URL, if `DATABASE_URL` is a pooler's that shares connections between transactions."""
+    """A direct PostgreSQL URL. Required if `DATABASE_URL` is a pooler that shares connections between transactions."""
     redis_url: Annotated[RedisAddress, EVERYBODY] = Field(repr=False)
-    """Redis: messages, the scratchpad and live events. `redis://`, `rediss://` or `redis+sentinel://`."""
+    """The URL of Redis, for messages, the scratchpad and live events: `redis://`, `rediss://` or
+    `redis+sentinel://`.
+    """
     broker_url: Annotated[BrokerAddress | None, MayBeEmpty, EVERYBODY] = Field(None, repr=False)
-    """Celery's broker. Default: Redis."""
+    """The URL of Celery's broker. Default: Redis."""
     domain: Annotated[str, STORES] = "travel"
-    """Default domain of sessions: the name of a shipped domain or the path of a folder."""
+    """The default domain of sessions: the name of a shipped domain, or the path of a domain folder."""
 
     openai_api_key: Annotated[SecretStr | None, SERVING] = None
-    """The key of the model endpoint."""
+    """The API key of the model endpoint."""
     openai_base_url: Annotated[WebAddress | None, MayBeEmpty, SERVING] = Field(None, repr=False)
-    """The URL of the model endpoint. A key or a URL configures the endpoint; without both, Parley only uses
-    the local classifier.
+    """The URL of the model endpoint. A key or a URL configures the endpoint; without both, Parley uses
+    only the local classifier.
     """
     model: Annotated[str, WORKERS] = "gpt-4o-mini"
-    """The default model of domains: a name at the endpoint above, or `provider:name`, such as
+    """The default model of domains: a name at that endpoint, or `provider:name`, such as
     `anthropic:claude-sonnet-4-5`.
     """
     fallback_model: Annotated[str | None, WORKERS] = None
-    """The default fallback model of domains: a name or `provider:name`."""
+    """The default fallback model of domains, as a name or `provider:name`."""
     embedding_model: Annotated[str, SERVING] = "text-embedding-3-small"
-    """The embedding model at the same endpoint. Empty, or without an endpoint: embeddings without a model."""
+    """The embedding model at the same endpoint. If it is empty or the endpoint is not set, embeddings use no model."""
     model_endpoints: Annotated[dict[str, ModelEndpoint], WORKERS] = Field(
         default_factory=dict[str, ModelEndpoint]
     )
-    """JSON: further endpoints by the name that a domain's `provider` uses."""
+    """JSON object: additional model endpoints, by the name that a domain's `provider` refers to."""
     keep_prompts: Annotated[bool, TURNS] = False
     """Store model prompts and answers with each turn, for operators to read in the inspector. They contain
-    users' messages, memories and tool results; secrets are hidden. `parley up` sets it.
+    users' messages, memories and tool results; secrets are hidden. `parley up` enables it.
     """
     model_failures: Annotated[int, WORKERS, Form("failures")] = Field(5, ge=1)
-    """Consecutive failures after which a model is not called during the reset timeout."""
+    """The number of consecutive failures after which calls to a model are suspended."""
     model_cooling_s: Annotated[Seconds, WORKERS] = Field(15.0, ge=0)
-    """The reset timeout of a failing model, in seconds."""
+    """The time for which calls to a failing model are suspended, in seconds."""
 
     auth: Annotated[Literal["open", "required"], GATEWAY] = "open"
-    """``required``: the gateway requires a key or a token. ``open``: no authentication, for loopback only."""
+    """``required``: the gateway requires a key or a token. ``open``: no authentication, on loopback only."""
     jwt_key: Annotated[SecretStr | None, GATEWAY] = None
-    """Accept tokens signed with this secret (HS256); at least 32 bytes."""
+    """The secret for verifying tokens (HS256), at least 32 bytes."""
     jwt_jwks: Annotated[str | None, GATEWAY] = None
-    """Accept tokens signed with one of these public keys (RS256, ES256): a JSON Web Key Set."""
+    """The JSON Web Key Set with public keys for verifying tokens (RS256, ES256)."""
     jwt_audience: Annotated[str | None, GATEWAY] = None
-    """Required with tokens: their audience."""
+    """The audience that tokens must have. Required if tokens are accepted."""
     jwt_issuer: Annotated[str | None, GATEWAY] = None
-    """Required with tokens: their issuer."""
+    """The issuer that tokens must have. Required if tokens are accepted."""
     cors_origins: Annotated[tuple[str, ...], GATEWAY] = ()
-    """JSON list: web origins whose pages can call the gateway. None by default."""
+    """JSON list of web origins whose pages can call the gateway. Default: none."""
     trusted_proxies: Annotated[tuple[Network, ...], GATEWAY] = ()
-    """JSON list: networks of the reverse proxies in front of the gateway, such as ``10.1.0.0/16``. The
-    gateway only trusts ``X-Forwarded-For`` and ``X-Forwarded-Proto`` from these. None by default.
+    """JSON list of the networks of reverse proxies in front of the gateway, such as ``10.1.0.0/16``. The
+    gateway trusts ``X-Forwarded-For`` and ``X-Forwarded-Proto`` only from these. Default: none.
     """
     docs: Annotated[bool, GATEWAY] = True
     """Serve the gateway's API documentation at ``/docs``, without authentication."""
     longest_response_s: Annotated[Seconds, GATEWAY] = Field(0, ge=0)
-    """Maximum duration of a waiting call and of an event stream, for proxies with a timeout; clients call
+    """Maximum duration of a waiting call or an event stream, for proxies with a timeout. Clients call
     again, and streams resume. 0: no limit.
     """
     owner_only: Annotated[bool, LISTENING] = False
-    """Only serve programs of the process's account and root; `parley up` sets it. A gateway that
-    authenticates callers doesn't need it.
+    """Accept connections only from programs of the same operating system user and root. `parley up`
+    enables it. A gateway with authentication doesn't need it.
     """
     open_metrics: Annotated[bool, GATEWAY] = False
-    """Serve ``/metrics`` without credentials although other routes require them."""
+    """Serve ``/metrics`` without credentials, even if other routes require them."""
     caller_rate: Annotated[PerMinute, GATEWAY] = Field(3000, ge=0)
-    """Requests per minute of one user, with all their keys and tokens, or of a backend's key; 0: no limit. Not applied
-    while auth is open.
+    """Requests per minute of a user, across all keys and tokens, or of a backend's key. 0: no limit. Has
+    no effect without authentication.
     """
     tenant_rate: Annotated[PerMinute, GATEWAY] = Field(30_000, ge=0)
-    """Requests per minute of one tenant; 0: no limit."""
+    """Requests per minute of a tenant. 0: no limit."""
     session_rate: Annotated[PerMinute, GATEWAY] = Field(240, ge=0)
-    """Turns per minute of one session over HTTP; 0: no limit."""
+    """Turns per minute of a session over HTTP. 0: no limit."""
     row_security: Annotated[bool, GATEWAY] = False
-    """Set the tenant in every transaction of the gateway, with a user of the role ``parley_gateway``."""
+    """Set the tenant in every transaction of the gateway. Requires a database user with the role ``parley_gateway``."""
 
     public_url: Annotated[WebAddress, TURNS] = "http://127.0.0.1:8600"
-    """The gateway's URL as other systems reach it, for results of tools that answer later; `parley up` sets it."""
+    """The gateway's URL for other systems, to which asynchronous tools send their results. `parley up` sets it."""
 
     webhook_networks: Annotated[tuple[Network, ...], INTERNAL] = ()
-    """JSON list: private networks, such as ``10.1.0.0/16``, that webhooks can reach. None by default."""
+    """JSON list of private networks that webhooks can reach, such as ``10.1.0.0/16``. Default: none."""
     webhook_timeout_s: Annotated[Seconds, INTERNAL] = Field(10.0, gt=0)
-    """Timeout of webhook receivers, in seconds."""
+    """Timeout of webhook deliveries, in seconds."""
     webhook_give_up_s: Annotated[Seconds, INTERNAL] = Field(3 * 86_400.0, gt=0)
-    """Time after which a failing receiver is abandoned until an operator retries it."""
+    """Time after which deliveries to a failing receiver stop until an operator retries them."""
 
     database_pool_size: Annotated[int, STORES, Form("connections")] = Field(8, ge=2)
-    """Hot-path connections per process."""
+    """Hot-path database connections per process."""
     lanes_per_process: Annotated[int, TURNS, Form("sessions")] = Field(1000, ge=1)
-    """Sessions that one worker process runs concurrently."""
+    """Maximum number of sessions that a worker process runs concurrently."""
     lease_ttl_s: Annotated[Seconds, WORKERS] = Field(15.0, gt=0)
-    """Time that an unresponsive worker with an intact connection keeps a session, in seconds."""
+    """Time after which an unresponsive worker loses its sessions although its connection is intact, in seconds."""
     sweep_every_s: Annotated[Seconds, WORKERS] = Field(0.5, gt=0)
     """Interval at which each worker looks for unclaimed sessions, in seconds."""
     sweep_grace_s: Annotated[Seconds, WORKERS] = Field(1.0, ge=0)
-    """Time that a session can be ready before the sweep claims it, in seconds."""
+    """Time that a session must have been ready before the sweep claims it, in seconds."""
     turn_deadline_s: Annotated[Seconds, TURNS] = Field(120.0, gt=0)
     """Maximum duration of a turn from its first claim, in seconds."""
     sequence_gap_timeout_s: Annotated[Seconds, WORKERS] = Field(30.0, gt=0)
     """Time that a session waits for a missing predecessor in `sequence`, in seconds."""
     shutdown_grace_s: Annotated[Seconds, WORKERS] = Field(25.0, ge=0)
-    """Time for running turns to finish when a worker is stopped; the rest is released."""
+    """Time for running turns to finish when a worker stops. Unfinished turns are released."""
     runner_linger_s: Annotated[Seconds, TURNS] = Field(5.0, ge=0)
-    """Time that an idle runner waits before it ends and must be woken again."""
+    """Time that an idle runner waits for work before it ends."""
     flower_url: Annotated[WebAddress | None, MayBeEmpty, GATEWAY] = None
-    """The URL of Flower, for the inspector's link."""
+    """The URL of Flower, which the inspector links to."""
     evaluations_folder: Annotated[Path | None, GATEWAY] = None
-    """Folder for the runs of `parley eval`, which the inspector shows to operators; `parley up` sets it."""
+    """The folder with results of `parley eval`, which the inspector shows to operators. `parley up` sets it."""
     remote_control: Annotated[bool, WORKERS] = False
-    """Enable Celery's remote control: everyone with access to the broker can then stop workers."""
+    """Enable Celery's remote control. Anyone with access to the broker can then stop workers."""
     defer_above_s: Annotated[Seconds, INTERNAL] = Field(0.25, gt=0)
-    """Maintenance is deferred while recent turns wait longer than this for a worker (95th percentile)."""
+    """Defer maintenance while the 95th percentile of recent turns' waiting times for a worker is above this."""
     defer_at_most_s: Annotated[Seconds, INTERNAL] = Field(60.0, ge=0)
-    """Maintenance deferred for this long runs anyway, a little at a time."""
+    """Maximum time for which maintenance is deferred. After that, it runs slowly."""
     housekeeping_nice: Annotated[int, INTERNAL, Form("steps of nice")] = Field(10, ge=0, le=19)
     """Reduction of the CPU priority of processes that run no turns."""
     trained_folder: Annotated[Path | None, WORKERS] = None
-    """Folder where trained local classifiers are stored for the next process. Default: train at every start."""
+    """The folder where trained local classifiers are stored for reuse. Default: train at every start."""
     heartbeat_file: Annotated[Path | None, PULSES] = None
-    """Rewritten every second by a responsive worker or beat, for `parley health`. Default: no file."""
+    """A file that a responsive worker or beat updates every second, for `parley health`. Default: none."""
     max_attempts: Annotated[int, WORKERS, Form("attempts")] = Field(3, ge=1)
-    """Attempts before a turn is quarantined."""
+    """Maximum number of attempts at a turn before it is quarantined."""
     metrics_port: Annotated[int | None, WORKERS, Form("port number")] = Field(None, ge=1, le=65535)
     """The port of a worker's HTTP metrics endpoint. Default: none. The gateway serves ``/metrics``."""
     metrics_host: Annotated[str, WORKERS] = "127.0.0.1"
-    """The host of that endpoint."""
+    """The host of a worker's HTTP metrics endpoint."""
     session_inbox_limit: Annotated[int, SERVING, Form("turns")] = Field(100, ge=1)
-    """Maximum unfinished turns of one session; more are rejected."""
+    """Maximum number of unfinished turns of a session. Further turns are rejected."""
     total_inbox_limit: Annotated[int, SERVING, Form("turns")] = Field(200_000, ge=1)
-    """Maximum unfinished turns of all sessions together; more are rejected."""
+    """Maximum number of unfinished turns of all sessions together. Further turns are rejected."""
 
 
 def known_secrets(settings: Settings) -> frozenset[str]:
-    """Return the secrets of this process, which its logs must not contain."""
+    """Return the secrets of this process, which logs must not contain."""
     endpoints = (endpoint.api_key for endpoint in settings.model_endpoints.values())
     keys = (settings.openai_api_key, settings.jwt_key, *endpoints)
     found = {key.get_secret_value() for key in keys if key is not None}
@@ -242,13 +244,13 @@ def known_secrets(settings: Settings) -> frozenset[str]:
 def load_settings() -> Settings:
     """Return the settings of this process.
 
-    Raises ConfigurationError listing every missing or invalid variable.
+    Raises ConfigurationError with all missing and invalid variables.
     """
     return read_settings()
 
 
 def read_settings(**given: str) -> Settings:
-    """Read the environment, except for the given variables. Raises ConfigurationError likewise."""
+    """Read the settings from the environment and from `given`, which takes precedence. Raises ConfigurationError."""
     try:
         return Settings(**given)  # pyright: ignore[reportArgumentType]  # the rest: environment
     except (ValidationError, SettingsError) as error:
@@ -256,7 +258,7 @@ def read_settings(**given: str) -> Settings:
 
 
 def _find_problems(error: ValidationError | SettingsError) -> list[Problem]:
-    """Return the problems of the environment, one per variable; values are not repeated."""
+    """Return one problem per variable, without repeating its value."""
     if isinstance(error, SettingsError):
         return [_not_json(error)]
     return [
@@ -275,7 +277,7 @@ def _advise(found: ErrorDetails) -> str:
 
 
 def _not_json(error: SettingsError) -> Problem:
-    """Return a problem of an invalid JSON value, whose field Pydantic only names in a sentence."""
+    """Return the problem of a value that is not JSON. Pydantic names the field only in its message."""
     (name,) = re.findall(r'field "(\w+)"', str(error)) or [""]
     field = Settings.model_fields.get(name)
     variable = field.alias if field is not None and field.alias else name

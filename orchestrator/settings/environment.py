@@ -1,4 +1,4 @@
-"""Environment variables and files in place of them: ``DATABASE_URL_FILE`` contains a ``DATABASE_URL``."""
+"""Environment variables, and files that replace them: ``DATABASE_URL_FILE`` names a file with the value."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from orchestrator.errors import ConfigurationError, Problem
 from orchestrator.redaction import password_of
 
-# Secrets that commands read besides the settings.
+# Secrets that commands read in addition to the settings.
 _SECRETS = (
     "DATABASE_URL",
     "REDIS_URL",
@@ -16,14 +16,14 @@ _SECRETS = (
     "PARLEY_API_KEY",
     "FLOWER_BASIC_AUTH",
 )
-# Names of secret variables, including those of tools.
+# Names of variables with secrets, including those of tools.
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD)$")
 
 
 def read_variable(name: str) -> str | None:
     """Return a variable, or the content of the file that ``<name>_FILE`` names.
 
-    Raises ConfigurationError if that file cannot be read.
+    Raises ConfigurationError if the file cannot be read.
     """
     value = os.environ.get(name)
     return value if value is not None else read_secret_file(name)
@@ -47,11 +47,11 @@ def read_secret_file(name: str) -> str | None:
 
 
 def environment_secrets() -> frozenset[str]:
-    """Return the environment's secrets, even if the settings are invalid."""
+    """Return all secrets in the environment, even if the settings are invalid."""
     try:
         environment = read_environment()
     except ConfigurationError:
-        # An unreadable file contains no secret that could be logged; its user reports the problem.
+        # The reader of that setting reports the unreadable file.
         environment = dict(os.environ)
     found = {value for name, value in environment.items() if _SECRET_NAME.search(name)}
     found |= {password for value in environment.values() for password in password_of(value)}

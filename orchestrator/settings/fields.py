@@ -44,7 +44,7 @@ def _check_network(network: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The unit or format of a value, if its type doesn't determine it."""
+    """The unit or format of a setting, if its type doesn't determine it."""
 
     name: str
 
@@ -64,7 +64,7 @@ BrokerAddress = Annotated[
     Form("address"),
 ]
 MayBeEmpty = BeforeValidator(_unset_if_empty)
-"""Deployments provide unused secrets as empty files."""
+"""Treats an empty value as unset, because deployments provide unused secrets as empty files."""
 Network = Annotated[str, AfterValidator(_check_network)]
 
 
@@ -89,12 +89,16 @@ PerMinute = Annotated[int, Form("per minute")]
 
 
 class ModelEndpoint(BaseModel):
-    """A further model endpoint, besides the one of ``OPENAI_BASE_URL``.
+    """An additional model endpoint.
 
-    `provider`: a provider's name, such as ``anthropic``, or ``compatible`` for any URL with the
-    chat-completions API. `base_url`: optional for a provider. `responses`: use the Responses API of a
-    compatible endpoint. `metadata`: send it the caller's IDs. `store`: let OpenAI store requests.
-    `extra_body`: added to every request of the ``openai`` client.
+    Args:
+        provider: a provider such as ``anthropic``, or ``compatible`` for an endpoint with the
+            chat-completions API.
+        base_url: the URL. Default: the provider's URL.
+        responses: whether to use the Responses API of a compatible endpoint.
+        metadata: whether requests include session, turn and prompt IDs.
+        store: whether OpenAI may store requests.
+        extra_body: members to add to every request of the ``openai`` client.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)

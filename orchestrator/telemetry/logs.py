@@ -1,4 +1,4 @@
-"""Logs: messages are sentences, facts are fields; one JSON line each, to standard error."""
+"""JSON logs on standard error, one line each. Messages are sentences; facts are fields."""
 
 import logging
 import os
@@ -18,11 +18,11 @@ from orchestrator.redaction import hide_secrets, learn_secrets
 
 OURS: Final = frozenset({"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley"})
 CARRIERS: Final = frozenset({"httpcore", "httpcore2", "httpx", "httpx2", "mcp", "openai"})
-"""Libraries that handle contents of users, models and tools; our adapters log their failures."""
+"""Libraries that handle content of users, models and tools. Adapters log their failures instead."""
 LONGEST_VALUE: Final = 1_000
-"""Maximum characters of a value, because its sender determines its length."""
+"""Maximum length of a logged value, in characters."""
 WARNINGS: Final = "py.warnings"
-"""A warning can quote an error, so only its location and kind are logged."""
+"""The logger of Python warnings. They can quote errors, so only their location and category are logged."""
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
@@ -33,7 +33,7 @@ _log = get_logger(__name__)
 
 
 def _add_trace(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Add the line's trace, if traces are exported."""
+    """Add the trace ID, if traces are exported."""
     here = trace.get_current_span().get_span_context()
     if here.is_valid:
         event["trace_id"] = trace.format_trace_id(here.trace_id)
@@ -41,9 +41,9 @@ def _add_trace(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def _render_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Log errors without their messages, which can contain a user's or tool's text, or a URL with its password.
+    """Replace errors by their type and traceback, except the messages of Parley's own errors.
 
-    Parley's own errors never do, and are logged in full.
+    Messages of other errors can contain text of users or tools, or a URL with its password.
     """
     error = _error_of(event.pop("exc_info", None))
     if error is not None:
@@ -60,7 +60,7 @@ def _render_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def name_error(error: BaseException) -> str:
-    """Describe an error in one line: Parley's with the message, others by type."""
+    """Return a one-line description of an error: the message of Parley's errors, or the type of others."""
     kind = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
     match error:
         case ParleyError():
@@ -72,14 +72,14 @@ def name_error(error: BaseException) -> str:
 
 
 def _error_of(given: Any) -> BaseException | None:
-    """Return the error given in any form of the standard library: True, an error, or a triple."""
+    """Return the error of an `exc_info` value: True, an error or a triple."""
     if given is True:
         return sys.exc_info()[1]
     return given if isinstance(given, BaseException) else given[1] if given else None
 
 
 def _chain_of(error: BaseException) -> Generator[BaseException]:
-    """Yield an error's causes, the first cause first, and the error itself."""
+    """Yield the causes of an error, root cause first, and then the error."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None:
         yield from _chain_of(cause)
@@ -87,7 +87,7 @@ def _chain_of(error: BaseException) -> Generator[BaseException]:
 
 
 def _without_words(message: str, error: BaseException) -> str:
-    """Return a library's message without the error text, which libraries often repeat."""
+    """Return a library's log message without error texts that it repeats."""
     for each in _chain_of(error):
         if not isinstance(each, ParleyError) and str(each):
             message = message.replace(repr(each), name_error(each)).replace(str(each), name_error(each))
@@ -104,7 +104,7 @@ def _lines_of(error: BaseException) -> Generator[str]:
 
 
 def _is_logged(record: logging.LogRecord) -> bool:
-    """Return whether a record is logged: content-handling libraries quote contents at debug level."""
+    """Return whether to log a record. Libraries quote content at debug level."""
     library = record.name.partition(".")[0]
     if library in OURS:
         return True
@@ -112,15 +112,15 @@ def _is_logged(record: logging.LogRecord) -> bool:
 
 
 def _hide(_logger: Any, _method: str, line: Any) -> str:
-    """Hide secrets as the last step: libraries may log their configuration."""
+    """Hide secrets in the rendered line. Libraries may log their configuration."""
     return hide_secrets(line)
 
 
 def _print_until_set_up() -> None:
-    """Configure safe logging for programs that only import Parley, such as a notebook or a domain's test.
+    """Configure safe logging for programs that only import Parley, such as notebooks or a domain's tests.
 
-    By default structlog prints the local variables of every function in a traceback: configuration, secrets,
-    contents. A program's own structlog configuration stays unchanged.
+    By default, structlog prints local variables in tracebacks, which include configuration, secrets and
+    content. An existing structlog configuration is not changed.
     """
     if structlog.is_configured():
         return
@@ -143,9 +143,9 @@ _print_until_set_up()
 
 
 def set_up_logging(level: int | str = logging.INFO, secrets: frozenset[str] = frozenset()) -> None:
-    """Route all logs, and unhandled errors of this process, through structlog.
+    """Route all logs and unhandled errors of this process through structlog.
 
-    `level`: a number, or a name in capitals. `secrets`: texts that no line may contain.
+    `level`: a number, or a name in capitals. `secrets`: texts that logs must not contain.
     """
     learn_secrets(secrets)
     shared = [

@@ -1,7 +1,7 @@
-"""Prometheus metrics of one process. `adapters.postgres.status` has those that only the store knows.
+"""Prometheus metrics of one process. `adapters.postgres.status` has the metrics from the store.
 
-Names and labels are a contract with the alerts and the dashboard in `deploy/`. Labels come from closed sets:
-flows, tools, models, prompts, checks; never from users' text.
+The alerts and the dashboard in `deploy/` depend on names and labels. Labels are from closed sets such as
+flows, tools, models and checks, and never from users' text.
 """
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -65,12 +65,12 @@ LISTENERS = Gauge("parley_event_listeners", "Connected clients that follow a ses
 
 
 for _scope in ("call", "turn", "session", "day"):
-    # Exported from the start: Prometheus misses the first event of a series that starts with it.
+    # Prometheus misses the first increment of a series that starts with it, so export the series now.
     BUDGET_REFUSALS.labels(_scope)
 
 
 def count_signal(signal: Signal) -> None:
-    """Count the event that a signal reports."""
+    """Update the metrics for a signal."""
     payload = signal.payload
     match signal.type:
         case SignalType.MODEL_CALL:
@@ -88,7 +88,7 @@ def count_signal(signal: Signal) -> None:
 
 
 def _count_model_call(payload: Json) -> None:
-    # As configured: an endpoint may use other names in answers, and a failed call has none.
+    # The configured name. Endpoints may return other names, and failed calls return none.
     model = payload["asked"] or "none"
     MODEL_CALLS.labels(model, payload["prompt_id"], payload["outcome"]).inc()
     MODEL_SECONDS.labels(model).observe(payload["duration_ms"] / 1000)

@@ -1,6 +1,6 @@
-"""Signals: the common envelope of everything worth evaluating (CO-6).
+"""Signals: events worth evaluating, in a common format (CO-6).
 
-The caller's `RecordSignal` decides where signals are stored; this module only writes them to the log.
+Callers pass a `RecordSignal`, which decides where signals are stored.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,8 +17,6 @@ from orchestrator.types import FlowId, Json, SessionId, TurnId, new_id
 
 
 class SignalType(StrEnum):
-    """The kinds of signals."""
-
     PREDICTION = "prediction"
     CHECK = "check"
     TOOL_CALL = "tool_call"
@@ -32,7 +30,7 @@ class SignalType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """A fact about a turn (CO-6). `source`: the module or component."""
+    """An event of a turn, for evaluation. `source`: the component that reports it."""
 
     source: str
     type: SignalType
@@ -42,7 +40,7 @@ class Signal:
     prompt_version: str | None = None
     payload: Mapping[str, Json] = field(default_factory=dict[str, Json])
     contents: Mapping[str, Json] = field(default_factory=dict[str, Json], repr=False)
-    """Contents: stored with the turn, never logged."""
+    """User, model or tool text. It is stored with the turn and never logged."""
     id: str = field(default_factory=partial(new_id, "signal"))
     time: datetime = field(default_factory=partial(datetime.now, UTC))
 
@@ -51,12 +49,12 @@ RecordSignal: TypeAlias = Callable[[Signal], None]
 
 
 def drop_signal(signal: Signal) -> None:
-    """Discard a signal, for callers that do not evaluate."""
+    """Discard a signal."""
     del signal
 
 
 def describe(signal: Signal) -> dict[str, Json]:
-    """Return a signal as stored with its turn, without what the turn's row already has."""
+    """Return a signal as stored with its turn, without the turn's own IDs."""
     body: dict[str, Json] = {
         "id": signal.id,
         "source": signal.source,
@@ -79,24 +77,24 @@ _turn: ContextVar[tuple[TurnId, list[Signal]] | None] = ContextVar("signals of a
 
 
 def keep_for_turn(turn_id: TurnId, kept: list[Signal]) -> None:
-    """Add this turn's signals in the current task and its children to `kept` too."""
+    """Add this turn's signals to `kept` too, in the current task and its children."""
     _turn.set((turn_id, kept))
 
 
 def keep(signal: Signal) -> None:
-    """Store a signal with its turn, for sources without access to the turn's world."""
+    """Add a signal to its turn, from components without access to the turn."""
     at_work = _turn.get()
     if at_work is not None and at_work[0] == signal.turn:
         at_work[1].append(signal)
 
 
 _EXPECTED = frozenset({"answered", "model_circuit_open", "CancelledError"})
-"""Expected outcomes of a model call; breaker changes have their own log line."""
+"""Expected outcomes of a model call. Circuit breaker changes have separate log lines."""
 _signals = structlog.get_logger("orchestrator.signals")
 
 
 def log_signal(signal: Signal) -> None:
-    """Log model calls and breaker changes, which operators need."""
+    """Log signals that operators need: model calls and circuit breaker changes."""
     match signal.type:
         case SignalType.BREAKER:
             _signals.warning("A model's circuit breaker changed.", **signal.payload)

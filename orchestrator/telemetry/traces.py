@@ -1,8 +1,7 @@
-"""Traces: each turn is one trace, across all processes (RT-24).
+"""Traces: each turn is one trace across all processes (RT-24).
 
-The trace ID is derived from the turn ID, so nothing needs to be propagated: a second attempt, another worker
-and a background flow continue the same trace. Disabled, at no cost, until `set_up_tracing` finds an
-endpoint.
+Trace IDs are derived from turn IDs, so retries, other workers and background flows continue the trace without
+propagation. Tracing is off until `set_up_tracing` finds an endpoint.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from orchestrator.telemetry.metrics import PHASE_SECONDS
 from orchestrator.types import TurnId
 
 _ADDRESSES = frozenset({"http.target", "http.url", "url.full"})
-"""Request attributes with a URL."""
+"""Request attributes that contain a URL."""
 
 Attributes = Mapping[str, str | int | float | bool]
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
 _wanted: ContextVar[tuple[int, int] | None] = ContextVar("wanted", default=None)
-"""The IDs of the span being created, if they are not random."""
+"""The trace ID and span ID of the span being created, if they are not random."""
 
 
 class _State:
@@ -39,16 +38,16 @@ class _State:
 
 
 def set_up_tracing(role: str, environment: Mapping[str, str]) -> bool:
-    """Export spans by OTLP over HTTP if OpenTelemetry's variables set an endpoint. Returns whether they do.
+    """Export spans by OTLP over HTTP if OpenTelemetry's variables set an endpoint. Return whether they do.
 
-    `role` becomes the service name, unless OTEL_SERVICE_NAME is set.
+    The service name is ``parley-`` and `role`, unless OTEL_SERVICE_NAME is set.
     """
     address = environment.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or environment.get(
         "OTEL_EXPORTER_OTLP_ENDPOINT"
     )
     if not address or _State.tracer is not None:
         return _State.tracer is not None
-    # Half a second of imports, which a process without tracing avoids.
+    # These imports take half a second, which processes without tracing avoid.
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
     from opentelemetry.sdk.resources import SERVICE_NAME, Resource  # noqa: PLC0415
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
@@ -71,7 +70,7 @@ def shut_down_tracing() -> None:
 
 
 def span(name: str, **attributes: str | float | bool) -> AbstractContextManager[object]:
-    """Open a span in the current trace; an error that leaves the block is recorded by type."""
+    """Open a span in the current trace. If the block raises, the error's type is recorded."""
     if _State.tracer is None:
         return _NOTHING
     return _open(_State.tracer, name, None, attributes)
@@ -80,7 +79,7 @@ def span(name: str, **attributes: str | float | bool) -> AbstractContextManager[
 def turn_span(
     name: str, turn_id: TurnId, *, waited_s: float | None = None, **attributes: str | float | bool
 ) -> AbstractContextManager[object]:
-    """Open a span in the turn's trace, in any process. `waited_s`: time in the queue, shown before the span."""
+    """Open a span in a turn's trace. `waited_s`: the duration of a span for the queue, added before this one."""
     if _State.tracer is None:
         return _NOTHING
     parent = trace.set_span_in_context(NonRecordingSpan(root_of(turn_id)))
@@ -91,16 +90,16 @@ def turn_span(
 
 
 def note_failure(kind: str) -> None:
-    """Mark the current span as failed if an error does not leave the block.
+    """Mark the current span as failed although no error leaves its block.
 
-    `kind`: a code or the error's type; its message can contain a user's text.
+    `kind`: an error code or type. Error messages can contain users' text.
     """
     if _State.tracer is not None:
         trace.get_current_span().set_status(trace.StatusCode.ERROR, kind)
 
 
 def note_accepted(turn_id: TurnId, session_id: str) -> None:
-    """Start the turn's trace with its acceptance, linked to the request that submitted it."""
+    """Start a turn's trace with its acceptance, linked to the request that submitted the turn."""
     if _State.tracer is None:
         return
     root = root_of(turn_id)
@@ -115,7 +114,7 @@ def note_accepted(turn_id: TurnId, session_id: str) -> None:
 
 
 def root_of(turn_id: TurnId) -> SpanContext:
-    """Return the root span of a turn's trace; its `trace_id` finds the trace in any collector."""
+    """Return the root span of a turn's trace."""
     digest = hashlib.blake2b(turn_id.encode(), digest_size=24).digest()
     return SpanContext(
         trace_id=int.from_bytes(digest[:16]),
@@ -135,13 +134,13 @@ def _open(
         try:
             yield opened
         except BaseException as error:
-            # The message can contain a user's text.
+            # The message can contain users' text.
             opened.set_status(trace.StatusCode.ERROR, type(error).__name__)
             raise
 
 
 def make_discreet(exporter: Any) -> Any:
-    """Wrap an exporter to remove URL queries, which contain tickets and contents."""
+    """Wrap an exporter to remove URL queries and secrets."""
     from opentelemetry.sdk.trace import ReadableSpan  # noqa: PLC0415
     from opentelemetry.sdk.trace.export import SpanExporter  # noqa: PLC0415
 
@@ -198,10 +197,10 @@ def _make_ids() -> Any:
 
 @dataclass(slots=True)
 class Phases:
-    """Times the consecutive phases of a turn, for metrics and as spans of its trace.
+    """A timer for the consecutive phases of a turn, which also opens a span for each.
 
-    ``with Phases("load") as phases: … phases.enter("understand") …`` Names are few and fixed, because they
-    are metric labels.
+    Usage: ``with Phases("load") as phases: … phases.enter("understand") …``. Names are metric labels, so they
+    must be few and fixed.
     """
 
     name: str
