@@ -101,7 +101,7 @@ class Settings(BaseSettings):
     `redis+sentinel://`.
     """
     broker_url: Annotated[BrokerAddress | None, MayBeEmpty, EVERYBODY] = Field(None, repr=False)
-    """The URL of Celery's broker. Default: Redis."""
+    """Celery's broker URL. Default: the Redis URL."""
     domain: Annotated[str, STORES] = "travel"
     """The default domain of sessions: the name of a shipped domain, or the path of a domain folder."""
 
