@@ -1,4 +1,4 @@
--- Remove messages of the outbox that have arrived. Nobody waits until the disk has it, as in take_outbox.
+-- Remove acknowledged messages from the outbox. Commits asynchronously, as in take_outbox.
 --
 -- Arguments: ids (array)
 DELETE FROM outbox

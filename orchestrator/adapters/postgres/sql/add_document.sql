@@ -1,7 +1,7 @@
--- Keep a document, unless the same one is there (CO-4).
+-- Add a document unless its ID is taken (CO-4).
 --
 -- Arguments: tenant_id, document_id, domain, title, body, labels (JSON), user_id, digest, origin (JSON)
--- Effect:    one row when it was not there.
+-- Returns:   one row if the document was added.
 INSERT INTO documents (tenant_id, document_id, domain, title, body, labels, user_id, digest, origin)
 VALUES (%(tenant_id)s, %(document_id)s, %(domain)s, %(title)s, %(body)s, %(labels)s::json, %(user_id)s, %(digest)s,
         %(origin)s::json)

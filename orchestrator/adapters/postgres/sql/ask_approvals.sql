@@ -1,6 +1,6 @@
--- Insert the approvals that a turn asks for, in the turn's transaction (RT-4, PX-17).
+-- Insert the approvals that a turn requests, in the turn's transaction (RT-4, PX-17).
 --
--- Arguments: session_id, tenant_id, turn_id, approvals (a JSON array; expires_at in unix seconds)
+-- Arguments: session_id, tenant_id, turn_id, approvals (JSON array; expires_at in Unix seconds)
 INSERT INTO approvals (approval_id, tenant_id, session_id, turn_id, flow_id, tool_id, fingerprint, status, arguments,
                        question, cause, plan_revision, policy_version, expires_at, operator_only)
 SELECT asked.approval_id, %(tenant_id)s, %(session_id)s, %(turn_id)s, asked.flow_id, asked.tool_id,

@@ -1,9 +1,9 @@
--- Note a task of the broker that ends with a turn, or expires with it; one that is noted already stays as it is.
+-- Record a broker task that ends or expires with a turn, unless it is already recorded.
 --
--- Arguments: task_id, tenant_id, session_id, turn_id, request (JSON, or null), wait_s (or null), expires_at (unix
---            seconds, or null), cancels (whether to revoke the task is to cancel the turn)
--- Effect:    one row: whether the task was noted now. One whose turn has ended is in the outbox at once.
--- The turn's row is locked, so that its end is either seen here or sees this task.
+-- Arguments: task_id, tenant_id, session_id, turn_id, request (JSON, or null), wait_s (or null), expires_at (Unix
+--            seconds, or null), cancels (whether revoking the task cancels the turn)
+-- Returns:   one row: whether the task was recorded now. If the turn has ended, the task goes to the outbox immediately.
+-- Locks the turn's row, so that either this statement sees the turn's end, or the end sees this task.
 WITH turn AS (
     UPDATE turns SET awaited = true
     WHERE turn_id = %(turn_id)s

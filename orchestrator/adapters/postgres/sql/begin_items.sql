@@ -1,7 +1,7 @@
--- `before_all` has ended: store the items, or go on to `after_all` when there are none.
+-- End `before_all`: store the items, or continue with `after_all` if there are none. Releases the claim.
 --
 -- Arguments: run_id, token, inputs, options, data, grace_s
--- Effect:    one row, none when the claim is no longer current. The claim is given back.
+-- Returns:   one row, or no row if the claim is no longer current.
 WITH run AS (
     UPDATE internal_runs
     SET phase = CASE WHEN json_array_length(%(inputs)s::json) > 0 THEN 'items' ELSE 'after_all' END,

@@ -1,7 +1,7 @@
--- Find everything unrun that depends on a run that failed, directly or through others, and lock it in order.
+-- Find and lock the waiting runs that depend, directly or indirectly, on a failed run.
 --
 -- Arguments: run_ids (array), reason
--- Effect:    one row (run_id, reason) per run that waits, the nearest first; those further on name what blocks them.
+-- Returns:   one row (run_id, reason) per waiting run, nearest first. Indirect dependents name the run that blocks them.
 WITH RECURSIVE dependent AS (
     SELECT run_id, flow, successors, %(reason)s::text AS reason, 1 AS distance
     FROM internal_runs

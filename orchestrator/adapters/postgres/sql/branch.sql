@@ -1,11 +1,11 @@
--- Make a session that goes on from an epoch of another one, with all that it had by then (ST-4).
+-- Create a session that continues another one from an epoch, with all the data of that epoch (ST-4).
 --
--- Arguments: branch_id, session_id (of the parent), tenant_id, epoch (of the parent), body, diff (JSON: the branch's
---            first state, and what it changes), flows, approvals, unsummarised, known (fingerprints of effects that the
---            state knows), stack (its flows, as a JSON array)
--- Effect:    one row; none when the identifier is taken or there is no such parent, and nothing was written.
--- The branch's first epoch has no turn: it follows the parent's. Of a plan that was worked on since, the steps are
--- those of its last revision by then.
+-- Arguments: branch_id, session_id (of the parent), tenant_id, epoch (of the parent), body (JSON: the branch's first
+--            state), diff (JSON: its changes), flows, approvals, unsummarised, known (fingerprints of effects that the
+--            state knows), stack (JSON array of the state's flows)
+-- Returns:   one row. If the ID is taken or the parent doesn't exist, no row, and nothing is written.
+-- The branch's first epoch has no turn; it follows the parent's epoch. A plan that was changed since then gets the steps
+-- of its last revision up to the epoch.
 WITH parent AS (
     SELECT sessions.*, lanes.if_busy, lanes.timezone, lanes.locale
     FROM sessions JOIN lanes ON lanes.session_id = sessions.session_id

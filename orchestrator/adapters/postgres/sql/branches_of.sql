@@ -1,7 +1,7 @@
--- Every session that goes on from one, at any remove, the nearest last.
+-- Find all sessions that branch from a session, directly or indirectly.
 --
 -- Arguments: session_id, tenant_id
--- Effect:    their identifiers.
+-- Returns:   one row (session_id) per branch, nearest last.
 WITH RECURSIVE theirs AS (
     SELECT session_id, coalesce(root, session_id) AS root, 0 AS remove
     FROM sessions

@@ -1,16 +1,16 @@
--- Lease a lane and take up its next turn (RT-2).
+-- Lease a session lane and start its next turn (RT-2).
 --
 -- Arguments: session_id, worker_id, ttl_s, max_attempts, deadline_s, crashes_below
--- Effect:    no row: nothing to do or another holder's lease is valid. Otherwise the lane with its state
---            and turn; `pending`: the turns that wait, this one included. The turn is null when this statement's
---            snapshot shows none that may run: the caller repairs that with a fresh one. `suspected`: it is null because
---            it has crashed so often, and the caller leaves the lane to a process for suspects. `state_epoch` differs
---            from `epoch`, or is null, when somebody held the lane in between: the caller reads the state again.
--- A lease of this same worker is taken over too: the caller asks only for lanes that it does not hold, so
--- it is one whose reply was lost.
--- Nobody waits until the disk has a claim: whatever its holder writes comes after it, and is never found on the disk
--- without it. A crash of the server may take it back while its holder is at work, so the lower half of a token is
--- drawn by lot: whoever claims the lane then has another one (docs/decisions/0014-nobody-waits-for-a-claim.md).
+-- Returns:   no row if there is nothing to do or another worker's lease is valid. Otherwise the lane, its state and turn.
+--            `pending` counts the waiting turns, including this one. The turn is null if this statement's snapshot shows
+--            no turn that may run; the caller retries with a fresh snapshot. `suspected`: the turn is null because it
+--            has crashed too often, so the caller leaves the lane to a process for suspected turns. If `state_epoch`
+--            is null or differs from `epoch`, another worker held the lane meanwhile, so the caller reads the state again.
+-- A lease of this worker is also replaced. The worker only asks for lanes that it doesn't hold, so the reply to an earlier
+-- claim was lost.
+-- Commits asynchronously: later writes of this worker follow the claim in the log, so they are never on disk without it.
+-- A server crash may undo the claim while the worker is still running. The lower half of the token is random, so that the
+-- next claim of the lane gets a different token (docs/decisions/0014-nobody-waits-for-a-claim.md).
 WITH lane AS (
     UPDATE lanes
     SET lease_owner = %(worker_id)s,

@@ -1,8 +1,8 @@
--- Take unfinished items of a run that is locked (IF-8).
+-- Claim unfinished items of a locked run (IF-8).
 --
--- Arguments: run_id, worker_id, ttl_s, concurrency, at_most, task_id (of the share, null without one)
--- Effect:    one row (token, position, input, attempts) per item; none when there is no room or no item.
--- A share is a quarter of what one holder would get, so that holders end at about the same time.
+-- Arguments: run_id, worker_id, ttl_s, concurrency, at_most, task_id (of the share, or null)
+-- Returns:   one row (token, position, input, attempts) per item, or no row if the run has no free place or no free item.
+-- A share is a quarter of an equal distribution, so that all workers finish at about the same time.
 WITH room AS (
     SELECT nextval('internal_claim_tokens') AS token
     WHERE (SELECT count(*) FROM internal_claims WHERE run_id = %(run_id)s) < %(concurrency)s

@@ -1,9 +1,9 @@
--- Take up a run's `before_all` or `after_all` (IF-9).
+-- Start a run's `before_all` or `after_all` (IF-9).
 --
--- Arguments: run_id, config, worker_id, ttl_s, waited_s (housekeeping that waited less is deferred)
--- Effect:    one row with the facts for its stages, none when there is nothing to do now or somebody holds it.
--- The condition is on the run's row alone, so that of two claims at once the second sees the first.
--- Nobody waits until the disk has a claim, so half of its token is drawn by lot, as that of a lane is
+-- Arguments: run_id, config, worker_id, ttl_s, waited_s (background runs that have waited less are deferred)
+-- Returns:   one row for the run's stages, or no row if nothing can start now or another worker holds the run.
+-- All conditions are on the run's row, so that the second of two concurrent claims sees the first.
+-- Commits asynchronously, so half of the token is random, like a session lane's
 -- (docs/decisions/0014-nobody-waits-for-a-claim.md).
 WITH run AS (
     UPDATE internal_runs

@@ -1,7 +1,7 @@
--- Say what became of approvals in a turn: used, expired or void (PX-17).
+-- Mark approvals as used, expired or void (PX-17).
 --
--- Arguments: session_id, closed (a JSON array)
--- Effect:    only what was pending or granted changes; only what was granted can be used.
+-- Arguments: session_id, closed (JSON array)
+-- Only pending or granted approvals change, and only granted ones can be used.
 UPDATE approvals
 SET status = closed.status, closed_at = clock_timestamp()
 FROM json_to_recordset(%(closed)s::json) AS closed (approval_id text, status text)

@@ -1,7 +1,7 @@
--- Go on to `after_all` when no item of a locked run is unfinished.
+-- Continue a locked run with `after_all` if all its items are finished.
 --
 -- Arguments: run_id, grace_s
--- Effect:    one row when it may begin.
+-- Returns:   one row if `after_all` may start.
 UPDATE internal_runs
 SET phase = 'after_all',
     token = NULL,

@@ -1,20 +1,19 @@
--- Write everything that one turn changed, and take up the session's next turn or release the lane (RT-3,
--- RT-4).
+-- Write all changes of one turn, and start the session's next turn or release the lane (RT-3, RT-4).
 --
--- Arguments: session_id, tenant_id, turn_id, seq, token, epoch (that the turn started from), ttl_s,
+-- Arguments: session_id, tenant_id, turn_id, seq, token, epoch (at which the turn started), ttl_s,
 --            status, snapshot, error, max_attempts, deadline_s, crashes_below; as JSON: diff, result, signals, events;
 --            event_count; role, form, content (of the input, or nulls), reply; as JSON arrays or null: archived, plans,
 --            plan_revisions; as arrays or null, with JSON bodies: frames (their flows), frame_ids, frame_bodies, outbox
---            (kinds), outbox_bodies; one of: whole (the state, JSON), step (any text: the diff says it); one of, as any text: following
---            (another turn waits, as far as the caller knows), last; open_flows, open_approvals, unsummarised (nulls: as
---            before)
--- Effect:    one row: the new epoch, the number of the first event, the turns still pending, whether tasks of
---            the broker end with the turn, and the next turn, already marked as running; with `last`, none is looked
---            for. No row: the fence held, nothing was written.
--- The lane's row is locked first, here and when a turn is submitted, so that no turn is overlooked: it
--- is either counted in `pending` here, or its submission finds the lane released.
--- What most turns do not have is between `only with` and `end`, and is left out without that argument.
--- The journal needs no closing: its steps are read for unfinished turns only.
+--            (kinds), outbox_bodies; either whole (the full state, JSON) or step (any text: the diff is enough);
+--            either following (any text: another turn seems to wait) or last (any text); open_flows, open_approvals,
+--            unsummarised (null: unchanged)
+-- Returns:   one row: the new epoch, the number of the first event, the number of pending turns, whether broker tasks
+--            end with the turn, and the next turn, already marked as running. With `last`, no next turn is searched for.
+--            No row if the fence rejected the commit; nothing was written.
+-- Both this statement and a submission first lock the lane's row, so that no turn is missed: either `pending` counts it
+-- here, or its submission finds the lane released.
+-- Parts that most turns don't need are between `only with` and `end`. They are removed if that argument is null.
+-- The journal is not closed, because its steps are only read for unfinished turns.
 WITH lane AS (
     UPDATE lanes
     SET epoch = lanes.epoch + 1,
@@ -22,7 +21,7 @@ WITH lane AS (
         next_event = next_event + %(event_count)s,
         done_seq = CASE WHEN pending = 1 THEN next_seq - 1
                         WHEN done_seq = %(seq)s - 1 THEN %(seq)s
-                        -- cancelled turns leave holes; one that waits for its predecessor does not
+                        -- canceled turns leave gaps; turns that wait for a predecessor don't
                         WHEN NOT EXISTS (SELECT FROM turns AS earlier
                                          WHERE earlier.session_id = %(session_id)s
                                            AND earlier.seq > lanes.done_seq AND earlier.seq < %(seq)s
@@ -32,7 +31,7 @@ WITH lane AS (
         lease_until = CASE WHEN pending > 1 THEN clock_timestamp() + %(ttl_s)s * interval '1 second' END,
         updated_at = clock_timestamp()
     WHERE session_id = %(session_id)s
-      -- THE FENCE: this one line keeps a holder out that was overtaken while it was stopped.
+      -- THE FENCE: this line rejects a worker that lost its lease while it was suspended.
       AND lease_token = %(token)s AND lanes.epoch = %(epoch)s
     RETURNING lanes.epoch, pending, done_seq, next_event - %(event_count)s AS first_event
 ), ended AS (

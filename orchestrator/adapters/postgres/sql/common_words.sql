@@ -1,7 +1,7 @@
--- How many chunks have those of these words that are common, by the database's statistics (CO-4).
+-- Estimate how many chunks contain each of the words that are common, from the database's statistics (CO-4).
 --
 -- Arguments: terms (array)
--- Effect:    one row for each of them that is common.
+-- Returns:   one row per common word.
 SELECT word, share * reltuples AS chunks
 FROM pg_stats JOIN pg_class ON pg_class.oid = 'document_chunks'::regclass,
      unnest(most_common_elems::text::text[], most_common_elem_freqs) AS common (word, share)

@@ -1,7 +1,6 @@
--- Drop the marks of what was forgotten and erased where a newer one of the same key says as much (CO-4).
+-- Delete marks of erased preferences that have a newer mark with the same key (CO-4).
 --
 -- Arguments: tenant, owner
--- Effect:    no row.
 DELETE FROM forgotten_preferences AS mark
 WHERE tenant_id = %(tenant)s AND user_id = %(owner)s AND erased
   AND EXISTS (

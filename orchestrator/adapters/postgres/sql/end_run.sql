@@ -1,11 +1,12 @@
--- End a run: under its claim, by an operator who has none, or because a predecessor failed.
+-- End a run, because its worker is done, an operator ended it, or a predecessor failed.
 --
--- Arguments: run_id, tenant_id (null: any), token (null: whoever holds it is fenced), status, closing, reason, error,
---            redo, report_s (within which its task reports the end)
--- Effect:    one row with what successors and reruns need, none when the claim is no longer current or the run
---            has ended. The flight key is free for another run. What a worker held of it is taken away. The graph that
---            was asked for meanwhile is given once: only a rerun that is scheduled takes it over, and reports the end.
--- A worker that freezes within the transaction loses it, and with it the lock, after a short while.
+-- Arguments: run_id, tenant_id (null: any), token (null: end it whether claimed or not), status, closing, reason, error,
+--            redo, report_s (time within which its task reports the end)
+-- Returns:   one row with the data for successors and reruns, or no row if the claim is no longer current or the run has
+--            ended.
+-- Releases the flight key and all claims. `again`, the graph requested while the run was active, is returned only once: a
+-- scheduled rerun inherits it and reports the end.
+-- If the worker freezes within the transaction, the server soon ends the transaction and releases the lock.
 WITH before AS (
     SELECT run_id, flight_key, again FROM internal_runs
     WHERE run_id = %(run_id)s

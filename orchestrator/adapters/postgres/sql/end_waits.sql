@@ -1,7 +1,7 @@
--- Put tasks of the broker that have waited long enough into the outbox, and forget those that ended long ago.
+-- Move overdue broker tasks to the outbox, and delete those that ended long ago.
 --
 -- Arguments: kept_for_s, limit
--- Effect:    one row for each task that ends now.
+-- Returns:   one row per task that ends now.
 WITH due AS (
     SELECT task_id FROM awaited_tasks
     WHERE ended_at IS NULL AND wait_until <= clock_timestamp()

@@ -1,7 +1,7 @@
--- Take tasks of the broker whose turn is to be cancelled because they have expired.
+-- Find expired broker tasks whose turns must be canceled.
 --
 -- Arguments: limit
--- Effect:    one row (tenant_id, turn_id) for each; none is taken twice within ten seconds.
+-- Returns:   one row (tenant_id, turn_id) per task. A task is not returned again within ten seconds.
 WITH due AS (
     SELECT task_id FROM awaited_tasks
     WHERE ended_at IS NULL AND expires_at <= clock_timestamp()

@@ -1,8 +1,9 @@
--- Find what is wrong with the rows of quiet sessions, besides their states (PX-17, RT-1).
+-- Find inconsistent rows of quiet sessions, except their states (PX-17, RT-1).
 --
--- Arguments: after, limit (sessions looked at), quiet_s, sessions (array; null: those that turns were at within a day)
--- Effect:    one row (session_id, tenant_id, turns, frames, plans) per session looked at: turns that run and that no sweep
---            will visit, frames of flows that are neither on the stack nor archived, open plans that are not on the stack.
+-- Arguments: after, limit (sessions to check), quiet_s, sessions (array; null: those updated within a day)
+-- Returns:   one row (session_id, tenant_id, turns, frames, plans) per checked session. `turns`: running turns that no
+--            sweep will visit. `frames`: frames of flows that are neither on the stack nor archived. `plans`: open plans
+--            that are not on the stack.
 SELECT lanes.session_id, lanes.tenant_id, turns.count, frames.count, plans.count
 FROM (
     SELECT * FROM lanes

@@ -1,8 +1,8 @@
--- The chunks that may answer a question, with what ranks them (CO-4). `found`: which they are; `likeness`: how it
--- is computed of the vectors.
+-- Find chunks that may answer a question, with the values that rank them (CO-4). `found`: the query that selects
+-- chunks. `likeness`: the expression that compares vectors.
 --
--- Arguments: tenant_id, space; of `found` and `likeness` also user_id, domain, vector, asked, all_asked, half
--- Effect:    one row for each.
+-- Arguments: tenant_id, space; for `found` and `likeness` also user_id, domain, vector, asked, all_asked, half
+-- Returns:   one row per chunk.
 SELECT chunk.document_id, chunk.position, chunk.text, chunk.terms,
        CASE WHEN documents.space = %(space)s THEN {likeness} END AS likeness,
        coalesce(documents.title, '') AS title, coalesce(documents.labels, '[]') AS labels, documents.origin,

@@ -1,4 +1,4 @@
--- Find the turn that has waited too long for its predecessor in `sequence`, in a lane that is locked (RT-5).
+-- Find the turn of a locked session lane that has waited too long for its predecessor in `sequence` (RT-5).
 --
 -- Arguments: session_id, done_seq, gap_timeout_s
 SELECT turn_id

@@ -1,8 +1,8 @@
--- Find documents whose top-level fields equal those of `fields`, ordered by key.
+-- Find documents whose top-level fields equal those in `fields`, ordered by key.
 --
--- Arguments: tenant_id, domain, collection, fields (a JSON object, may be empty), limit
--- Effect:    up to `limit` rows (document). The index answers which hold the same texts; equality of each
---            field decides.
+-- Arguments: tenant_id, domain, collection, fields (JSON object, may be empty), limit
+-- Returns:   up to `limit` rows (document).
+-- The index finds documents with the same strings; the comparison of each field decides.
 SELECT document
 FROM records
 WHERE tenant_id = %(tenant_id)s AND domain = %(domain)s AND collection = %(collection)s

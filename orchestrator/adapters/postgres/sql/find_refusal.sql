@@ -1,9 +1,9 @@
--- See whether a session is there, and whether its inbox is full for a turn that it does not know, without a lock:
--- refusals are to cost less than acceptances.
+-- Check without a lock whether a session exists and whether its inbox is full, because a refusal should cost less than an
+-- acceptance.
 --
--- Arguments: session_id, tenant_id, idempotency_key (or null), if_busy (null: the session's own), inbox_limit
--- Effect:    one row (pending, is_full), none when the tenant has no such session. `is_full` is false for whatever else
---            is in the turn's way.
+-- Arguments: session_id, tenant_id, idempotency_key (or null), if_busy (null: the session's rule), inbox_limit
+-- Returns:   one row (pending, is_full), or no row if the tenant has no such session. `is_full` is false if the turn is
+--            already known, or if another rule rejects it.
 SELECT pending,
        NOT closed AND pending >= %(inbox_limit)s AND coalesce(%(if_busy)s::text, if_busy) <> 'reject'
        AND NOT EXISTS (SELECT FROM turns

@@ -1,5 +1,4 @@
--- Forget what a task of the broker that has ended was sent with; that it has ended is remembered for a while.
+-- Delete the request of an ended broker task. The fact that the task has ended is kept for some time.
 --
 -- Arguments: task_id
--- Effect:    none.
 UPDATE awaited_tasks SET request = NULL WHERE task_id = %(task_id)s

@@ -1,7 +1,6 @@
--- Put preferences of a user among the forgotten ones: those of these keys, without keys all (CO-4).
+-- Move preferences of a user to the forgotten ones (CO-4).
 --
--- Arguments: tenant_id, user_id, keys (array)
--- Effect:    as many rows are counted as were forgotten.
+-- Arguments: tenant_id, user_id, keys (array; null: all preferences)
 WITH gone AS (
     DELETE FROM preferences
     WHERE tenant_id = %(tenant_id)s AND user_id = %(user_id)s

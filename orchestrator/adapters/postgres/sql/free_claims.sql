@@ -1,11 +1,10 @@
--- Take back what dead or silent workers held of Internal flows.
+-- Release the claims of dead or silent workers on background flows.
 --
 -- Arguments: grace_s
--- Effect:    one row (run_id, flow, urgency, task_id) per claim that was freed; the reconciler names its run next, one
---            whose items were held after a grace. `task_id`: of the task that had a share of items, null for others.
---
--- A worker without a row in `workers` is dead: the sweep of lanes found its lock free. Nothing here waits for a lock:
--- what somebody else has locked is left for the next sweep.
+-- Returns:   one row (run_id, flow, urgency, task_id) per released claim. The reconciler picks up the run next, or after a
+--            grace period if the claim was on items. `task_id`: the task of a share of items, or null.
+-- A worker without a row in `workers` is dead, because the sweep of session lanes found its lock free. This statement never
+-- waits for a lock; the next sweep handles rows that are locked now.
 WITH expired AS (
     SELECT token, run_id FROM internal_claims
     WHERE lease_until < clock_timestamp()

@@ -1,7 +1,7 @@
--- Count how often a user gave each value in tasks that were completed, without those from before they were forgotten.
+-- Count how often a user gave each value in completed tasks, except values that the user later asked to forget.
 --
--- Arguments: tenant_id, session_id (of the user's sessions any one)
--- Effect:    one row (dact, slot, value, times) for each value; together by task and slot, the most frequent first.
+-- Arguments: tenant_id, session_id (any session of the user)
+-- Returns:   one row (dact, slot, value, times) per value, grouped by task and slot, most frequent first.
 SELECT archive.dact, slot.key, slot.value -> 'value', count(*)
 FROM flows_archive AS archive
 JOIN sessions USING (session_id)

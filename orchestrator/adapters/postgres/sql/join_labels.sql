@@ -1,7 +1,6 @@
--- Add labels to those that a document has (CO-4).
+-- Add labels to a document (CO-4).
 --
 -- Arguments: tenant_id, document_id, labels (array)
--- Effect:    no row.
 UPDATE documents
 SET labels = (
     SELECT json_agg(label ORDER BY label)

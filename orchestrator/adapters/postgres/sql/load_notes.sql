@@ -1,7 +1,7 @@
--- Read a session's scratchpad as it was accepted (RT-14).
+-- Read a session's archived scratchpad (RT-14).
 --
 -- Arguments: session_id, tenant_id, capacity
--- Effect:    one row per entry, the one used last first; at most `capacity`
+-- Returns:   up to `capacity` rows, one per entry, most recently used first.
 SELECT body
 FROM scratchpad_entries
 WHERE session_id = %(session_id)s AND tenant_id = %(tenant_id)s

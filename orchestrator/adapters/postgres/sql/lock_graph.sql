@@ -1,7 +1,7 @@
--- Lock the runs of a graph, and those of others that wait for one of them.
+-- Lock the runs of a graph and their successors in other graphs.
 --
 -- Arguments: graph_id
--- Effect:    one row per run, in the order in which they were added.
+-- Returns:   one row per run, in the order in which the runs were added.
 WITH members AS (
     SELECT run_id, successors FROM internal_runs WHERE graph_id = %(graph_id)s
 ), locked AS (

@@ -1,8 +1,8 @@
--- Append what a run of an Internal flow has come to, to its session's event log (RT-15).
+-- Append the progress of a background run to its session's event log (RT-15).
 --
 -- Arguments: run_id
--- Effect:    one event with its number and payload, none for a run without a session. Locks the lane; whoever calls holds no lane yet,
---            and may hold runs.
+-- Returns:   one row (number, payload) of the new event, or no row if the run has no session.
+-- Locks the session lane. The caller must not hold another lane, but may hold runs.
 WITH run AS (
     SELECT run_id, session_id, flow, status, reason FROM internal_runs WHERE run_id = %(run_id)s
 ), lane AS (

@@ -1,7 +1,8 @@
--- Put right what `find_broken` found of a session, unless a turn is at work there.
+-- Repair the rows that `find_broken` found for a session, unless a worker holds its lane.
 --
 -- Arguments: session_id
--- Effect:    one row (session_id); none when a worker holds the lane. A turn that was left running is swept next.
+-- Returns:   one row (session_id), or no row if a worker holds the lane. The next sweep resumes a turn that was left
+--            running.
 WITH lane AS (
     SELECT session_id, check_at FROM lanes
     WHERE session_id = %(session_id)s AND lease_owner IS NULL

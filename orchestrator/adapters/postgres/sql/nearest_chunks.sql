@@ -1,7 +1,7 @@
--- The chunks nearest to a question, over the index of their type and length: `kind`, `dimensions` (CO-4).
+-- Find the chunks nearest to a question, with the index for vectors of type `kind` and size `dimensions` (CO-4).
 --
 -- Arguments: tenant_id, user_id, domain, space, vector, half
--- Effect:    at most `half` rows.
+-- Returns:   up to `half` rows.
 SELECT chunk.document_id, chunk.position
 FROM document_chunks AS chunk JOIN documents USING (tenant_id, document_id)
 WHERE

@@ -1,7 +1,7 @@
--- A user's own documents and those made of their sessions, with their words; those of until a time, if one is given.
+-- Find the documents of a user or their sessions, with their words.
 --
--- Arguments: tenant, owner, sessions (array), until (unix seconds)
--- Effect:    a row for each document.
+-- Arguments: tenant, owner, sessions (array), until (Unix seconds: only documents up to this time; null: all)
+-- Returns:   one row per document.
 SELECT document_id, concat_ws(E'\n', title, body) AS words
 FROM documents
 WHERE tenant_id = %(tenant)s

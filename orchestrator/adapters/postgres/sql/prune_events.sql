@@ -1,8 +1,8 @@
--- Remove events of some sessions that are older than `old_s` seconds.
+-- Delete events of some sessions that are older than `old_s` seconds.
 --
 -- Arguments: sessions (array), old_s, limit
--- Effect:    the number of rows that went; as many as the limit: there may be more.
--- Numbers and times of a session's log grow together, so its key alone finds what is old.
+-- Returns:   the number of deleted rows. If it equals the limit, there may be more.
+-- The numbers and times of a session's events grow together, so the primary key is enough to find old events.
 WITH gone AS (
     DELETE FROM events
     WHERE ctid = ANY(ARRAY(

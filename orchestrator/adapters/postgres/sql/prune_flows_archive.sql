@@ -1,7 +1,7 @@
--- Remove archived flows of some sessions beyond the newest `keep` (ST-3).
+-- Delete archived flows of some sessions, except the newest `keep` of each (ST-3).
 --
 -- Arguments: sessions (array), keep, limit
--- Effect:    the number of rows that went; as many as the limit: there may be more.
+-- Returns:   the number of deleted rows. If it equals the limit, there may be more.
 WITH gone AS (
     DELETE FROM flows_archive
     WHERE ctid = ANY(ARRAY(

@@ -1,7 +1,7 @@
--- Remove runs that ended longer than `old_s` seconds ago, with their items; a twentieth of the limit, as a run has many.
+-- Delete runs that ended more than `old_s` seconds ago, with their items.
 --
 -- Arguments: old_s, limit
--- Effect:    the number of rows that went, times twenty.
+-- Returns:   20 times the number of deleted runs. The limit also counts a run as 20 rows, because a run has many items.
 WITH gone AS (
     DELETE FROM internal_runs
     WHERE run_id = ANY(ARRAY(

@@ -1,7 +1,7 @@
--- Remove firings of scheduled jobs that are older than `old_s` seconds.
+-- Delete firings of scheduled jobs that are older than `old_s` seconds.
 --
 -- Arguments: old_s, limit
--- Effect:    the number of rows that went.
+-- Returns:   the number of deleted rows, but always less than the limit, because none are left.
 WITH gone AS (
     DELETE FROM schedule_firings
     WHERE fired_at < clock_timestamp() - %(old_s)s * interval '1 second'

@@ -1,7 +1,7 @@
--- Remove delivered, canceled and refused events that are older than `old_s` seconds.
+-- Delete delivered, canceled and refused events that are older than `old_s` seconds.
 --
 -- Arguments: old_s, limit
--- Effect:    the number of rows that went; as many as the limit: there may be more.
+-- Returns:   the number of deleted rows. If it equals the limit, there may be more.
 WITH gone AS (
     DELETE FROM scheduled_events
     WHERE ctid = ANY(ARRAY(

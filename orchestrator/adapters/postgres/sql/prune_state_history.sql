@@ -1,9 +1,9 @@
--- Remove epochs of some sessions beyond the newest `keep` (ST-3).
+-- Delete old epochs of some sessions, except the newest `keep` of each (ST-3).
 --
 -- Arguments: sessions (array), keep, limit
--- Effect:    the number of rows that went; as many as the limit: there may be more.
--- An epoch can be rebuilt from the snapshot before it: the newest one that is old enough stays. Where a
--- snapshot is made, `states` gets the whole state as well, so that the diffs since that one stay too.
+-- Returns:   the number of deleted rows. If it equals the limit, there may be more.
+-- The newest snapshot that is old enough is kept, because later epochs are rebuilt from it. A commit that writes a snapshot
+-- also writes the full state to `states`, so the diffs since the state in `states` are kept too.
 WITH gone AS (
     DELETE FROM state_history
     WHERE ctid = ANY(ARRAY(

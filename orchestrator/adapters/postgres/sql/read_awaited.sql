@@ -1,7 +1,7 @@
--- Read a task of the broker that ends now.
+-- Read a broker task that ends now.
 --
 -- Arguments: task_id
--- Effect:    one row: its request, why its turn was cancelled, and for how long it has waited, in seconds.
+-- Returns:   one row: its request, the reason for canceling its turn or null, and its waiting time in seconds.
 SELECT request, stopped, extract(epoch FROM clock_timestamp() - noted_at)::float8
 FROM awaited_tasks
 WHERE task_id = %(task_id)s AND request IS NOT NULL

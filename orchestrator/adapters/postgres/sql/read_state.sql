@@ -1,7 +1,7 @@
--- The working state, by itself.
+-- Read a session's working state.
 --
 -- Arguments: session_id
--- Effect:    one row: the epoch of the state, the whole one at some epoch, and the diffs since.
+-- Returns:   one row: the current epoch, the full state at its base epoch, and the diffs since.
 SELECT states.epoch,
        convert_to(states.body::text, 'UTF8'),
 -- include: parts/diffs.sql

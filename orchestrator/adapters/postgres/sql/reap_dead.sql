@@ -1,10 +1,10 @@
--- Free the leases of workers whose connection is gone, and forget these workers (RT-11).
+-- Release the leases of workers whose connections are gone, and delete these workers (RT-11).
 --
 -- Arguments: none
--- Effect:    one row (session_id) per lane that was freed. The token is left as it is: the next claim moves it.
--- Another process that sweeps at this moment waits for the rows and then finds nothing left. The start of a
--- connection of another user is hidden: such a one counts as living, and its leases run out by themselves.
--- Lanes are locked in order, as a renewal does.
+-- Returns:   one row (session_id) per released session lane. The token stays unchanged until the next claim.
+-- A concurrent sweep waits for the rows and then finds nothing left. PostgreSQL hides the start of other users'
+-- connections. Such workers count as alive, and their leases simply expire. Lanes are locked in the same order as in a
+-- renewal.
 WITH dead AS (
     DELETE FROM workers
     WHERE NOT EXISTS (

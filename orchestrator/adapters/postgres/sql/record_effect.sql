@@ -1,11 +1,10 @@
--- Insert or finish one journal step and its line of the ledger, together, under the fence (RT-9, RT-10).
+-- Insert or finish a journal step and its ledger entry, under the fence (RT-9, RT-10).
 --
 -- Arguments: session_id, tenant_id, turn_id, token, epoch, key, kind, status, request_hash, result, duration_ms, as in
---            record_step; fingerprint, flow_id, tool_id, idempotency_key, arguments, slots,
---            effect_status, effect_result
---            heard: of the last turn whose words this one knows; null: it needs to know none, for nothing begins
--- Effect:    one row when the lease is still this one; false if more was said meanwhile. Nothing is written then, nor
---            if there is no row.
+--            record_step; fingerprint, flow_id, tool_id, idempotency_key, arguments, slots, effect_status, effect_result;
+--            heard (seq of the last turn that this turn has taken into account; null: no check, because no call starts)
+-- Returns:   one row if the lease is still current: false if a newer message has arrived. If the result is false or there
+--            is no row, nothing was written.
 WITH held AS (
     SELECT session_id, %(heard)s::bigint IS NULL OR said_seq IS NULL OR said_seq <= %(heard)s::bigint AS is_heard
     FROM lanes

@@ -1,9 +1,9 @@
--- Write what became of items, each once.
+-- Record the outcomes of items, each once.
 --
 -- Arguments: run_id, token, ends (array of objects: position, status, output, reason, error),
---            last (the claim is given back; the run is locked by the caller)
--- Effect:    one row when the claim is still current; none otherwise, and nothing was written. As long as the claim's
---            row is locked, the items are this holder's.
+--            last (whether to release the claim; the caller has locked the run)
+-- Returns:   one row if the claim is still current. Otherwise no row, and nothing was written.
+-- No other worker can claim the items while the claim's row is locked.
 WITH claim AS (
     SELECT token FROM internal_claims WHERE token = %(token)s FOR UPDATE
 ), written AS (

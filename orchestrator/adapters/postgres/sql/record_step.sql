@@ -2,11 +2,10 @@
 --
 -- Arguments: session_id, tenant_id, turn_id, token, epoch, key, kind, status, request_hash, result (JSON),
 --            duration_ms
--- Effect:    one row when the lease is still this one; none otherwise, and nothing was written.
--- The lane's row is locked against a takeover until the step is committed: whoever takes over reads the
--- journal after that.
--- What is finished when it is first written may be done again: nobody waits until the disk has it. What matters is
--- written after it, and never found on the disk without it.
+-- Returns:   one row if the lease is still current. Otherwise no row, and nothing was written.
+-- The lane's row is locked against a takeover until the step is committed, so that the next worker reads the full journal.
+-- A step that is inserted as finished is repeatable, so it commits asynchronously. Later irreversible writes follow it in
+-- the log, so they are never on disk without it.
 WITH lane AS (
     SELECT session_id FROM lanes
     WHERE session_id = %(session_id)s AND lease_token = %(token)s AND epoch = %(epoch)s

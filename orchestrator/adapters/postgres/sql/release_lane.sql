@@ -1,7 +1,7 @@
--- Give a lane back without a commit; its turn is queued again (RT-18).
+-- Release a session lane without a commit, and queue its turn again (RT-18).
 --
 -- Arguments: session_id, turn_id, token, error (null: the attempt does not count)
--- Effect:    one row when the lease was still this one.
+-- Returns:   one row if the lease was still current.
 WITH lane AS (
     UPDATE lanes
     SET lease_owner = NULL, lease_until = NULL

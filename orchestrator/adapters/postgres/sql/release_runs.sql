@@ -1,7 +1,7 @@
--- A predecessor has ended: count it off, and make those ready that have no other.
+-- Record the end of a predecessor, and make the runs ready that have no other open predecessor.
 --
 -- Arguments: run_ids (array), grace_s
--- Effect:    one row (run_id, flow, urgency) per run that may begin. Runs are locked in order.
+-- Returns:   one row (run_id, flow, urgency) per run that may start. Runs are locked in order.
 WITH successor AS (
     SELECT unnest(%(run_ids)s::text[]) AS run_id
 ),

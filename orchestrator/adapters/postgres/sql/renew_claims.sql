@@ -1,8 +1,8 @@
--- Prolong what a worker holds of runs.
+-- Extend a worker's claims on runs.
 --
 -- Arguments: tokens (array), worker_id, ttl_s
--- Effect:    one row (token) per claim that is still current.
--- As with lanes, a worker whose lock was interrupted keeps under its new number what nobody took.
+-- Returns:   one row (token) per current claim.
+-- As with session lanes, a worker that reconnects under a new ID keeps the claims that no other worker has taken.
 UPDATE internal_claims
 SET owner = %(worker_id)s,
     lease_until = clock_timestamp() + %(ttl_s)s * interval '1 second'

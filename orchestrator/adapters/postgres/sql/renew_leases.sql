@@ -1,11 +1,9 @@
--- Prolong leases, those soon to end only, and name the turns that somebody asked to cancel, or said something to
--- (RT-2, RT-5, RT-7).
+-- Extend leases that end soon, and find turns with a cancel request or a newer message (RT-2, RT-5, RT-7).
 --
 -- Arguments: names, tokens, turn_ids (arrays of equal length), worker_id, ttl_s
--- Effect:    one row (session_id, turn_id, called) per lease that is still held.
--- A worker whose lock was interrupted keeps, under its new number, what nobody took or freed. A lane
--- without an owner is never leased here: a commit that has just released it may still be on its way back
--- to the caller, and the lane would then be held by nobody until the lease ends.
+-- Returns:   one row (session_id, turn_id, called) per lease that is still held.
+-- A worker that reconnects under a new ID keeps the lanes that were neither taken nor released. A lane without an owner is
+-- not leased here: a commit may just have released it, and this lease would block the lane until it expires.
 WITH mine AS (
     SELECT * FROM unnest(%(names)s::text[], %(tokens)s::bigint[], %(turn_ids)s::text[])
                   AS held (session_id, token, turn_id)

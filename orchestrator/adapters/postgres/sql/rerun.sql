@@ -1,8 +1,8 @@
--- Add the next run of a chain, which takes over the successors of the run before it (IF-5).
+-- Add the next run of a chain. The new run inherits the successors of the previous one (IF-5).
 --
--- Arguments: run_id (the chain's last), new_run_id, by_hand (it has a task of its own, or goes on in the former one),
---            redo_count, flight_key, after_s, grace_s
--- Effect:    one row (run_id, flow, urgency); a unique violation when another unfinished run holds the flight key.
+-- Arguments: run_id (the chain's last), new_run_id, by_hand (whether the run gets a new task or continues the previous
+--            one's), redo_count, flight_key, after_s, grace_s
+-- Returns:   one row (run_id, flow, urgency). Raises a unique violation if another unfinished run holds the flight key.
 WITH before AS (
     SELECT * FROM internal_runs WHERE run_id = %(run_id)s FOR NO KEY UPDATE
 ), handed_over AS (

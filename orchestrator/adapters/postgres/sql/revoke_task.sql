@@ -1,8 +1,8 @@
--- Note that a task of the broker was revoked, and find the unfinished turns that it submitted. One that only waits for a
--- turn of another waits no longer.
+-- Mark a broker task as revoked, and find the unfinished turns that it submitted. A task that only waits for another
+-- task's turn ends immediately.
 --
 -- Arguments: task_id
--- Effect:    one row (tenant_id, turn_id) for each turn that is to be cancelled.
+-- Returns:   one row (tenant_id, turn_id) per turn to cancel.
 WITH revoked AS (
     UPDATE awaited_tasks
     SET stopped = 'revoked', wait_until = CASE WHEN cancels THEN wait_until ELSE clock_timestamp() END

@@ -1,7 +1,7 @@
--- Housekeeping that is due and that nobody is at, by session (IF-14), the oldest first.
+-- Read the backlog of due and unclaimed background runs by session, oldest first (IF-14).
 --
 -- Arguments: tenant_id (null: all), limit
--- Effect:    one row (session_id, runs, oldest_s) per session; sessions' runs and those without one.
+-- Returns:   one row (session_id, runs, oldest_s) per session, and one for the runs without a session.
 SELECT session_id, count(*), max(extract(epoch FROM clock_timestamp() - ready_at))::float8 AS oldest_s
 FROM internal_runs
 WHERE hint_at IS NOT NULL

@@ -1,8 +1,9 @@
--- Say how a run stands, for a task that could not claim it.
+-- Read the state of a run, for a task that could not claim it.
 --
 -- Arguments: run_id
--- Effect:    one row (status, phase, urgency, held, reported, began, why, waits_s, holders), none for a run that is gone. `why`: its
---            error or reason; `waits_s`: until it may begin; `holders`: how many may be at work on its unfinished items.
+-- Returns:   one row (status, phase, urgency, held, reported, began, why, waits_s, holders), or no row if the run is gone.
+--            `why`: its error or reason. `waits_s`: seconds until it may start. `holders`: maximum number of workers for
+--            its unfinished items.
 SELECT status,
        phase,
        urgency,

@@ -1,7 +1,7 @@
--- Read runs with everything that waits behind them, directly or through others, for the canvas that carries them.
+-- Read runs and all their direct and indirect successors, to build their canvas.
 --
 -- Arguments: run_ids (array)
--- Effect:    one row per run. `parent`: the task of the run before it in its graph that ended last.
+-- Returns:   one row per run. `parent`: the task of the predecessor in the same graph that ended last.
 WITH RECURSIVE behind AS (
     SELECT run_id, successors FROM internal_runs WHERE run_id = ANY(%(run_ids)s)
     UNION

@@ -1,9 +1,9 @@
--- What was said to a session since its turn at work was accepted (RT-5).
+-- Read the messages that arrived since a session's running turn was accepted (RT-5).
 --
--- Arguments: session_id, turn_id (of the one at work)
--- Effect:    one row for each unfinished turn after it, in order, or one with nulls: the session's last seq, whether the
---            turn at work is to be cancelled, then the turn and whether it is to be heard now: it was sent by
---            `understand`, and no predecessor of it is missing.
+-- Arguments: session_id, turn_id (of the running turn)
+-- Returns:   one row per later unfinished turn, in order, or one row with nulls: the session's last seq, whether the running
+--            turn is to be canceled, the later turn, and `is_heard`: whether to classify it now, because it was sent with
+--            `understand` and its predecessor exists.
 SELECT lanes.next_seq - 1 AS upto, mine.cancel_requested_at IS NOT NULL AS cancelled,
        said.turn_id, said.seq, said.kind, said.form, said.text, said.action,
        said.interjects IS TRUE

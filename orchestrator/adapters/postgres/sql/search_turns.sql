@@ -1,9 +1,9 @@
--- Finds turns of all sessions of a tenant: those with certain words and of a certain quality.
+-- Search a tenant's turns by words and quality.
 --
--- Arguments: tenant_id; since, before (turn IDs), most (turns to look at), words (array of patterns, all of which occur
---            in what was said or answered), failed, not_understood, rated_down, over_budget, min_ms, min_cost_micros, domain, user_id
---            (null: any), most_found (turns to return)
--- Effect:    one row: the turns found as JSON, newest first; the oldest ID looked at, or null if there are no older ones.
+-- Arguments: tenant_id; since, before (turn IDs), most (turns to search), words (array of patterns that must all occur
+--            in the message or reply), failed, not_understood, rated_down, over_budget, min_ms, min_cost_micros, domain,
+--            user_id (null: any), most_found (turns to return)
+-- Returns:   one row: the matching turns as JSON, newest first, and the oldest searched ID, or null if no older turns exist.
 WITH judged AS NOT MATERIALIZED (
     -- include: parts/judged_turns.sql
 ), found AS (

@@ -1,8 +1,7 @@
--- What a session holds beyond its working state, each list the newest first.
+-- Read a session's data beyond its working state, newest first.
 --
--- Arguments: tenant_id, session_id, most (entries of each list)
--- Effect:    one row of three lists: completed tasks (dact, slots with their values, outputs), what the user said, and
---            frames.
+-- Arguments: tenant_id, session_id, most (entries per list)
+-- Returns:   one row with three lists: completed tasks (dact, slot values, outputs), user messages, and frames.
 SELECT
     (SELECT coalesce(json_agg(json_build_object(
                 'dact', dact,

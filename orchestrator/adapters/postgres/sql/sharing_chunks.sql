@@ -1,7 +1,7 @@
--- The chunks that share a telling term with a question, those with most of all its terms first (CO-4).
+-- Find the chunks that share a distinctive term with a question, ranked by all of its terms (CO-4).
 --
 -- Arguments: tenant_id, user_id, domain, asked, all_asked, half
--- Effect:    at most `half` rows.
+-- Returns:   up to `half` rows.
 SELECT chunk.document_id, chunk.position
 FROM document_chunks AS chunk JOIN documents USING (tenant_id, document_id)
 WHERE

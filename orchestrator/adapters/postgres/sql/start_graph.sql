@@ -1,9 +1,9 @@
--- Store the nodes of a graph of Internal flows, all or none (IF-8, IF-9).
+-- Store all nodes of a graph of background flows, or none of them (IF-8, IF-9).
 --
 -- Arguments: graph_id, grace_s, nodes (array of objects: run_id, tenant_id, session_id, flow, inputs, parameters, options,
 --            flight_key, open_predecessors, successors, on_failure, urgency, turn_id)
--- Effect:    one row (run_id, flow, urgency) per node that may begin; the reconciler looks after a grace. A unique
---            violation when a run is there already or another unfinished one holds its flight key.
+-- Returns:   one row (run_id, flow, urgency) per node that may start; the reconciler checks it after the grace period.
+--            Raises a unique violation if a run already exists or another unfinished run holds its flight key.
 WITH stored AS (
     INSERT INTO internal_runs (run_id, tenant_id, session_id, flow, status, inputs, parameters, options, chain_id,
                                graph_id, number, flight_key, open_predecessors, successors, on_failure, urgency,

@@ -1,5 +1,5 @@
--- Read the status of the whole system, for metrics and alerts (RT-24). What it counts is said at the function.
+-- Read the system's status for metrics and alerts (RT-24); see the function for the columns.
 --
 -- Arguments: none
--- Effect:    one row
+-- Returns:   one row.
 SELECT * FROM parley_status()

@@ -1,12 +1,12 @@
--- Accept one turn of a session that is at rest, by the rule `enqueue`, or by `understand` while a user's turn is
--- unfinished (RT-1, RT-5).
+-- Accept a turn if the session is idle, under the rule `enqueue`, or under `understand` while a user turn is unfinished
+-- (RT-1, RT-5).
 --
 -- Arguments: session_id, tenant_id, turn_id, idempotency_key, client_sequence, kind, form, text, action,
---            if_busy (null: the session's own), timezone and locale (which the session keeps; null: its own), inbox_limit
--- Effect:    one row (seq, position) when accepted, none when anything is in the way: the caller then
---            reads why. A key or sequence in use raises a unique violation, which undoes everything.
--- A user's turn that was accepted while this statement waited for the lane is not seen: then it accepts none by
--- `understand`.
+--            if_busy (null: the session's rule), timezone and locale (stored in the session; null: unchanged), inbox_limit
+-- Returns:   one row (seq, position) if accepted. Otherwise no row, and the caller reads why. Raises a unique violation,
+--            which undoes everything, if the idempotency key or sequence is in use.
+-- This statement doesn't see a user turn that was accepted while it waited for the lane's lock, so it may reject a turn
+-- under `understand`.
 WITH lane AS (
     UPDATE lanes
     SET next_seq = next_seq + 1,
@@ -14,7 +14,7 @@ WITH lane AS (
         next_event = next_event + 1,
         ready_at = CASE WHEN pending = 0 THEN clock_timestamp() ELSE ready_at END,
         check_at = least(check_at, clock_timestamp()),
-        -- It may be the turn that others wait for: without this, a sweep whose hint is lost looks again after the gap.
+        -- Other turns may wait for this one. Without this, a sweep whose hint is lost would retry only after the gap.
         gap_at = NULL,
         said_seq = CASE WHEN pending > 0 AND coalesce(%(if_busy)s::text, if_busy) = 'understand' THEN next_seq
                         ELSE said_seq END,

@@ -1,12 +1,12 @@
--- Name sessions with work that nobody holds (the reconciler of RT-1), oldest first.
+-- Find sessions with unclaimed work, oldest first (the reconciler of RT-1).
 --
 -- Arguments: grace_s, limit
--- Effect:    one row (session_id, pending, gap_over) per lane looked at. A lane with work is looked at again
---            after another grace; one without is forgotten until its next turn.
--- Only lanes in the partial index `lanes_check_at_idx` are visited: neither sessions at rest nor the
--- length of the queues count. `now()` is stable, so that the index bounds the scan.
--- `coalesce` and the array are for the planner, which is free behind a pooler: it would take the conditions for rare, and
--- sort all lanes that are due, or scan all there are for those that it has found.
+-- Returns:   one row (session_id, pending, gap_over) per checked lane. A lane with work is checked again after the grace
+--            period. A lane without work is not checked until its next turn.
+-- Only lanes in the partial index `lanes_check_at_idx` are visited, so neither idle sessions nor queue lengths matter.
+-- `now()` is stable, so that the index bounds the scan.
+-- `coalesce` and the array guide the planner, which replans behind a connection pooler. It would otherwise assume that the
+-- conditions are rare, and sort all due lanes or scan the whole table.
 WITH due AS (
     SELECT session_id
     FROM lanes

@@ -1,10 +1,10 @@
--- Name runs whose message may have been lost (IF-9), oldest first: those that have something to do, and those that
--- have ended and whose task has not reported it.
+-- Find runs whose message may be lost, oldest first (IF-9): runs with work, and ended runs whose task has not reported
+-- the end.
 --
--- Arguments: again_s, limit, waited_s (housekeeping that waited less is deferred)
--- Effect:    one row (run_id, flow, urgency, task_id, status, why, began) per run; it is named again after `again_s`.
---            `began` is false for a run that ended before any task of it ran; `why`: its error or reason.
--- Items that a live worker holds need no message: their holders go on until none is left.
+-- Arguments: again_s, limit, waited_s (background runs that have waited less are deferred)
+-- Returns:   one row (run_id, flow, urgency, task_id, status, why, began) per run, again after `again_s`. `why`: its error
+--            or reason. `began` is false if the run ended before any of its tasks started.
+-- Runs with claimed items need no message: their workers continue until no items are left.
 WITH due AS (
     SELECT run_id FROM internal_runs
     WHERE hint_at <= now()

@@ -1,9 +1,9 @@
--- Hold the feeds of webhooks that have something to deliver now: some of each host, of busy ones none (RT-16).
+-- Claim webhook feeds with due deliveries: a few per host, and none of busy hosts (RT-16).
 --
--- Arguments: busy_hosts, per_host (feeds of one host), limit, hold_s (seconds), secrets (how many of them)
--- Effect:    up to `limit` feeds are held under a new token; a row of each: the webhook (webhook_id, tenant_id, url,
---            session_id, events, created_at, closed_at), then session_id, delivered, attempts, token, and the
---            newest secrets of the tenant.
+-- Arguments: busy_hosts, per_host (feeds per host), limit, hold_s (seconds), secrets (number of secrets to return)
+-- Returns:   up to `limit` rows, one per feed that is now held under a new token: the webhook (webhook_id, tenant_id, url,
+--            session_id, events, created_at, closed_at), then session_id, delivered, attempts, token, and the tenant's
+--            newest secrets.
 WITH candidate AS (
     SELECT webhook_id, feed.session_id, host, due_at
     FROM webhook_feeds AS feed JOIN webhooks USING (webhook_id)

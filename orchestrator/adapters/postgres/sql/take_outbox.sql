@@ -1,11 +1,11 @@
--- Take messages of the outbox that are to be sent now (RT-4).
+-- Take the outbox messages that are due (RT-4).
 --
 -- Arguments: kinds (array), again_after_s, limit
--- Effect:    one row per message never sent, or sent `again_after_s` seconds ago and not acknowledged; it is
---            marked as sent now, so that no other process takes it at the same time. Nobody waits until the disk
---            has that: what is lost is sent once more.
--- `coalesce` and the array are for the planner, which is free behind a pooler: it would take such messages for rare, and
--- read and sort all that wait in order to take a few.
+-- Returns:   one row per message that was never sent, or that was sent `again_after_s` seconds ago without an
+--            acknowledgment. Messages are marked as sent, so that no other process takes them at the same time.
+-- Commits asynchronously: a mark that is lost only repeats a message.
+-- `coalesce` and the array guide the planner, which replans behind a connection pooler. It would otherwise assume that due
+-- messages are rare, and read and sort all waiting messages to take a few.
 WITH due AS (
     SELECT id
     FROM outbox

@@ -1,7 +1,6 @@
--- Keep up to `most` preferences of a user: stated ones before learned ones, newest first (CO-4).
+-- Keep up to `most` preferences of a user, stated ones before learned ones, newest first (CO-4).
 --
 -- Arguments: tenant_id, user_id, most
--- Effect:    no row.
 DELETE FROM preferences
 WHERE tenant_id = %(tenant_id)s AND user_id = %(user_id)s AND key IN (
     SELECT key FROM preferences

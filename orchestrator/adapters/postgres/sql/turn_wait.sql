@@ -1,9 +1,8 @@
--- How long users' recent turns waited for a worker, or wait still: what they lost before their session was free does not
--- count (IF-14).
+-- Measure how long recent user turns waited for a worker. Time before the session was free does not count (IF-14).
 --
 -- Arguments: since_s, newest
--- Effect:    one row: the 95th percentile in seconds, null when no turn came lately. Identifiers of turns grow with
---            time, so the primary key bounds the scan.
+-- Returns:   one row: the 95th percentile in seconds, or null without recent turns.
+-- Turn IDs grow with time, so the primary key bounds the scan.
 WITH recent AS (
     SELECT session_id, seq, accepted_at, started_at
     FROM turns

@@ -1,7 +1,7 @@
--- Counts turns of a tenant by the day (UTC) on which they were accepted.
+-- Count a tenant's turns by the day (UTC) on which they were accepted.
 --
--- Arguments: tenant_id; since, before (turn IDs), most (turns to count, the newest)
--- Effect:    a row for each day with turns, oldest first.
+-- Arguments: tenant_id; since, before (turn IDs), most (turns to count, newest first)
+-- Returns:   one row per day with turns, oldest first.
 WITH judged AS NOT MATERIALIZED (
     -- include: parts/judged_turns.sql
 )

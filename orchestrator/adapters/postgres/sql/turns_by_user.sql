@@ -1,7 +1,7 @@
--- Counts turns of a tenant by the user of their session, those who cost most first.
+-- Count a tenant's turns by user, most expensive first.
 --
--- Arguments: tenant_id; since, before (turn IDs), most (turns to count, the newest), most_found (users to return)
--- Effect:    a row for each user; one without a user for all sessions that have none.
+-- Arguments: tenant_id; since, before (turn IDs), most (turns to count, newest first), most_found (users to return)
+-- Returns:   one row per user, and one for all sessions without a user.
 WITH judged AS NOT MATERIALIZED (
     -- include: parts/judged_turns.sql
 )

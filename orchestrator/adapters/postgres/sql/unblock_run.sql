@@ -1,7 +1,7 @@
--- Let a blocked run wait again, since what blocked it is run once more.
+-- Let a blocked run wait again, because the run that blocked it is repeated.
 --
 -- Arguments: run_id, open_predecessors
--- Effect:    a unique violation when another unfinished run holds its flight key.
+-- Raises a unique violation if another unfinished run holds the flight key.
 UPDATE internal_runs
 SET status = 'waiting',
     reason = NULL,

@@ -1,7 +1,7 @@
--- Merge top-level changes into a document whose fields equal those of `fields`.
+-- Merge top-level changes into a document whose fields equal those in `fields`.
 --
--- Arguments: tenant_id, domain, collection, key, changes, fields (a JSON object, may be empty)
--- Effect:    one row (document) as it is stored now, or none when nothing matched.
+-- Arguments: tenant_id, domain, collection, key, changes, fields (JSON object, may be empty)
+-- Returns:   one row (document) as stored, or no row if nothing matched.
 UPDATE records
 SET document = document || %(changes)s::jsonb, updated_at = clock_timestamp()
 WHERE tenant_id = %(tenant_id)s AND domain = %(domain)s AND collection = %(collection)s AND key = %(key)s

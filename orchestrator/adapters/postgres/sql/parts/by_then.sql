@@ -1,4 +1,4 @@
--- A condition: what a turn left was there after an epoch. Turns that are gone came before.
+-- A condition: the turn of a row was part of an epoch. Turns that no longer exist count as earlier.
 --
 -- Arguments: epoch
 -- Needs:     `kept` (turn_id)

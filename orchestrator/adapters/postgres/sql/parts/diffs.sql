@@ -1,4 +1,4 @@
--- A column: the diffs of a session since the whole state in `states`, oldest first.
+-- A column: a session's diffs since the full state in `states`, oldest first.
 --
 -- Needs:     `states`
 ARRAY(SELECT later.diff

@@ -1,4 +1,4 @@
--- The newest turns of a tenant between two IDs, each with what it says about its quality. An ID begins with its time.
+-- A tenant's newest turns between two IDs, with quality indicators. Turn IDs begin with a timestamp.
     SELECT recent.*, sessions.user_id, sessions.domain,
            (extract(epoch FROM recent.finished_at - recent.started_at) * 1000)::float8 AS ran_ms,
            recent.status IN ('failed', 'quarantined')

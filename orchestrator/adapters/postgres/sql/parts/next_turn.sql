@@ -1,14 +1,14 @@
 -- Two steps of a WITH clause: `next` finds the session's next turn that may run, `taken` marks it as running.
 --
--- Arguments: session_id, max_attempts, deadline_s, crashes_below (turns that have crashed as often are not taken;
---            null: any, by a process that has nothing else to do)
--- Needs:     `lane` (pending, done_seq), and `ended` (turn_id, client_sequence): the turn that the same
---            statement ends, which its snapshot does not show as finished; nulls when it ends none.
--- `resumed`: it was begun before, whether or not that attempt counts, so that its journal has to be read.
--- A turn that is found running has lost its worker. That is a crash, and no attempt; after a second one the turn is
--- under suspicion, and taken by a process for suspects, at last by one that runs it alone (RT-26).
--- A turn whose attempts are used up, or that crashed alone, is in `next` and not in `taken`, unless it had effects:
--- then it is taken once more, with `failure`. `next` tells of its `crashes`, this one included.
+-- Arguments: session_id, max_attempts, deadline_s, crashes_below (skip turns with this many crashes; null: skip none, in
+--            a process that runs only this turn)
+-- Needs:     `lane` (pending, done_seq), and `ended` (turn_id, client_sequence): the turn that the same statement ends,
+--            which its snapshot does not show as finished; nulls if it ends none.
+-- `resumed`: the turn was started before, whether or not that attempt counts, so its journal must be read.
+-- A turn that is found running has lost its worker. That counts as a crash, not as an attempt. After the second crash the
+-- turn is suspected, and only a process for suspected turns runs it, finally one that runs it alone (RT-26).
+-- If its attempts are used up or it crashed while alone, a turn is in `next` but not in `taken`. If it has side effects, it
+-- is taken one last time, with `failure`. `crashes` in `next` includes the current crash.
 next AS (
     SELECT candidate.*
     FROM lane CROSS JOIN ended CROSS JOIN LATERAL (

@@ -1,5 +1,5 @@
 -- A condition on `turns`: the predecessor in `sequence` has ended, or the turn has none (RT-5).
--- Not EXISTS, which the planner answers by a scan over the turns of all sessions: this is one look into an index.
+-- With EXISTS, the planner would scan the turns of all sessions. This subquery needs one index lookup.
 (turns.client_sequence IS NULL
  OR turns.client_sequence = 1
  OR (SELECT predecessor.finished_at
