@@ -1,13 +1,13 @@
--- Sessions: fixed facts, the hot row of the lane, working state and history.
+-- Sessions: fixed facts, the hot lane row, working state and history.
 --
--- Every row carries its tenant (RT-22); every time is the database's own clock. Tables whose rows change with
--- each turn keep room for updates in place, and none of their indexes names a column that a turn changes. Such columns
--- stand side by side: of an update, the server's log has all between the first and the last that it changed.
+-- Every row has its tenant (RT-22). All times come from the database's clock. Tables whose rows change with each turn keep
+-- free space for in-place updates, and none of their indexes includes a column that a turn changes. These columns are
+-- adjacent, because the write-ahead log of an update includes everything between the first and the last changed byte.
 --
--- JSON that no statement looks into is `json`, which keeps the order of keys; psql shows it like `jsonb`.
+-- JSON that no statement inspects has the type `json`, which keeps the order of keys. psql shows it like `jsonb`.
 --
--- What belongs to a session goes with it: by foreign keys to its lane, whose row each turn has locked anyway, so
--- that the check of them writes no more than the server's note of a lock.
+-- A session's data is deleted with it, through foreign keys to its lane. Each turn locks the lane's row anyway, so the
+-- foreign-key check only has to record a lock.
 
 CREATE TABLE sessions (
     session_id text PRIMARY KEY,
@@ -17,58 +17,58 @@ CREATE TABLE sessions (
     webhook    text,
     closed_at  timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- of a branch: whose it is, from which epoch on, and where its family begins; any of them may be gone
+    -- of a fork: its parent, the parent's epoch, and the root of its lineage; these sessions may be deleted
     parent       text,
     parent_epoch bigint,
     root         text
 );
-COMMENT ON TABLE sessions IS 'Fixed facts of a session.';
+COMMENT ON TABLE sessions IS 'Fixed facts of sessions.';
 CREATE INDEX sessions_root_idx ON sessions (root) WHERE root IS NOT NULL;
 
--- A new session takes the time zone and the locale of the user's last one.
+-- A new session copies the time zone and locale of the user's last session.
 CREATE INDEX sessions_user_id_idx ON sessions (tenant_id, user_id, created_at) WHERE user_id IS NOT NULL;
 
 CREATE TABLE lanes (
     session_id  text PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
     tenant_id   text NOT NULL,
     if_busy     text NOT NULL DEFAULT 'understand',
-    timezone    text,                           -- of the user, as the last session or turn that named one did
+    timezone    text,                           -- from the user's last session or turn that set one
     locale      text,
     closed      boolean NOT NULL DEFAULT false,
-    said_seq    bigint,                         -- the last turn that was sent by `understand` while another was unfinished
-    has_webhook boolean NOT NULL DEFAULT false, -- set by a trigger, so that lanes without one pay nothing
-    check_at    timestamptz,                    -- when the sweep visits it next; null: nothing to look for.
+    said_seq    bigint,                         -- last turn sent under `understand` while another was unfinished
+    has_webhook boolean NOT NULL DEFAULT false, -- set by a trigger, so that other lanes have no extra cost
+    check_at    timestamptz,                    -- next visit of the sweep; null: no visit needed.
                                                 -- Cleared lazily, so that updates of a busy lane touch no index
     gap_at      timestamptz,                    -- when the wait for a missing predecessor in `sequence` ends
     epoch       bigint NOT NULL DEFAULT 0,
-    done_seq    bigint NOT NULL DEFAULT 0,      -- every turn up to it has finished; the search for the next begins here
+    done_seq    bigint NOT NULL DEFAULT 0,      -- all turns up to this seq have finished; the search for the next starts here
     lease_owner bigint,
     lease_token bigint NOT NULL DEFAULT 0,
     lease_until timestamptz,
     next_seq    bigint NOT NULL DEFAULT 1,
     next_event  bigint NOT NULL DEFAULT 1,
     pending     integer NOT NULL DEFAULT 0,
-    ready_at    timestamptz,                    -- since when there has been work
+    ready_at    timestamptz,                    -- when the waiting work arrived
     updated_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
-COMMENT ON TABLE lanes IS 'One narrow, hot row per session: order, lease, fence, counters.';
+COMMENT ON TABLE lanes IS 'One narrow, hot row per session: order, lease, fence and counters.';
 CREATE INDEX lanes_check_at_idx ON lanes (check_at) WHERE check_at IS NOT NULL;
--- With the session, or a statement that names both would visit all lanes of the tenant: it may have been planned when
--- there were none.
+-- Includes the session. With a plan made for an empty table, statements that name both columns would otherwise visit all
+-- lanes of the tenant.
 CREATE INDEX lanes_tenant_id_idx ON lanes (tenant_id, session_id);
 
 CREATE TABLE states (
     session_id   text PRIMARY KEY REFERENCES lanes ON DELETE CASCADE,
     tenant_id    text NOT NULL,
-    base_epoch   bigint NOT NULL,            -- the epoch that `body` is of; what came after are diffs in `state_history`
+    base_epoch   bigint NOT NULL,            -- epoch of `body`; `state_history` has the later diffs
     body         json NOT NULL,
-    -- what housekeeping looks for in the states of many sessions
+    -- searched by maintenance across many sessions
     flows        text[] NOT NULL DEFAULT '{}',
     approvals    integer NOT NULL DEFAULT 0,
     unsummarised integer NOT NULL DEFAULT 0, -- turns since the last summary
     epoch        bigint NOT NULL
 ) WITH (fillfactor = 70);
-COMMENT ON TABLE states IS 'The working state: whole at an epoch now and then, since when `state_history` has its diffs.';
+COMMENT ON TABLE states IS 'The working state: a snapshot at some epoch. `state_history` has the later diffs.';
 
 CREATE TABLE state_history (
     session_id text REFERENCES lanes ON DELETE CASCADE,
@@ -79,7 +79,7 @@ CREATE TABLE state_history (
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (session_id, epoch)
 );
-COMMENT ON TABLE state_history IS 'What each epoch changed; a full copy at the first epoch and at distances.';
+COMMENT ON TABLE state_history IS 'The changes of each epoch, with a snapshot at the first epoch and at intervals.';
 
 CREATE TABLE utterances (
     session_id text REFERENCES lanes ON DELETE CASCADE,
@@ -87,14 +87,14 @@ CREATE TABLE utterances (
     seq        bigint NOT NULL,
     tenant_id  text NOT NULL,
     turn_id    text NOT NULL,
-    role       text,          -- whose input it was; null, and so are `form` and `content`: of nobody
+    role       text,          -- author of the input; null, like `form` and `content`, without an input
     form       text,
     content    text,
-    reply      text NOT NULL, -- what the assistant said to it
+    reply      text NOT NULL, -- the assistant's answer
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (session_id, epoch, seq) -- what is answered beside a turn has the epoch before it
+    PRIMARY KEY (session_id, epoch, seq) -- turns answered during another turn have the epoch before it
 );
-COMMENT ON TABLE utterances IS 'What the user and the assistant said, a row a turn.';
+COMMENT ON TABLE utterances IS 'Messages of the user and the assistant, one row per turn.';
 
 CREATE TABLE flows_archive (
     session_id text REFERENCES lanes ON DELETE CASCADE,
@@ -108,7 +108,7 @@ CREATE TABLE flows_archive (
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (session_id, flow_id)
 );
-COMMENT ON TABLE flows_archive IS 'Flows that left the stack.';
+COMMENT ON TABLE flows_archive IS 'Flows that have left the stack.';
 CREATE INDEX flows_archive_at_idx ON flows_archive (session_id, at);
 
 CREATE TABLE frames (
@@ -121,7 +121,7 @@ CREATE TABLE frames (
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (session_id, flow_id)
 );
-COMMENT ON TABLE frames IS 'The newest data of each flow for display.';
+COMMENT ON TABLE frames IS 'The latest display data of each flow.';
 
 CREATE TABLE plans (
     session_id text REFERENCES lanes ON DELETE CASCADE,
@@ -137,7 +137,7 @@ CREATE TABLE plans (
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (session_id, plan_id)
 );
-COMMENT ON TABLE plans IS 'Plans after the last turn that worked on them (PL-6).';
+COMMENT ON TABLE plans IS 'Plans, as of the last turn that changed them (PL-6).';
 
 CREATE TABLE plan_revisions (
     session_id text REFERENCES lanes ON DELETE CASCADE,
@@ -152,4 +152,4 @@ CREATE TABLE plan_revisions (
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (session_id, plan_id, epoch, number)
 );
-COMMENT ON TABLE plan_revisions IS 'What each replanning check decided, and the steps after it (PL-6).';
+COMMENT ON TABLE plan_revisions IS 'Decisions of replanning checks, with the resulting steps (PL-6).';

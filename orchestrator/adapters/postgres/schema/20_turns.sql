@@ -1,4 +1,4 @@
--- Turns: the inbox, the journal and the ledger of effects, approvals, events, the outbox, feedback.
+-- Turns: inbox, journal, side-effect ledger, approvals, events, outbox and feedback.
 
 CREATE TABLE turns (
     turn_id             text PRIMARY KEY,
@@ -11,29 +11,29 @@ CREATE TABLE turns (
     form                text NOT NULL,
     text                text,
     action              json,
-    timezone            text,                           -- of the session when the turn was accepted, and so in every attempt
+    timezone            text,                           -- the session's when the turn was accepted, the same in every attempt
     locale              text,
-    interjects          boolean,                        -- it was sent by `understand` while another was unfinished
-    awaited             boolean NOT NULL DEFAULT false, -- a task of the broker ends with it (`awaited_tasks`)
-    forget              boolean NOT NULL DEFAULT false, -- leave no trace if it ends cancelled and without effects (`rollback`)
+    interjects          boolean,                        -- sent under `understand` while another turn was unfinished
+    awaited             boolean NOT NULL DEFAULT false, -- a broker task ends with this turn (`awaited_tasks`)
+    forget              boolean NOT NULL DEFAULT false, -- delete all traces if it is canceled without side effects (`rollback`)
     cancel_requested_at timestamptz,
     accepted_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     quarantined_at      timestamptz,
-    crashes             integer NOT NULL DEFAULT 0,     -- how often its worker ended while it was at work
-    alone               boolean NOT NULL DEFAULT false, -- it was taken last by a process that has nothing else to do
+    crashes             integer NOT NULL DEFAULT 0,     -- how often its worker died while running it
+    alone               boolean NOT NULL DEFAULT false, -- the process that last claimed it runs nothing else
     status              text NOT NULL DEFAULT 'queued',
     attempts            integer NOT NULL DEFAULT 0,
     started_at          timestamptz,
     deadline_at         timestamptz,
     finished_at         timestamptz,
-    token               bigint, -- the lease that ended the turn: a holder whose reply was lost learns that its commit held
+    token               bigint, -- the lease that ended the turn, by which a worker whose reply was lost finds its commit
     epoch               bigint,
     error               text,
     result              json,
-    signals             json,  -- what was predicted, checked, called and recovered, for evaluation (CO-6)
+    signals             json,  -- predictions, checks, calls and recoveries, for evaluation (CO-6)
     UNIQUE (session_id, seq)
 ) WITH (fillfactor = 50);
-COMMENT ON TABLE turns IS 'The inbox: every turn that was ever accepted.';
+COMMENT ON TABLE turns IS 'The inbox: all accepted turns.';
 CREATE UNIQUE INDEX turns_client_sequence_key ON turns (session_id, client_sequence)
     WHERE client_sequence IS NOT NULL;
 CREATE UNIQUE INDEX turns_idempotency_key ON turns (idempotency_key, session_id)
@@ -49,12 +49,12 @@ CREATE TABLE journal (
     status       text NOT NULL,
     request_hash text NOT NULL,
     result       json,
-    duration_ms  real,   -- of the call; null while it has not ended
+    duration_ms  real,   -- null until the call ends
     token        bigint NOT NULL,
     at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (turn_id, key)
 );
-COMMENT ON TABLE journal IS 'Model and tool calls of a turn; replayed when the turn is taken up again (RT-8).';
+COMMENT ON TABLE journal IS 'Model and tool calls of a turn, replayed when the turn is resumed (RT-8).';
 
 CREATE TABLE effects (
     session_id      text REFERENCES lanes ON DELETE CASCADE,
@@ -70,10 +70,10 @@ CREATE TABLE effects (
     status          text NOT NULL,
     result          json,
     at              timestamptz NOT NULL DEFAULT clock_timestamp(),
-    of_session      text, -- whose effect it is, where a branch has it from there
+    of_session      text, -- in a fork: the session that made the call
     PRIMARY KEY (session_id, fingerprint)
 );
-COMMENT ON TABLE effects IS 'The ledger of what tools did to the world (RT-10, RT-12).';
+COMMENT ON TABLE effects IS 'The side-effect ledger (RT-10, RT-12).';
 CREATE INDEX effects_turn_id_idx ON effects (turn_id);
 
 CREATE TABLE approvals (
@@ -87,30 +87,30 @@ CREATE TABLE approvals (
     status         text NOT NULL,
     arguments      json NOT NULL,
     question       text NOT NULL,
-    cause          text NOT NULL, -- why it was asked
+    cause          text NOT NULL, -- why approval was requested
     plan_revision  integer NOT NULL,
     policy_version text NOT NULL,
     operator_only  boolean NOT NULL,
-    reason         text,          -- what the decider said
+    reason         text,          -- reason for the decision
     decided_by     text,
     created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at     timestamptz,
     decided_at     timestamptz,
     closed_at      timestamptz    -- when it was used, expired or became void
 );
-COMMENT ON TABLE approvals IS 'Questions for approval of one call each, and who decided (PX-17).';
+COMMENT ON TABLE approvals IS 'Approval requests, one per call, with their decisions (PX-17).';
 CREATE INDEX approvals_session_id_idx ON approvals (session_id);
 
 CREATE TABLE events (
     session_id text REFERENCES lanes ON DELETE CASCADE,
-    number     bigint,   -- of the last one in the row
+    number     bigint,   -- of the row's last event
     tenant_id  text NOT NULL,
     turn_id    text,
     body       json NOT NULL,
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (session_id, number)
 );
-COMMENT ON TABLE events IS 'The ordered log of a session; numbers have no gaps (RT-15). A row holds what one commit tells.';
+COMMENT ON TABLE events IS 'The event log of a session, numbered without gaps (RT-15). A row holds the events of one commit.';
 
 CREATE TABLE outbox (
     id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -122,7 +122,7 @@ CREATE TABLE outbox (
     created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     sent_at         timestamptz
 );
-COMMENT ON TABLE outbox IS 'What is sent after the commit, and again until it is acknowledged and so removed (RT-4).';
+COMMENT ON TABLE outbox IS 'Messages sent after a commit, and repeated until they are acknowledged and removed (RT-4).';
 
 CREATE TABLE scheduled_events (
     event_id   text PRIMARY KEY,
@@ -133,13 +133,13 @@ CREATE TABLE scheduled_events (
     payload    json NOT NULL,
     not_before timestamptz NOT NULL,
     status     text NOT NULL DEFAULT 'scheduled',
-    revision   integer NOT NULL DEFAULT 0, -- how often it was moved: each revision is delivered once at most
+    revision   integer NOT NULL DEFAULT 0, -- how often it was rescheduled; each revision is delivered at most once
     turn_id    text,
-    set_by     text,                       -- the tool call that set it, by its idempotency key
+    set_by     text,                       -- idempotency key of the tool call that scheduled it
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     UNIQUE (session_id, key)
 );
-COMMENT ON TABLE scheduled_events IS 'Outside events and reminders, each delivered as a turn of its session (RT-31).';
+COMMENT ON TABLE scheduled_events IS 'External events and reminders, delivered as turns of their sessions (RT-31).';
 CREATE INDEX scheduled_events_not_before_idx ON scheduled_events (not_before) WHERE status = 'scheduled';
 CREATE INDEX scheduled_events_updated_at_idx ON scheduled_events (updated_at) WHERE status <> 'scheduled';
 
@@ -148,22 +148,22 @@ CREATE TABLE awaited_tasks (
     tenant_id  text NOT NULL,
     session_id text NOT NULL REFERENCES lanes ON DELETE CASCADE,
     turn_id    text NOT NULL,
-    request    json,       -- Celery's facts of a task that ends with the turn; null for one that has ended
-    wait_until timestamptz, -- when the task ends although the turn has not
-    expires_at timestamptz, -- when the turn is cancelled unless it has ended
-    cancels    boolean NOT NULL, -- the turn is its own: revoked or expired, the task cancels it
-    stopped    text,        -- `revoked` or `expired`: why the turn was cancelled
+    request    json,       -- Celery's request if the task ends with the turn; null once it has ended
+    wait_until timestamptz, -- when the task ends even if the turn has not
+    expires_at timestamptz, -- when the turn is canceled unless it has ended
+    cancels    boolean NOT NULL, -- whether revoking or expiring the task cancels the turn
+    stopped    text,        -- `revoked` or `expired`: why the turn was canceled
     noted_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
-    ended_at   timestamptz  -- kept for a while, so that a message that comes again ends nothing twice
+    ended_at   timestamptz  -- kept for some time, so that a redelivered message doesn't end the task twice
 );
-COMMENT ON TABLE awaited_tasks IS 'Tasks of the broker that end with a turn, or expire with it: their callbacks, chain and chord.';
+COMMENT ON TABLE awaited_tasks IS 'Broker tasks that end or expire with a turn, with their callbacks, chain and chord.';
 CREATE INDEX awaited_tasks_turn_id_idx ON awaited_tasks (turn_id);
 CREATE INDEX awaited_tasks_session_id_idx ON awaited_tasks (session_id);
 CREATE INDEX awaited_tasks_wait_until_idx ON awaited_tasks (wait_until) WHERE ended_at IS NULL;
 CREATE INDEX awaited_tasks_expires_at_idx ON awaited_tasks (expires_at) WHERE ended_at IS NULL;
 CREATE INDEX awaited_tasks_ended_at_idx ON awaited_tasks (ended_at) WHERE ended_at IS NOT NULL;
 
--- However a turn ends, the tasks that wait for it are in the outbox with the same commit.
+-- Puts the tasks that wait for a turn into the outbox when it ends, in the same transaction.
 CREATE FUNCTION parley_end_awaited() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
@@ -198,6 +198,6 @@ CREATE TABLE feedback (
     UNIQUE (turn_id, author)
 );
 COMMENT ON TABLE feedback IS
-    'What people think of answers, one word per author and turn; anonymous ones share one.';
+    'Feedback on answers, one entry per author and turn. Anonymous authors share an entry.';
 CREATE INDEX feedback_session_id_idx ON feedback (session_id);
 CREATE INDEX feedback_tenant_id_at_idx ON feedback (tenant_id, at);

@@ -1,15 +1,15 @@
--- Work in the background: worker processes, runs of Internal flows with their items and claims, the schedule.
+-- Background work: worker processes, runs of background flows with their items and claims, and the schedule.
 
 CREATE SEQUENCE worker_ids AS integer;
 CREATE TABLE workers (
     worker_id  bigint PRIMARY KEY DEFAULT nextval('worker_ids'),
     host       text NOT NULL,
     pid        integer NOT NULL,
-    backend_pid   integer NOT NULL, -- the server's process for the worker's connection
+    backend_pid   integer NOT NULL, -- server process of the worker's connection
     backend_start timestamptz NOT NULL,
     started_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-COMMENT ON TABLE workers IS 'Worker processes; a row whose connection is gone belongs to a dead one (RT-11).';
+COMMENT ON TABLE workers IS 'Worker processes. A row without its connection belongs to a dead worker (RT-11).';
 
 CREATE TABLE internal_runs (
     run_id            text PRIMARY KEY,
@@ -17,7 +17,7 @@ CREATE TABLE internal_runs (
     session_id        text,
     flow              text NOT NULL,
     status            text NOT NULL,
-    inputs            json NOT NULL, -- as given, before any override by `before_all`
+    inputs            json NOT NULL, -- as given, before `before_all` overrides them
     progress          json,
     error             text,
     created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -29,7 +29,7 @@ CREATE TABLE internal_runs (
     phase             text NOT NULL DEFAULT 'before_all',
     parameters        json NOT NULL DEFAULT '{}',
     options           json NOT NULL DEFAULT '{}',
-    final_options   json,          -- of this run, once `before_all` has ended
+    final_options   json,          -- set when `before_all` ends
     config            json,
     data              json,
     closing           json,
@@ -42,15 +42,15 @@ CREATE TABLE internal_runs (
     on_failure        text NOT NULL DEFAULT 'block',
     urgency           text NOT NULL DEFAULT 'housekeeping',
     attempts          integer NOT NULL DEFAULT 0,
-    again             json,          -- the graph that was asked for while it was at work, and starts when this run has ended
-    turn_id           text,          -- the turn that made it due, if one did
-    task_id           text NOT NULL, -- of the Celery task that ends when this run and its automatic reruns have ended
-    token             bigint,        -- who holds `before_all` or `after_all`; null: nobody
+    again             json,          -- graph requested while this run was active; starts when it ends
+    turn_id           text,          -- turn that triggered the run, if any
+    task_id           text NOT NULL, -- Celery task that ends with this run and its automatic reruns
+    token             bigint,        -- claim on `before_all` or `after_all`, or null
     ready_at          timestamptz,
-    hint_at           timestamptz    -- when the reconciler sends a message for it; null: nothing to do, claimed, or reported
+    hint_at           timestamptz    -- when the reconciler sends a message; null: nothing to do, claimed, or reported
 );
 COMMENT ON TABLE internal_runs IS
-    'One execution of an Internal flow: a node of its trigger''s graph (IF-8, IF-9).';
+    'Executions of background flows, each a node in its trigger''s graph (IF-8, IF-9).';
 CREATE INDEX internal_runs_chain_id_idx ON internal_runs (chain_id);
 CREATE INDEX internal_runs_created_at_idx ON internal_runs (tenant_id, created_at);
 CREATE UNIQUE INDEX internal_runs_flight_key ON internal_runs (tenant_id, flight_key)
@@ -60,7 +60,7 @@ CREATE INDEX internal_runs_graph_id_idx ON internal_runs (graph_id);
 CREATE INDEX internal_runs_hint_at_idx ON internal_runs (hint_at) WHERE hint_at IS NOT NULL;
 CREATE INDEX internal_runs_session_id_idx ON internal_runs (session_id);
 
--- What may follow each status of a run, whoever writes it; `RUN_TRANSITIONS` says the same.
+-- Rejects transitions that are not in `RUN_TRANSITIONS`.
 CREATE FUNCTION parley_run_transition() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.status <> ALL (CASE OLD.status WHEN 'waiting' THEN '{ready,blocked,cancelled}'
@@ -90,7 +90,7 @@ CREATE TABLE internal_items (
     token      bigint,
     PRIMARY KEY (run_id, position)
 );
-COMMENT ON TABLE internal_items IS 'The inputs of a run, each with its outcome.';
+COMMENT ON TABLE internal_items IS 'Inputs of a run, with their outcomes.';
 CREATE INDEX internal_items_unfinished_idx ON internal_items (run_id, position)
     WHERE status IN ('queued', 'running');
 
@@ -101,10 +101,10 @@ CREATE TABLE internal_claims (
     run_id      text NOT NULL,
     owner       bigint NOT NULL,
     lease_until timestamptz NOT NULL,
-    task_id     text -- of the Celery task of a share of items
+    task_id     text -- Celery task of a share of items
 );
 COMMENT ON TABLE internal_claims IS
-    'Who is at work on a run or on some of its items; a token that is gone is fenced.';
+    'Claims on runs or on some of their items. The fence rejects tokens without a row.';
 CREATE INDEX internal_claims_run_id_idx ON internal_claims (run_id);
 
 CREATE TABLE schedule_firings (
@@ -115,4 +115,4 @@ CREATE TABLE schedule_firings (
     fired_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (job, due_at)
 );
-COMMENT ON TABLE schedule_firings IS 'Scheduled jobs by due time: who inserts the row, fires (IF-15).';
+COMMENT ON TABLE schedule_firings IS 'Scheduled jobs by due time. Only the process that inserts a row runs the job (IF-15).';

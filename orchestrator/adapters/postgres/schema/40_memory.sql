@@ -1,4 +1,4 @@
--- Memory: scratchpads, preferences, documents in chunks, and what the services of domains keep.
+-- Memory: scratchpads, preferences, chunked documents, and records of domain services.
 
 CREATE TABLE scratchpad_entries (
     session_id text REFERENCES lanes ON DELETE CASCADE,
@@ -9,7 +9,7 @@ CREATE TABLE scratchpad_entries (
     PRIMARY KEY (session_id, entry_id)
 );
 COMMENT ON TABLE scratchpad_entries IS
-    'Accepted entries of scratchpads, from which Redis is filled again (RT-14).';
+    'Archived scratchpad entries, from which Redis is refilled (RT-14).';
 
 CREATE TABLE preferences (
     tenant_id  text,
@@ -24,7 +24,7 @@ CREATE TABLE preferences (
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant_id, user_id, key)
 );
-COMMENT ON TABLE preferences IS 'Preferences of users: rules and habits, with their provenance (CO-4).';
+COMMENT ON TABLE preferences IS 'User preferences: rules and habits, with their provenance (CO-4).';
 
 CREATE TABLE forgotten_preferences (
     id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -39,25 +39,25 @@ CREATE TABLE forgotten_preferences (
     erased    boolean NOT NULL DEFAULT false
 );
 COMMENT ON TABLE forgotten_preferences IS
-    'What users had forgotten, until it stands nowhere else; then the key alone, so that no old task brings it back.';
+    'Preferences that users asked to forget. After erasure only the key stays, so that old tasks don''t restore them.';
 CREATE INDEX forgotten_preferences_user_id_idx ON forgotten_preferences (tenant_id, user_id);
 
 CREATE TABLE documents (
     tenant_id   text,
     document_id text,
     domain      text NOT NULL,
-    user_id     text,          -- whom it is for; null: everybody of the tenant
+    user_id     text,          -- null: for all users of the tenant
     title       text,
     body        text NOT NULL,
     labels      json,
     digest      text NOT NULL,
     origin      json NOT NULL,
-    space       text,          -- in which its chunks are embedded; null: not yet
+    space       text,          -- embedding space of its chunks; null: not embedded yet
     chunks      integer NOT NULL DEFAULT 0,
     updated_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant_id, document_id)
 );
-COMMENT ON TABLE documents IS 'Texts that assistants may look things up in (CO-4).';
+COMMENT ON TABLE documents IS 'Texts that assistants can search (CO-4).';
 
 CREATE TABLE document_chunks (
     tenant_id   text,
@@ -65,18 +65,18 @@ CREATE TABLE document_chunks (
     position    integer,
     text        text NOT NULL,
     terms       text[] NOT NULL,
-    words       tsvector NOT NULL, -- of the terms
-    embedding   real[] NOT NULL,   -- of length 1
-    dimensions  integer NOT NULL,  -- of the embedding
+    words       tsvector NOT NULL, -- built from the terms
+    embedding   real[] NOT NULL,   -- normalized to length 1
+    dimensions  integer NOT NULL,  -- size of the embedding
     PRIMARY KEY (tenant_id, document_id, position),
     FOREIGN KEY (tenant_id, document_id) REFERENCES documents ON DELETE CASCADE
 );
-COMMENT ON TABLE document_chunks IS 'Pieces of documents that are found by meaning and by words (CO-4).';
+COMMENT ON TABLE document_chunks IS 'Document chunks, searched by meaning and by words (CO-4).';
 CREATE INDEX document_chunks_words_idx ON document_chunks USING gin (words);
 
--- pgvector finds the nearest chunks by distance, with an index for each usual number of dimensions; beyond 2,000
--- an index holds half precision only. On a server without it embeddings stay arrays, and the nearest are chosen
--- among the chunks that share a word with the question.
+-- pgvector finds the nearest chunks, with an index for each common number of dimensions. Above 2,000 dimensions, an index
+-- supports only half precision. Without pgvector, embeddings stay arrays, and only chunks that share a word with the
+-- question are compared.
 DO $$
 DECLARE
     many integer;
@@ -103,7 +103,7 @@ CREATE TABLE records (
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant_id, domain, collection, key)
 );
-COMMENT ON TABLE records IS 'What a domain''s services keep: named collections of JSON documents.';
--- What is looked for are texts at the top: to index whole documents costs a turn more than to keep them.
+COMMENT ON TABLE records IS 'Data of domain services: named collections of JSON documents.';
+-- Searches only use top-level strings. Indexing whole documents would cost a turn more than storing them.
 CREATE INDEX records_texts_idx ON records
     USING gin (jsonb_path_query_array(document, '$.* ? (@.type() == "string")') jsonb_path_ops);

@@ -1,7 +1,7 @@
 -- Access: API keys, and row-level security by tenant (RT-22).
 --
--- Functions run with the schema that they were made in as their search path. A temporary table must not stand in
--- for one of ours, so the path names pg_temp, and last.
+-- The search path of a function is the schema in which it was created, then pg_temp. pg_temp comes last, so that a temporary
+-- table cannot replace one of these tables.
 
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
@@ -10,20 +10,20 @@ CREATE TABLE api_keys (
     tenant_id  text NOT NULL,
     name       text NOT NULL,
     scopes     text[] NOT NULL,
-    user_id    text,          -- with it, a key that is no operator's reaches this user's sessions only
+    user_id    text,          -- restricts a key without the operator scope to this user's sessions
     digest     text NOT NULL, -- SHA-256 of the secret part, which is long and random
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     expires_at timestamptz,
     revoked_at timestamptz
 );
-COMMENT ON TABLE api_keys IS 'Keys of callers; their text is stored nowhere (RT-22).';
+COMMENT ON TABLE api_keys IS 'API keys. Only digests of their secrets are stored (RT-22).';
 CREATE INDEX api_keys_tenant_id_idx ON api_keys (tenant_id);
 
 CREATE TABLE tenant_readers (
     role      text PRIMARY KEY,
     tenant_id text NOT NULL
 );
-COMMENT ON TABLE tenant_readers IS 'Login roles of people, each tied to one tenant for good (RT-22).';
+COMMENT ON TABLE tenant_readers IS 'Login roles of SQL users, each bound to one tenant (RT-22).';
 
 CREATE TABLE guarded_tables (
     name    text PRIMARY KEY,
@@ -32,9 +32,9 @@ CREATE TABLE guarded_tables (
     reader  text NOT NULL,
     flows   text NOT NULL
 );
-COMMENT ON TABLE guarded_tables IS 'What each role may do with each table; applied by parley_guard.';
+COMMENT ON TABLE guarded_tables IS 'Privileges of each role on each table, applied by parley_guard.';
 
--- Finds one key by its identifier: the gateway looks it up before it knows the tenant.
+-- Returns a valid key by its ID. The gateway calls this function before it knows the tenant.
 CREATE FUNCTION parley_find_key(wanted text) RETURNS SETOF api_keys
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
     SELECT * FROM api_keys
@@ -42,8 +42,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
 $$;
 REVOKE ALL ON FUNCTION parley_find_key(text) FROM PUBLIC;
 
--- Names the tenant that a connection works for. A person's login role is tied to its tenant for good; the
--- gateway's names the tenant of each request; for everybody else there is none.
+-- Returns the tenant of a connection. SQL users have the tenant that their login role is bound to, and the gateway sets the
+-- tenant of each request. Others have none.
 CREATE FUNCTION parley_tenant() RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
     SELECT coalesce(
@@ -53,7 +53,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
              THEN current_setting('parley.tenant', true) END)
 $$;
 
--- Puts a table under the policies and gives the roles, where they exist, what they may do with it.
+-- Applies the row-level policies to a table, and grants privileges to the roles that exist.
 CREATE FUNCTION parley_guard(
     target regclass,
     runtime text DEFAULT 'SELECT, INSERT, UPDATE, DELETE',
@@ -103,8 +103,8 @@ BEGIN
 END
 $$;
 
--- Guards every table: by what was given for it before, or by the default. Runs after each migration, so that no
--- new table is forgotten, and when the roles are made.
+-- Guards every table, with its earlier privileges or the defaults. Runs when roles are created and after each migration,
+-- so that every new table is guarded.
 CREATE FUNCTION parley_guard_all() RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT SET client_min_messages = warning AS $$
 DECLARE

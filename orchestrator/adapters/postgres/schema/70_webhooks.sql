@@ -1,4 +1,4 @@
--- Webhooks: where events go, what signs them, how far each session's events were delivered (RT-16).
+-- Webhooks: receivers of events, signing secrets, and the delivery progress of each session (RT-16).
 
 CREATE TABLE webhooks (
     webhook_id text PRIMARY KEY,
@@ -10,7 +10,7 @@ CREATE TABLE webhooks (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     closed_at  timestamptz
 );
-COMMENT ON TABLE webhooks IS 'Where events are delivered outside (RT-16).';
+COMMENT ON TABLE webhooks IS 'Receivers of events (RT-16).';
 CREATE INDEX webhooks_tenant_id_idx ON webhooks (tenant_id, session_id);
 
 CREATE TABLE webhook_secrets (
@@ -20,30 +20,30 @@ CREATE TABLE webhook_secrets (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant_id, secret_id)
 );
-COMMENT ON TABLE webhook_secrets IS 'What deliveries of a tenant are signed with; the newest two are used.';
+COMMENT ON TABLE webhook_secrets IS 'Secrets that sign a tenant''s deliveries. The newest two are in use.';
 
 CREATE TABLE webhook_feeds (
     webhook_id    text,
     session_id    text REFERENCES lanes ON DELETE CASCADE,
     tenant_id     text NOT NULL,
-    wanted        bigint NOT NULL, -- the last event there is
+    wanted        bigint NOT NULL, -- number of the session's last event
     delivered     bigint NOT NULL,
     attempts      integer NOT NULL DEFAULT 0,
     due_at        timestamptz,     -- when to deliver next; null: nothing to deliver, or given up
     failing_since timestamptz,
     given_up_at   timestamptz,
     error         text,
-    token         bigint NOT NULL DEFAULT 0, -- who delivers now
-    held_until    timestamptz,               -- and until when nobody else does
+    token         bigint NOT NULL DEFAULT 0, -- identifies the current holder
+    held_until    timestamptz,               -- when another process may take the feed
     PRIMARY KEY (webhook_id, session_id)
 );
-COMMENT ON TABLE webhook_feeds IS 'How far each session''s events were delivered to each webhook, in order.';
+COMMENT ON TABLE webhook_feeds IS 'Delivery progress of each session''s events, per webhook.';
 CREATE INDEX webhook_feeds_due_at_idx ON webhook_feeds (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_feeds_failing_idx ON webhook_feeds (tenant_id, failing_since)
     WHERE failing_since IS NOT NULL;
 CREATE INDEX webhook_feeds_session_id_idx ON webhook_feeds (session_id);
 
--- Notes on a new lane whether a webhook listens, so that others pay nothing for it.
+-- Marks a new lane that has a webhook, so that other lanes have no extra cost.
 CREATE FUNCTION parley_mark_lane() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     NEW.has_webhook := EXISTS (
@@ -55,7 +55,7 @@ END
 $$;
 CREATE TRIGGER lanes_mark BEFORE INSERT ON lanes FOR EACH ROW EXECUTE FUNCTION parley_mark_lane();
 
--- Makes deliveries due. Every durable event takes a number from its lane, whoever writes it.
+-- Makes deliveries due. Every durable event takes a number from its lane, so this trigger sees all events.
 CREATE FUNCTION parley_feed_webhooks() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     INSERT INTO webhook_feeds AS feed (webhook_id, session_id, tenant_id, wanted, delivered, due_at)

@@ -1,17 +1,16 @@
--- Status: counts and ages over all tenants, for bounds, metrics and alerts (RT-5, RT-24).
+-- Status: counts and ages over all tenants, for limits, metrics and alerts (RT-5, RT-24).
 --
--- Functions, because the gateway itself sees one tenant at a time: it may ask for these and nothing else.
+-- These are functions because the gateway itself can read only one tenant at a time.
 
--- Counts the turns of all tenants for the bound of the whole inbox.
+-- Returns the number of unfinished turns of all tenants, for the total inbox limit.
 CREATE FUNCTION parley_unfinished_turns() RETURNS bigint
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
     SELECT coalesce(sum(pending), 0) FROM lanes WHERE check_at IS NOT NULL
 $$;
 
--- Reads the status of the whole system. `oldest_turn_s`: the age of the oldest unfinished turn among the 1,000
--- lanes that have been due for longest; sessions at rest are not visited. `outbox` and `runs`: by kind and by
--- urgency, how many wait and for how long the first of them has; due runs as in sql/run_debt.sql. `jobs`: by name,
--- when each was fired last and when it is due next, unix seconds.
+-- Returns the status of the whole system. `oldest_turn_s`: age of the oldest unfinished turn in the 1,000 lanes that have
+-- been due longest. `outbox` by kind and `runs` by urgency: number of waiting entries and age of the first, with due runs
+-- as in sql/run_debt.sql. `jobs` by name: last firing and next due time, in Unix seconds.
 CREATE FUNCTION parley_status() RETURNS TABLE (
     unfinished_turns bigint, held_lanes bigint, waiting_lanes bigint, oldest_turn_s float8,
     quarantined_turns bigint, workers bigint, pending_approvals bigint, outbox json, runs json,

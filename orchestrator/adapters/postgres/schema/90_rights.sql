@@ -1,13 +1,11 @@
--- Rights: what each role may do where it is less than everything with the rows of its tenant (RT-22).
---
--- Tables that are not named here get the defaults of parley_guard.
+-- Privileges that differ from the defaults of parley_guard (RT-22).
 
 SELECT parley_guard('api_keys', runtime => '', gateway => '', reader => '');
 SELECT parley_guard('tenant_readers', runtime => '', gateway => '', reader => '');
--- Only who signs reads what is signed with: the gateway makes secrets and cannot read them back.
+-- Only workers sign deliveries, so only they can read secrets. The gateway creates secrets but cannot read them.
 SELECT parley_guard('webhook_secrets', runtime => 'SELECT',
                     gateway => 'SELECT (tenant_id, secret_id, created_at), INSERT, DELETE', reader => '');
--- What session flows work on: notes, and what is remembered beyond a session. Nothing of a session itself (IF-17).
+-- Session flows can change scratchpads and memory that outlives a session, but no session data (IF-17).
 SELECT parley_guard(name, flows => 'SELECT, INSERT, UPDATE, DELETE')
 FROM unnest('{scratchpad_entries,preferences,documents,document_chunks}'::regclass[]) AS name;
 SELECT parley_guard('forgotten_preferences', flows => 'INSERT');
