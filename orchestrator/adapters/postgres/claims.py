@@ -1,7 +1,7 @@
 """Fenced claims of session lanes and runs: their holders, renewal and recovery.
 
-A claim is a row with a token, an expiry time and a worker. Taking it over changes or removes the token,
-after which statements of the former holder write nothing (RT-3, IF-9).
+A claim is a row with a token, an expiry time and a worker. A takeover changes or removes the token, so that later
+statements of the former holder write nothing (RT-3, IF-9).
 """
 
 import asyncio
@@ -30,11 +30,11 @@ _Name = TypeVar("_Name", bound=Hashable)
 
 
 class WorkerLock:
-    """A worker's liveness: a connection that its row identifies and that closes with the process (RT-11).
+    """Proof that a worker is alive: a database connection that closes with the process (RT-11).
 
-    Other workers see a death immediately, before its claims expire, and no other database user can hold a
-    lock that would fake liveness. A reopened connection gets a new number. The next sweep of another worker
-    frees what the old row still held.
+    The worker's row identifies the connection. Other workers notice a death before its claims expire, and no other
+    database user can fake the connection. After a reconnect, the worker has a new ID, and another worker's next sweep
+    releases the remaining claims of the old ID.
     """
 
     def __init__(self, database_url: str) -> None:
@@ -45,7 +45,7 @@ class WorkerLock:
 
     @property
     def worker_id(self) -> WorkerId:
-        """Return the current number. Raises Unavailable while reconnecting."""
+        """Return the current worker ID. Raises Unavailable while reconnecting."""
         if self._worker_id is None:
             raise Unavailable("This worker is connecting to the database again; try again later.")
         return self._worker_id
@@ -75,7 +75,7 @@ class WorkerLock:
         return connection
 
     async def _keep(self) -> None:
-        """Watch the connection; when it breaks, register again under a new number."""
+        """Watch the connection. When it breaks, register again under a new ID."""
         delay_s = _RECONNECT_FIRST_S
         while True:
             try:
@@ -103,7 +103,7 @@ class WorkerLock:
 
 
 async def _take_number(connection: Connection) -> WorkerId:
-    """Allocate a worker ID and bind it to this connection's server process."""
+    """Insert the worker's row, bound to this connection's server process, and return its ID."""
     cursor = await connection.execute(
         "INSERT INTO workers (host, pid, backend_pid, backend_start)"
         " SELECT %s, %s, pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid() RETURNING worker_id",
@@ -116,7 +116,7 @@ async def _take_number(connection: Connection) -> WorkerId:
 
 @dataclass(frozen=True, slots=True)
 class HeldClaim:
-    """A claim of this process. For a session lane: also the current turn and the number of queued turns."""
+    """A claim of this process. For a session lane, it also has the current turn and the number of pending turns."""
 
     token: int
     turn_id: TurnId | None = None
@@ -124,10 +124,10 @@ class HeldClaim:
 
 
 class HeldClaims(Generic[_Name]):
-    """Claims of this process, renewed in one statement until they are dropped or lost.
+    """The claims of this process, renewed in one statement until they are dropped or lost.
 
     Args:
-        renewal: the renewing statement, which returns a row per current claim, its name first.
+        renewal: the renewing statement. It returns a row per current claim, with the claim's name first.
     """
 
     def __init__(self, database: Database, worker: WorkerLock, renewal: str, *, lease_ttl_s: float) -> None:
@@ -138,24 +138,24 @@ class HeldClaims(Generic[_Name]):
         self._held: dict[_Name, HeldClaim] = {}
 
     def owner(self) -> dict[str, object]:
-        """Return the arguments of every claiming statement. Raises Unavailable without a worker lock."""
+        """Return the arguments that every claiming statement needs. Raises Unavailable while the worker reconnects."""
         return {"worker_id": self._worker.worker_id, "ttl_s": self._ttl_s}
 
     def keep(self, name: _Name, claim: HeldClaim) -> None:
         self._held[name] = claim
 
     def find(self, name: _Name, token: int | None = None) -> HeldClaim | None:
-        """Return the held claim with this name and, if given, this token."""
+        """Return the claim with this name and, if given, this token."""
         held = self._held.get(name)
         return held if held is not None and token in {None, held.token} else None
 
     def drop(self, name: _Name, token: int) -> None:
-        """Stop renewing a claim that was returned or lost, unless it was claimed again meanwhile."""
+        """Stop renewing a claim that was released or lost, unless it was claimed again."""
         if self.find(name, token) is not None:
             del self._held[name]
 
     async def renew(self) -> tuple[list[TupleRow], list[_Name]]:
-        """Renew all claims; return the rows of current claims and the names of lost ones."""
+        """Renew all claims. Return the rows of current claims and the names of lost ones."""
         asked = dict(sorted(self._held.items()))
         if not asked:
             return [], []
@@ -173,9 +173,9 @@ class HeldClaims(Generic[_Name]):
 
 
 async def reap_dead(database: Database) -> list[SessionId]:
-    """Delete dead workers and free their session lanes; return those sessions, for the caller to offer immediately.
+    """Delete dead workers and release their session lanes. Return the released sessions.
 
-    Callers must offer them: no other worker gets these sessions before the next sweep's grace period ends.
+    Callers must offer these sessions, because sweeps don't return them before the grace period ends.
     """
     freed = await database.fetch_all(statement("reap_dead"), {})
     return [SessionId(row[0]) for row in freed]

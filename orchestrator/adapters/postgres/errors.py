@@ -1,4 +1,4 @@
-"""Translate errors of the database drivers into Parley's errors."""
+"""Translation of database driver errors into Parley's errors."""
 
 import re
 from collections.abc import Generator
@@ -24,9 +24,9 @@ _KINDS = {
 
 
 class Translated:
-    """Translates driver errors raised in a block.
+    """A context manager that translates driver errors.
 
-    Not a generator, because every statement passes through it.
+    It is not a generator, because every statement passes through it.
     """
 
     def __enter__(self) -> None:
@@ -63,7 +63,7 @@ def _translate(error: BaseException) -> ParleyError | None:
 
 @contextmanager
 def role_taken() -> Generator[None]:
-    """Explain what to do if the server lacks a role, or this user cannot act as it."""
+    """Raise Unavailable with instructions if the role is missing or this user cannot assume it."""
     refused = (psycopg.errors.InvalidParameterValue, psycopg.errors.InsufficientPrivilege)
     try:
         yield
@@ -74,7 +74,7 @@ def role_taken() -> Generator[None]:
 
 
 def _gone(violation: psycopg.errors.ForeignKeyViolation) -> NotFound:
-    """Return NotFound for a new row whose parent doesn't exist or was just deleted."""
+    """Return the NotFound for a row whose parent doesn't exist or was just deleted."""
     detail = violation.diag.message_detail or ""
     named = re.search(r'=\((?:.*, )?(.+)\) is not present in table "(\w+)"', detail)
     return NotFound(_KINDS.get(named[2], named[2]), named[1]) if named else NotFound("owner", "of this")

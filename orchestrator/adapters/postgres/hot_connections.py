@@ -26,11 +26,11 @@ Connection = psycopg.AsyncConnection[TupleRow]
 Query: TypeAlias = Statement | LiteralString
 
 _AT_HAND_FOR_S = 600.0
-"""Age in seconds at which the pool renews a connection, or closes a surplus one."""
+"""Age at which a connection goes back to the pool, which renews it or closes it if surplus."""
 MOST_PREPARED = 200
-"""Prepared statements per connection: one per text and argument types."""
+"""Maximum number of prepared statements per connection, with one for each text and argument types."""
 _STOPPED_WITHIN_S = 5.0
-"""Timeout for canceling a server statement whose caller has gone."""
+"""Timeout for stopping the server's statement when its caller is canceled."""
 _FAILED = ExecStatus.FATAL_ERROR
 _IDLE = TransactionStatus.IDLE
 _number = count()
@@ -39,10 +39,10 @@ _log = get_logger(__name__)
 
 
 class HotConnection:
-    """A connection and its prepared statements. Belongs to one borrower at a time.
+    """A connection with its prepared statements, used by one borrower at a time.
 
-    Statements go directly to libpq: psycopg's cursors cost more than a small statement itself. Types come
-    from psycopg, and ad hoc statements go through `connection`.
+    Statements go directly to libpq, because psycopg's cursors cost more than a small statement. psycopg still converts
+    the types. Ad hoc statements use `connection`.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -61,34 +61,33 @@ class HotConnection:
 
     @property
     def connection(self) -> Connection:
-        """Return psycopg's connection, which watches the socket itself."""
+        """Return the psycopg connection, and stop watching its socket, because psycopg watches it."""
         if self._watched:
             self._loop.remove_reader(self._socket)
             self._watched = False
         return self._connection
 
     def is_fresh(self) -> bool:
-        """Return whether the connection can be kept: it is intact, not in a transaction, and not old."""
+        """Return whether the connection is intact, outside a transaction, and not too old to keep."""
         return self._server.transaction_status == _IDLE and time.monotonic() - self._since < _AT_HAND_FOR_S
 
     async def check(self) -> None:
-        """Check whether the connection is alive.
+        """Raise psycopg's error if the connection is dead.
 
-        A closed connection has something to read (the end of the stream), so only then is a round trip
-        spent.
+        A closed connection has something to read (the end of the stream). Only then is a round trip needed.
         """
         if self._poller.poll(0):
             await self.connection.execute("SELECT 1")
 
     async def fetch_one(self, query: Query, arguments: Mapping[str, Any]) -> TupleRow | None:
-        """Run a statement; return its first row."""
+        """Run a statement and return its first row, or None."""
         rows = await self.fetch_all(query, arguments)
         return rows[0] if rows else None
 
     async def fetch_all(self, query: Query, arguments: Mapping[str, Any]) -> list[TupleRow]:
-        """Run a statement; return all rows. Statements without a file are prepared when first seen.
+        """Run a statement and return all rows. Raises psycopg's errors.
 
-        Raises psycopg's errors. Cancellation discards the connection and stops the statement.
+        Cancellation stops the statement and closes the connection.
         """
         found = query if isinstance(query, Statement) else parse(query)
         types = self._types
@@ -107,7 +106,7 @@ class HotConnection:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[None]:
-        """Commit the block's statements at its end, or roll them back on an error."""
+        """Commit the block's statements, or roll them back if the block raises."""
         await self.fetch_all("BEGIN", {})
         try:
             yield
@@ -130,7 +129,7 @@ class HotConnection:
     async def _receive(self) -> PGresult:
         """Wait for the result of the pending query."""
         server = self._server
-        if server.flush():  # more than the socket buffer can take
+        if server.flush():  # the query exceeds the socket buffer
             [result, *_] = await self.connection.wait(execute(server))
         else:
             result = None
@@ -161,7 +160,7 @@ class HotConnection:
             self._waiter = None
 
     def _note_input(self) -> None:
-        """Resume the waiter. Without a waiter, pending input means the server is closing: see `check`."""
+        """Resume the waiter. Input without a waiter means that the server closes the connection; see `check`."""
         if self._waiter is None:
             if self._poller.poll(0):
                 self._loop.remove_reader(self._socket)
@@ -180,10 +179,9 @@ class HotConnection:
 
 
 class HotConnections:
-    """Connections kept between statements. The pool beneath creates them and replaces broken or old ones.
+    """Connections kept between statements. The pool below creates connections and replaces broken or old ones.
 
-    Going through the pool costs more CPU than a small statement. If all connections are in use, borrowers
-    queue.
+    Going through the pool costs more CPU time than a small statement. If all connections are in use, borrowers queue.
     """
 
     def __init__(
@@ -196,9 +194,9 @@ class HotConnections:
         self._idle: list[HotConnection] = []
 
     async def borrow(self) -> HotConnection:
-        """Return a connection, which must always go to `give_back`.
+        """Return a connection, which the caller must pass to `give_back`.
 
-        Raises Unavailable if none becomes free in time, and psycopg's errors.
+        Raises Unavailable if no connection becomes free in time, or psycopg's errors.
         """
         if self._room:
             self._room -= 1
@@ -211,7 +209,7 @@ class HotConnections:
             raise
 
     async def give_back(self, hot: HotConnection) -> None:
-        """Keep the connection for the next borrower, unless the pool must check it."""
+        """Keep the connection for the next borrower, or return it to the pool if it is broken or old."""
         try:
             if hot.is_fresh() and not self._pool.closed:
                 self._idle.append(hot)
@@ -242,7 +240,7 @@ class HotConnections:
             raise Unavailable("Every database connection is in use; try again later.")
 
     def _make_room(self) -> None:
-        """Hand a returned connection to the next borrower in the queue."""
+        """Pass the free place to the next queued borrower."""
         while self._line:
             waiter = self._line.popleft()
             if not waiter.done():
@@ -265,6 +263,6 @@ class HotConnections:
 
 
 def _end(waiter: asyncio.Future[bool]) -> None:
-    """Wake a queued borrower without a connection."""
+    """Wake a queued borrower whose wait has timed out."""
     if not waiter.done():
         waiter.set_result(False)

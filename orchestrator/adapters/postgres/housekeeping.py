@@ -1,4 +1,4 @@
-"""Find and remove idle, old or forgotten data on PostgreSQL, in batches. Nothing here is urgent."""
+"""Maintenance on PostgreSQL: idle, old and forgotten data, found and deleted in batches."""
 
 import time
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 _LOOK_BACK_S = 86_400.0
 
 PAGE = 500
-"""Sessions examined together."""
+"""Number of sessions per statement."""
 BATCH = 5000
-"""Rows deleted per transaction: few enough that no turn waits for it."""
+"""Maximum number of rows deleted per transaction, few enough not to delay turns."""
 _PAGE = parse("SELECT session_id FROM lanes WHERE session_id > %(after)s ORDER BY session_id LIMIT %(limit)s")
 
 
 class PostgresHousekeeping:
-    """The tool `housekeeping` of background flows, for all tenants. Every method raises Unavailable."""
+    """The `housekeeping` tool of background flows, for all tenants. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -34,9 +34,9 @@ class PostgresHousekeeping:
     async def states(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
     ) -> list[SessionState]:
-        """Return open sessions with tasks on their stack or approvals, quiet for `quiet_for_s`, by ID.
+        """Return open sessions with stacked tasks or approvals and without activity for `quiet_for_s` seconds, by ID.
 
-        `among`: consider only these.
+        `among`: consider only these sessions. Default: all.
         """
         query = (
             select(sessions.c.tenant_id, sessions.c.session_id, states.c.epoch, states.c.body, DIFFS)
@@ -60,13 +60,13 @@ class PostgresHousekeeping:
     async def broken(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
     ) -> list[SessionRows]:
-        """Return quiet sessions, by ID, with the inconsistencies in tables other than their state."""
+        """Return quiet sessions, by ID, with their numbers of inconsistent turns, frames and plans."""
         arguments = {"after": after, "limit": limit, "quiet_s": quiet_for_s, "sessions": among}
         rows = await self._database.fetch_all(statement("find_broken"), arguments)
         return [SessionRows(TenantId(row[1]), SessionId(row[0]), *row[2:]) for row in rows]
 
     async def repair(self, session_id: SessionId) -> bool:
-        """Repair a session that `broken` found. Returns False if a turn is running there."""
+        """Repair a session that `broken` returned. Return False if a turn is running there."""
         return await self._database.fetch_one(statement("mend_rows"), {"session_id": session_id}) is not None
 
     async def idle(self, *, idle_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
@@ -88,7 +88,7 @@ class PostgresHousekeeping:
         return await self._names(query)
 
     async def sessions_of(self, tenant_id: TenantId, user_id: UserId) -> list[SessionId]:
-        """Return every session of a user, closed or not; for an anonymous conversation, all its forks."""
+        """Return all sessions of a user, including closed ones. For an anonymous session, return it and its forks."""
         query = select(sessions.c.session_id).where(sessions.c.tenant_id == tenant_id)
         if user_id.startswith(SESSION_OWNER):
             root = user_id.removeprefix(SESSION_OWNER)
@@ -98,24 +98,24 @@ class PostgresHousekeeping:
         return [SessionId(row.session_id) for row in await self._database.read_all(query)]
 
     async def branches_of(self, tenant_id: TenantId, session_id: SessionId) -> list[SessionId]:
-        """Return every direct and indirect fork of a session, the nearest last."""
+        """Return all direct and indirect forks of a session, nearest last."""
         named = {"session_id": session_id, "tenant_id": tenant_id}
         async with self._database.transaction() as connection:
             rows = await run_named(connection, "branches_of", **named)
         return [SessionId(name) for (name,) in rows]
 
     async def delete_session(self, tenant_id: TenantId, session_id: SessionId) -> None:
-        """Delete a session with all its data. A turn that is running there will not be committed."""
+        """Delete a session with all its data. A running turn of the session can no longer commit."""
         names = {"session": session_id, "tenant": tenant_id}
         async with self._database.transaction() as connection:
-            for table in ("internal_runs", "sessions"):  # the rest follows through foreign keys
+            for table in ("internal_runs", "sessions"):  # foreign keys delete the rest
                 deletion = f"DELETE FROM {table} WHERE session_id = :session AND tenant_id = :tenant"  # noqa: S608
                 await connection.execute(text(deletion), names)
             # Memories of an anonymous user last as long as the session.
             await _delete_user(connection, tenant_id, owner_of(None, session_id))
 
     async def delete_user(self, tenant_id: TenantId, user_id: UserId) -> None:
-        """Delete what is remembered about a user."""
+        """Delete the memories of a user."""
         async with self._database.transaction() as connection:
             await _delete_user(connection, tenant_id, user_id)
 
@@ -124,7 +124,7 @@ class PostgresHousekeeping:
     ) -> tuple[dict[str, int], bool]:
         """Delete archived flows and epochs beyond the per-session limits (ST-3).
 
-        Returns counts by table, and whether it finished within `within_s` seconds.
+        Return the number of deleted rows by table, and whether pruning finished within `within_s` seconds.
         """
         kept: dict[str, JsonObject] = {
             "flows_archive": {"keep": keep_flows},
@@ -133,7 +133,7 @@ class PostgresHousekeeping:
         return await self._prune({}, kept, within_s)
 
     async def prune_runtime(self, *, older_than_s: float, within_s: float) -> tuple[dict[str, int], bool]:
-        """Delete old events, journal entries, runs, firings and delivered events; returns the same."""
+        """Delete old events, journal steps, runs, firings and scheduled events. Return the same as `prune_archive`."""
         old: JsonObject = {"old_s": older_than_s}
         aged: dict[str, JsonObject] = dict.fromkeys(
             ("journal", "internal_runs", "schedule_firings", "scheduled_events"), old
@@ -177,7 +177,7 @@ class PostgresHousekeeping:
             .where(
                 lanes.c.closed.is_(False),
                 lanes.c.pending == 0,
-                # Older sessions were examined before; their failures are not retried forever.
+                # Older sessions were checked before. Don't retry their failures forever.
                 lanes.c.updated_at.between(_ago(idle_s + _LOOK_BACK_S), _ago(idle_s)),
                 states.c.unsummarised >= least_turns,
             )

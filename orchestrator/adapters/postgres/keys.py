@@ -1,4 +1,4 @@
-"""API keys on PostgreSQL. Looking up a key needs no right to read the table: a function returns one key."""
+"""API keys on PostgreSQL. The gateway cannot read their table, only look up single keys with a database function."""
 
 from datetime import datetime
 
@@ -13,8 +13,6 @@ _FIND = text("SELECT * FROM parley_find_key(:key_id)")
 
 
 class PostgresKeys:
-    """Implements `ports.access.ApiKeys`."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 

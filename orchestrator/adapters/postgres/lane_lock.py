@@ -1,6 +1,6 @@
-"""Lock a session lane's row for rare changes: each statement sees the previous ones.
+"""Rare changes of session lanes, in transactions that lock the lane's row.
 
-Frequent changes are merged statements in `sql/`. Lock order everywhere: the lane, then its turns.
+Frequent changes are merged statements in `sql/`. The lock order is always the lane, then its turns.
 """
 
 from functools import partial
@@ -15,13 +15,13 @@ from orchestrator.turns.turn import TurnStatus, require_transition, unanswered
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId
 
 TOKEN_STEP = 1 << 32
-"""Minimum distance between successive lease tokens; the bits below are random (`sql/claim.sql`)."""
+"""Distance between successive lease tokens, above the random bits (`sql/claim.sql`)."""
 
 
 async def lock_lane(
     connection: AsyncConnection, session_id: SessionId, tenant_id: TenantId | None = None
 ) -> Row[Any] | None:
-    """Lock the lane until the transaction ends. Returns None if it doesn't exist for this tenant."""
+    """Lock the lane until the transaction ends. Return its row, or None if the tenant has no such lane."""
     query = select(lanes).where(lanes.c.session_id == session_id).with_for_update()
     if tenant_id is not None:
         query = query.where(lanes.c.tenant_id == tenant_id)
@@ -31,7 +31,7 @@ async def lock_lane(
 async def lock_lane_of_turn(
     connection: AsyncConnection, tenant_id: TenantId, turn_id: TurnId
 ) -> tuple[Row[Any], Row[Any]] | None:
-    """Lock a turn's lane, then read the turn. Returns None if the tenant has no such turn."""
+    """Lock a turn's lane and return the rows of both, or None if the tenant has no such turn."""
     owner = select(turns.c.session_id).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
     session_id = (await connection.execute(owner)).scalar_one_or_none()
     if session_id is None:
@@ -56,7 +56,7 @@ def unfinished(session_id: str, done_seq: int) -> Select[Any]:
 
 
 async def free_lane(connection: AsyncConnection, lane: Row[Any]) -> None:
-    """Free a locked lane from its holder. The running turn is queued again and its attempt doesn't count."""
+    """Release a locked lane. The running turn is queued again, and its attempt doesn't count."""
     freed = {"lease_owner": None, "lease_until": None, "lease_token": lane.lease_token + TOKEN_STEP}
     await connection.execute(
         update(lanes)
@@ -91,7 +91,7 @@ async def append_event(
 
 
 async def enqueue_turn(connection: AsyncConnection, lane: Row[Any], turn_id: str) -> None:
-    """Record a queued turn on the locked lane and in the session's log."""
+    """Count a queued turn on the locked lane, and append its `accepted` event."""
     await connection.execute(
         update(lanes)
         .where(lanes.c.session_id == lane.session_id)
@@ -118,7 +118,7 @@ async def end_turn(
     *,
     acted: bool = False,
 ) -> None:
-    """End a turn without an answer: its row, the lane's counters and one event."""
+    """End a turn without an answer: update its row and the lane's counters, and append its `failed` event."""
     require_transition(TurnStatus(turn.status), status)
     unfinished_yet = turn.finished_at is None
     session_id, turn_id = SessionId(turn.session_id), TurnId(turn.turn_id)

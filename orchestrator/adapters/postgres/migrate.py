@@ -1,4 +1,4 @@
-"""Migrate a database to the current schema. Safe to run concurrently, fast if there is nothing to do."""
+"""Migrations to the current schema. Concurrent runs are safe, and a run without changes is fast."""
 
 from importlib import resources
 from typing import Any, Final
@@ -12,11 +12,11 @@ from orchestrator.errors import Unavailable
 
 FIRST = "0001"
 HEAD = "0001"
-"""The newest revision; a test compares it with the scripts."""
+"""The newest revision. A test compares it with the migration scripts."""
 _LOCK = 0x5041524C4D494752
 _GUARD: Final = "SELECT parley_guard_all()"
-"""No table may lack policies, whichever migration created it (RT-22)."""
-# Taking a transaction ID requires what every write requires: a primary server and room for a lock.
+"""Statement that applies row-level policies to every table, including new ones (RT-22)."""
+# A transaction ID requires what every write requires: a primary server and room for a lock.
 _CAN_WRITE: Final = """SELECT CASE WHEN current_setting('transaction_read_only') = 'off'
 THEN pg_current_xact_id() IS NOT NULL END"""
 _REVISIONS: Final = """CREATE TABLE alembic_version (
@@ -41,7 +41,7 @@ def migrate(database_url: str) -> None:
 
 
 def check_schema(database_url: str) -> None:
-    """Raise Unavailable unless the database has this schema or a later release's."""
+    """Raise Unavailable if the database's schema is older than this release's."""
     try:
         with psycopg.connect(database_url, connect_timeout=10) as connection:
             found = current_revision(connection)
@@ -51,7 +51,7 @@ def check_schema(database_url: str) -> None:
 
 
 async def ping_schema(database: Database) -> None:
-    """Check the schema and that turns can be written, over a pool, for probes. Raises Unavailable."""
+    """Check that the schema is current and turns can be written, for probes. Raises Unavailable."""
     if await database.fetch_one(_CAN_WRITE, {}) != (True,):
         raise Unavailable("The database is read-only: it is a replica, or writes are switched off.")
     there = await database.fetch_one("SELECT to_regclass('alembic_version') IS NOT NULL", {})
@@ -69,7 +69,7 @@ def _require(found: str | None) -> None:
 
 
 def current_revision(connection: psycopg.Connection[Any]) -> str | None:
-    """Return the database's revision, or None before the first."""
+    """Return the database's revision, or None if it has no schema."""
     row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
     if row is None or row[0] is None:
         return None
@@ -78,7 +78,7 @@ def current_revision(connection: psycopg.Connection[Any]) -> str | None:
 
 
 def read_first_schema() -> list[str]:
-    """Return the statements of the first schema: the files of `schema/` in order."""
+    """Return the contents of `schema/`, in order."""
     folder = resources.files("orchestrator.adapters.postgres") / "schema"
     return [part.read_text("utf-8") for part in sorted(folder.iterdir(), key=lambda part: part.name)]
 
@@ -86,23 +86,21 @@ def read_first_schema() -> list[str]:
 def _make_first_schema(connection: psycopg.Connection[Any]) -> str:
     """Create the schema of an empty database and return its revision.
 
-    Avoids Alembic, whose import takes longer.
-
-    The result equals Alembic's; a test compares them.
+    Alembic is avoided, because its import takes longer. A test compares the result with Alembic's.
     """
     with connection.transaction():
         connection.execute(_REVISIONS)
         for part in read_first_schema():
             connection.execute(part.encode())
         connection.execute("INSERT INTO alembic_version VALUES (%s)", (FIRST,))
-        # Before others see the tables: its policies lock them all, which running workers would deadlock with.
+        # Before the commit: guarding locks all tables, which could deadlock with running workers.
         make_session_flows_role(connection)
         connection.execute(_GUARD)
     return FIRST
 
 
 def _upgrade(database_url: str) -> None:
-    from alembic import command  # noqa: PLC0415  # slow to import, seldom needed
+    from alembic import command  # noqa: PLC0415  # slow to import, rarely needed
     from alembic.config import Config  # noqa: PLC0415
 
     configuration = Config()

@@ -1,4 +1,4 @@
-"""Connections of one process: a psycopg pool for the hot path, an SQLAlchemy engine for the rest.
+"""A process's database connections: a psycopg pool for the hot path, an SQLAlchemy engine for the rest.
 
 Both belong to one event loop.
 """
@@ -34,7 +34,7 @@ _KEEPALIVE = {
     "tcp_user_timeout": 10_000,
 }
 LIMITS = {"statement_timeout": "15s", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "60s"}
-"""Limits on every statement of a process."""
+"""Server settings that limit each statement and transaction."""
 _LIMITS = " ".join(f"-c {name}={value}" for name, value in LIMITS.items())
 _NAME_TENANT: LiteralString = "SELECT set_config('parley.tenant', %(name)s, true)"
 _TAKE_ROLE: LiteralString = "SELECT set_config('role', %(name)s, true)"
@@ -43,27 +43,28 @@ _PLANS = (
     "-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off"
     " -c enable_hashjoin=off -c enable_mergejoin=off"
 )
-"""Hot-path statements are planned once, perhaps on empty tables, and access single rows by index: force the
-plan that suits any table size.
+"""Server settings that force index plans.
+
+Hot-path statements access single rows, and are planned only once, perhaps while the tables are empty.
 """
 
 
 def connection_options(application: str) -> dict[str, Any]:
-    """Return the options of direct server connections."""
+    """Return options for direct connections to the server."""
     return {**_KEEPALIVE, "options": _LIMITS, "application_name": application}
 
 
 def pooled_options(application: str) -> dict[str, Any]:
-    """Return the options of connections to a pooler, which assigns a server connection per transaction.
+    """Return options for connections to a pooler, which assigns a server connection per transaction.
 
-    Session settings would leak to others or be rejected: nothing is prepared, and the login role has the
-    limits (`roles.make_login`). Statements are planned on each call, so no plan needs to be forced.
+    The pooler would reject session settings or leak them to others. Statements are therefore not prepared, and the
+    login role has the limits (`roles.make_login`). Each call plans its statement, so no plans need to be forced.
     """
     return {**_KEEPALIVE, "prepare_threshold": None, "application_name": application}
 
 
 class Database:
-    """A process's connections to one database. Open it in the event loop that will use it."""
+    """A process's connections to one database, opened in the event loop that uses them."""
 
     def __init__(
         self,
@@ -78,19 +79,19 @@ class Database:
         role: str | None = None,
         read_only: bool = False,
     ) -> None:
-        """Describe the connections; nothing is opened yet.
+        """Configure the connections without opening them.
 
         Args:
-            database_url: a ``postgresql://`` address.
-            size: connections of the hot path.
-            reading_size: further connections for reads and rare writes.
-            application: how the connections are named in ``pg_stat_activity``.
-            pooled: `database_url` is a pooler's, which shares its connections between transactions.
-            timeout_s: how long a caller waits for a connection.
-            tenant_bound: every transaction says for which tenant it is (see `acting_tenant`), which the
-                policies of the gateway's role ask for.
-            role: every transaction has the rights of this role only. Nothing is opened before it is used.
-            read_only: no transaction may change anything.
+            database_url: a ``postgresql://`` URL.
+            size: number of hot-path connections.
+            reading_size: number of additional connections for reads and rare writes.
+            application: name of the connections in ``pg_stat_activity``.
+            pooled: whether `database_url` is a pooler, which shares connections between transactions.
+            timeout_s: maximum wait for a connection.
+            tenant_bound: whether every transaction sets its tenant (see `acting_tenant`), as the policies of the
+                gateway's role require.
+            role: if set, every transaction has only this role's privileges, and connections open at first use.
+            read_only: whether to reject all changes.
         """
         self.url = database_url
         options = pooled_options(application) if pooled else connection_options(application)
@@ -133,7 +134,7 @@ class Database:
         await self.close()
 
     async def open(self) -> None:
-        """Open the pool without waiting for the server: the first use shows whether it responds."""
+        """Open the pool without waiting for the server. The first use raises if the server does not respond."""
         await self.pool.open(wait=False)
 
     async def close(self) -> None:
@@ -147,12 +148,12 @@ class Database:
             await hot.connection.execute("SELECT 1")
 
     async def fetch_one(self, query: Query, arguments: Mapping[str, Any]) -> TupleRow | None:
-        """Run and commit one hot-path statement; return its first row. Raises Unavailable, InvalidInput."""
+        """Run and commit a hot-path statement, and return its first row or None. Raises Unavailable, InvalidInput."""
         rows = await self.fetch_all(query, arguments)
         return rows[0] if rows else None
 
     async def fetch_all(self, query: Query, arguments: Mapping[str, Any]) -> list[TupleRow]:
-        """Run and commit one hot-path statement; return all rows. Raises Unavailable, InvalidInput."""
+        """Run and commit a hot-path statement, and return all rows. Raises Unavailable, InvalidInput."""
         if self._opening is not None:
             async with self._acting() as hot:
                 return await hot.fetch_all(query, arguments)
@@ -187,7 +188,7 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncGenerator[Connection]:
-        """Yield the same connection for ad hoc statements."""
+        """Yield a psycopg connection for ad hoc statements."""
         async with self._acting() as hot:
             yield hot.connection
 
@@ -212,19 +213,19 @@ class Database:
     async def read_one(
         self, query: Executable, arguments: Mapping[str, Any] | None = None
     ) -> Row[Any] | None:
-        """Run an SQLAlchemy query in its own transaction; return its only row, or None."""
+        """Run an SQLAlchemy query in a new transaction, and return its only row or None."""
         async with self.transaction() as connection:
             return (await connection.execute(query, arguments)).one_or_none()
 
     async def read_all(
         self, query: Executable, arguments: Mapping[str, Any] | None = None
     ) -> Sequence[Row[Any]]:
-        """Run an SQLAlchemy query in its own transaction; return all rows."""
+        """Run an SQLAlchemy query in a new transaction, and return all rows."""
         async with self.transaction() as connection:
             return (await connection.execute(query, arguments)).all()
 
     async def write(self, change: Executable, arguments: Mapping[str, Any] | None = None) -> int:
-        """Run an SQLAlchemy change; return the number of affected rows."""
+        """Run an SQLAlchemy change in a new transaction, and return the number of affected rows."""
         async with self.transaction() as connection:
             changed: Any = await connection.execute(change, arguments)
             return changed.rowcount
@@ -242,7 +243,6 @@ def engine_url(database_url: str) -> str:
 
 
 def dump_json(value: Any) -> str:
-    """Serialize JSON for a statement."""
     return orjson.dumps(value).decode()
 
 

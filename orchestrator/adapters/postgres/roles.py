@@ -1,6 +1,6 @@
-"""Database roles, created once by an administrator, and the login users that have them (RT-22).
+"""Database roles and their login users, created once by an administrator (RT-22).
 
-The database function `parley_guard` defines each role's rights on each table.
+The database function `parley_guard` defines each role's privileges on each table.
 """
 
 from contextlib import suppress
@@ -17,17 +17,17 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import TenantId
 
 OWNER: Final = "parley_owner"
-"""Owns the tables; migrations run as this role."""
+"""Role that owns the tables and runs migrations."""
 RUNTIME: Final = "parley_runtime"
-"""Workers: the rows of all tenants, without changes to tables."""
+"""Role of workers, with access to the rows of all tenants but no schema changes."""
 GATEWAY: Final = "parley_gateway"
-"""The gateway: the rows of the tenant named by each transaction."""
+"""Role of the gateway, with access to the rows of the tenant that each transaction sets."""
 READER: Final = "parley_reader"
-"""SQL users: the rows of the one tenant that their login role is bound to."""
+"""Role of SQL users, with access to the rows of the tenant that their login role is bound to."""
 SESSION_FLOWS: Final = "parley_session_flows"
-"""Session flows: scratchpads and memories, but not sessions. Workers assume it; it has no login."""
+"""Role of session flows, with access to scratchpads and memories, but not sessions. Workers assume it."""
 SESSION_FLOWS_CONNECTIONS: Final = 4
-"""Connections per worker for this role."""
+"""Number of connections per worker for the session-flow role."""
 
 _SCHEMA_RIGHTS: tuple[tuple[str, LiteralString], ...] = (
     (OWNER, "USAGE, CREATE"),
@@ -39,10 +39,10 @@ _SCHEMA_RIGHTS: tuple[tuple[str, LiteralString], ...] = (
 READER_CONNECTIONS: Final = 4
 """Connection limit of a reader's login."""
 READER_TEMPORARY_FILES: Final = "1GB"
-"""Disk space limit of a reader's queries."""
+"""Limit on the temporary disk space of a reader's queries."""
 
-# Each of these affects the whole server: advisory locks fill the table that all transactions share, the
-# others fill the disk or the notification queue. `open`: a reader can still call it.
+# Functions that affect the whole server: advisory locks fill the lock table that all transactions share, the
+# others fill the disk or the notification queue. `open`: whether a reader can still call the function.
 _SERVER_WIDE: Final[LiteralString] = """
 SELECT oid::regprocedure::text AS function, proname LIKE '%%advisory%%' AS locks,
        has_function_privilege(%(reader)s, oid, 'EXECUTE') AS open
@@ -65,15 +65,15 @@ _TRY_AGAIN = (
     psycopg.errors.InternalError_,
     psycopg.errors.DeadlockDetected,
 )
-"""Another database of the server is creating the role at the same time, or workers use the tables."""
+"""Errors if another database of the server creates the role at the same time, or workers use the tables."""
 _LOCK: Final = 0x5041524C524F4C45
-"""Serializes concurrent grants of the same rights, which would conflict."""
+"""Key of the advisory lock that serializes grants, because concurrent grants of the same rights conflict."""
 
 _log = get_logger(__name__)
 
 
 def make_roles(database_url: str) -> list[str]:
-    """Create the missing ones of the five roles, grant all rights, and return the names of the new roles.
+    """Create the missing roles, grant all privileges, and return the names of the new roles.
 
     The database must be migrated, and the URL's user must be an administrator or the tables' owner with
     CREATEROLE. Raises Unavailable, Refused.
@@ -102,16 +102,16 @@ def make_roles(database_url: str) -> list[str]:
 
 
 def may_run_session_flows(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether this user can assume the session-flow role and the role has its rights here.
+    """Return whether this user can assume the session-flow role and the role has its privileges in this database.
 
-    Roles belong to the server and rights to the database, so either can exist without the other.
+    Roles belong to the server and privileges to the database, so either can exist without the other.
     """
     row = connection.execute(_MAY_ACT, {"role": SESSION_FLOWS}).fetchone()
     return row is not None and row[0]
 
 
 def make_session_flows_role(connection: psycopg.Connection[Any]) -> None:
-    """Create the session-flow role and let this user assume it, if permitted; otherwise `parley doctor` reports it."""
+    """Create the session-flow role and let this user assume it, or log a warning if this user may not do that."""
     role = sql.Identifier(SESSION_FLOWS)
     try:
         for _ in range(_ATTEMPTS):
@@ -128,10 +128,14 @@ def make_session_flows_role(connection: psycopg.Connection[Any]) -> None:
 
 
 def make_login(database_url: str, login_url: str, role: str) -> str:
-    """Create the URL's user with its password and the rights of one role; return the user's name.
+    """Create the URL's user with its password and the privileges of a role. Return the user's name.
 
-    An existing user gets this password. Raises InvalidInput for a URL without user and password, Refused for
-    a user with more rights than the role or one that cannot be created, Unavailable.
+    An existing user gets this password.
+
+    Raises:
+        InvalidInput: the URL has no user or no password.
+        Refused: the user has more privileges than the role, or cannot be created.
+        Unavailable: the database is not responding.
     """
     given = conninfo_to_dict(login_url)
     user, password = given.get("user"), given.get("password")
@@ -151,7 +155,7 @@ def make_login(database_url: str, login_url: str, role: str) -> str:
 
 
 def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
-    """Restrict an existing login role to the rows of one tenant, over a few connections.
+    """Restrict an existing login role to the rows of one tenant, and limit its connections and disk space.
 
     Raises NotFound, Unavailable, or Refused if this user cannot change the role.
     """
@@ -176,9 +180,9 @@ def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
 
 
 def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None:
-    """Reserve functions with which a reader could block all tenants for the roles that need them.
+    """Restrict functions with which a reader could block all tenants to the roles that need them.
 
-    Only a server administrator can do this: PostgreSQL ignores the statement from others with a warning.
+    Only a server administrator can do this. PostgreSQL ignores the statement of other users with a warning.
     """
     row = connection.execute(_TABLE_OWNER).fetchone()
     assert row is not None
@@ -204,7 +208,7 @@ def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None
 
 
 def _limit_temporary_files(connection: psycopg.Connection[Any], role: sql.Identifier) -> None:
-    """Limit the disk space of a reader's queries, if this user can set such a limit."""
+    """Limit the disk space of a reader's queries, if this user may set the limit."""
     limit = sql.SQL("ALTER ROLE {} SET temp_file_limit TO {}")
     try:
         with connection.transaction():
@@ -221,9 +225,9 @@ def _make_role(connection: psycopg.Connection[Any], name: str) -> bool:
 
 
 def _set_login(connection: psycopg.Connection[Any], user: str, password: str, role: str) -> None:
-    """Create or change a login. The server and its log only receive a digest of the password.
+    """Create or change a login. The server and its log receive only a digest of the password.
 
-    The limits belong to the login, because a pooler does not forward limits that a connection requests.
+    The limits belong to the login, because a pooler does not forward the limits that a connection requests.
     """
     digest = connection.pgconn.encrypt_password(password.encode(), user.encode(), b"scram-sha-256").decode()
     verb = sql.SQL("ALTER" if _exists(connection, user) else "CREATE")

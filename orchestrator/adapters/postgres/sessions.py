@@ -83,7 +83,7 @@ class PostgresSessions:
                 await add_webhook(connection, tenant_id, webhook, session_id=identifier)
             await connection.execute(insert_or_skip(lanes).values(lane).on_conflict_do_nothing())
             found = await connection.execute(_joined().where(sessions.c.session_id == identifier))
-            row = found.one_or_none()  # none: it belongs to another tenant
+            row = found.one_or_none()  # None if another tenant has the session
         if row is None or row.tenant_id != tenant_id or row.domain != domain:
             raise session_in_use(identifier)
         return record_of(SessionRecord, row)
@@ -284,7 +284,7 @@ _TITLE = (
 
 
 def _lines(row: Row[Any]) -> Iterator[JsonObject]:
-    """Yield the lines of one row of `utterances`."""
+    """Yield the input and the reply of a row of `utterances`."""
     for role, form, content in ((row.role, row.form, row.content), (AGENT, "text", row.reply)):
         if content is not None:
             line = {"turn_id": row.turn_id, "seq": row.seq, "role": role, "form": form, "content": content}
@@ -292,7 +292,7 @@ def _lines(row: Row[Any]) -> Iterator[JsonObject]:
 
 
 def _last_of_user(name: str, tenant_id: TenantId, user_id: UserId | None) -> Any:
-    """Select a value from the user's latest session that has one; NULL without a user."""
+    """Return a subquery for the value in the user's latest session that has one, or None without a user."""
     if user_id is None:
         return None
     column = lanes.c[name]
@@ -331,7 +331,7 @@ async def _lock(connection: AsyncConnection, tenant_id: TenantId, session_id: Se
 
 
 async def _make_checkpoint(connection: AsyncConnection, session_id: SessionId, epoch: Epoch) -> None:
-    """Store a snapshot with its epoch, so that the session can be restored without its diffs (CO-1)."""
+    """Store a snapshot with the epoch, so that the session can be restored without diffs (CO-1)."""
     state = await fold(connection, session_id)
     kept = state_history.c
     if state is not None:
@@ -345,7 +345,7 @@ async def _make_checkpoint(connection: AsyncConnection, session_id: SessionId, e
 async def _rebuild(
     connection: AsyncConnection, tenant_id: TenantId, session_id: SessionId, epoch: Epoch
 ) -> JsonObject:
-    """Rebuild a state from the nearest earlier snapshot and the later diffs."""
+    """Return the state at an epoch, from the nearest earlier snapshot and later diffs. Raises NotFound."""
     kept = state_history.c
     base = (
         select(kept.epoch)

@@ -1,4 +1,4 @@
-"""System status: how long turns wait, and which work is deferred for them (IF-14)."""
+"""System status: queue lengths, waiting times, and the backlog of background work (IF-14)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,10 +10,7 @@ from orchestrator.types import SessionId, TenantId
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue's length and age.
-
-    `oldest_s`: waiting time of the first entry in seconds, or 0 if empty.
-    """
+    """A queue's length, and the waiting time of its first entry in seconds (0 if the queue is empty)."""
 
     waiting: int = 0
     oldest_s: float = 0.0
@@ -23,10 +20,14 @@ class Queue:
 class SystemStatus:
     """System-wide counts.
 
-    `held_lanes`: sessions with a running turn. `waiting_lanes`: sessions with turns but no worker. `outbox`
-    by kind: committed, unsent messages. `runs` by urgency: due, unclaimed background runs; those of
-    maintenance are the backlog (IF-14). `webhooks_…`: feeds with a failing receiver, and those that need an
-    operator. `jobs` by name: last and next firing in Unix seconds.
+    Args:
+        held_lanes: sessions with a running turn.
+        waiting_lanes: sessions with turns but no worker.
+        outbox: committed, unsent messages by kind.
+        runs: due, unclaimed background runs by urgency. Maintenance runs are the backlog (IF-14).
+        webhooks_failing: feeds with a failing receiver.
+        webhooks_given_up: feeds that need an operator.
+        jobs: last and next firing by name, in Unix seconds.
     """
 
     unfinished_turns: int
@@ -44,13 +45,11 @@ class SystemStatus:
 
 
 class PostgresStatus:
-    """The status of all tenants, read from PostgreSQL."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def read(self) -> SystemStatus:
-        """Return the status. Raises Unavailable."""
+        """Return the status of all tenants. Raises Unavailable."""
         row = await self._database.fetch_one(statement("status"), {})
         assert row is not None
         *counts, outbox, runs, failing, given_up, jobs = row
@@ -74,7 +73,7 @@ NEWEST_TURNS = 200
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """Deferred maintenance of a session: the number of due runs and the age of the oldest."""
+    """The backlog of a session: the number of due maintenance runs, and the age of the oldest."""
 
     session_id: SessionId | None
     runs: int
@@ -82,19 +81,19 @@ class Debt:
 
 
 class PostgresLoad:
-    """Every method raises Unavailable."""
+    """Load metrics on PostgreSQL. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def turn_wait_s(self) -> float:
-        """Return the 95th percentile of recent turns' wait for a worker, in seconds."""
+        """Return the 95th percentile of recent user turns' wait for a worker in seconds, or 0 without such turns."""
         arguments = {"since_s": SINCE_S, "newest": NEWEST_TURNS}
         row = await self._database.fetch_one(statement("turn_wait"), arguments)
         return 0.0 if row is None or row[0] is None else row[0]
 
     async def housekeeping_debt(self, tenant_id: TenantId | None = None, *, limit: int = 100) -> list[Debt]:
-        """Return deferred runs by session, oldest first, for one tenant or all."""
+        """Return the backlog by session, oldest first. Default: of all tenants."""
         arguments = {"tenant_id": tenant_id, "limit": limit}
         rows = await self._database.fetch_all(statement("run_debt"), arguments)
         return [Debt(*row) for row in rows]

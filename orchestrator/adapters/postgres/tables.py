@@ -1,7 +1,7 @@
-"""Tables that SQLAlchemy reads and rarely writes, and records from their rows.
+"""SQLAlchemy tables, and records from their rows.
 
-Columns are read from `schema/*.sql`, the only definition of each table. The hot path (submit, claim, commit)
-is in `sql/*.sql`.
+The columns come from `schema/*.sql`, the only definition of each table. The hot path (submit, claim, commit) uses
+`sql/*.sql` instead.
 """
 
 import re
@@ -37,7 +37,7 @@ _Record = TypeVar("_Record")
 metadata = MetaData()
 
 NOW = func.clock_timestamp()
-"""The database's clock, which defines leases and deadlines."""
+"""The database's clock, which all leases and deadlines use."""
 
 
 def seconds(count: float) -> ColumnElement[Any]:
@@ -58,11 +58,11 @@ _TYPES: Final[dict[str, Callable[[], Any]]] = {
     "json": JSON,
     "jsonb": JSONB,
 }
-"""Columns of other types are used only by statements in `sql/*.sql`."""
+"""SQLAlchemy types by SQL type. Only statements in `sql/*.sql` use columns of other types."""
 
 
 def _columns(body: str) -> Iterator[Column[Any]]:
-    """Yield columns. None is stored as JSON null where the column is not nullable."""
+    """Yield a table's columns. JSON columns store None as NULL if they are nullable, or as JSON null."""
     for name, kind, rest in _COLUMN.findall(body):
         if kind == "json" and "NOT NULL" not in rest:
             yield Column(name, JSON(none_as_null=True))
@@ -110,12 +110,12 @@ def _reader(kind: type[_Record]) -> TypeAdapter[_Record]:
 
 
 def record_of(kind: type[_Record], row: Row[Any], /, **given: Any) -> _Record:
-    """Create a dataclass from the columns named like its fields; `given`: fields with other values."""
+    """Create a dataclass from the columns with its fields' names. `given` overrides the columns."""
     return _reader(kind).validate_python(_members(row) | given)
 
 
 def row_object(row: Row[Any]) -> JsonObject:
-    """Return a row as JSON, with timestamps as text."""
+    """Return a row as a JSON object, with `at` in ISO format."""
     return {**_members(row), "at": row.at.isoformat()}
 
 
@@ -124,7 +124,7 @@ def _members(row: Row[Any]) -> JsonObject:
 
 
 def any_of(names: Collection[str]) -> ColumnElement[Any]:
-    """Return an array of texts to compare a column with, as one argument."""
+    """Return an SQL `ANY` over the names, which are passed as one array argument."""
     return func.any(cast(list(names), ARRAY(Text)))
 
 

@@ -1,6 +1,6 @@
-"""Webhooks on PostgreSQL. Triggers mark feeds with pending deliveries; sending happens elsewhere.
+"""Webhooks on PostgreSQL. Triggers mark feeds with pending deliveries.
 
-A token holds a feed, like a session lane: a former holder can change nothing.
+A token fences each feed, as in session lanes, so that a former holder cannot change the feed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def add_webhook(
     session_id: SessionId | None = None,
     events: tuple[str, ...] | None = None,
 ) -> Webhook:
-    """Store a webhook and ensure its tenant has a secret. Raises InvalidInput."""
+    """Store a webhook, and create a secret if its tenant has none. Raises InvalidInput."""
     host = check_url(url)
     known = select(webhook_secrets.c.secret_id).where(webhook_secrets.c.tenant_id == tenant_id).limit(1)
     if (await connection.execute(known)).one_or_none() is None:
@@ -60,7 +60,7 @@ async def add_webhook(
 
 
 class PostgresWebhooks:
-    """Webhooks for operators. Every method raises Unavailable."""
+    """Webhook management for operators. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -73,7 +73,7 @@ class PostgresWebhooks:
         session_id: SessionId | None = None,
         events: tuple[str, ...] | None = None,
     ) -> Webhook:
-        """Subscribe to a session's events, or all sessions', from now on. Raises InvalidInput, NotFound."""
+        """Subscribe a URL to future events of a session, or of all sessions. Raises InvalidInput, NotFound."""
         concerned = update(lanes).where(lanes.c.tenant_id == tenant_id, lanes.c.closed.is_(False))
         if session_id is not None:
             concerned = concerned.where(lanes.c.session_id == session_id)
@@ -107,7 +107,7 @@ class PostgresWebhooks:
             await connection.execute(delete(webhook_feeds).where(webhook_feeds.c.webhook_id == webhook_id))
 
     async def failing(self, tenant_id: TenantId, *, limit: int = 100) -> list[Feed]:
-        """Return failing and abandoned feeds, the longest-failing first."""
+        """Return failing and abandoned feeds, longest-failing first."""
         query = (
             select(webhook_feeds)
             .where(webhook_feeds.c.tenant_id == tenant_id, webhook_feeds.c.failing_since.is_not(None))
@@ -117,7 +117,7 @@ class PostgresWebhooks:
         return [record_of(Feed, row) for row in await self._database.read_all(query)]
 
     async def retry(self, tenant_id: TenantId, webhook_id: str, session_id: SessionId | None = None) -> int:
-        """Resume delivery immediately; return the number of affected feeds. Raises NotFound."""
+        """Retry failing and abandoned feeds immediately. Return the number of feeds. Raises NotFound."""
         named = select(webhooks.c.webhook_id).where(
             webhooks.c.webhook_id == webhook_id, webhooks.c.tenant_id == tenant_id
         )
@@ -134,7 +134,7 @@ class PostgresWebhooks:
         return await self._database.write(again)
 
     async def rotate_secret(self, tenant_id: TenantId) -> str:
-        """Create a secret. Deliveries are signed with it and its predecessor; older secrets are deleted."""
+        """Create a secret that signs deliveries together with its predecessor. Delete older secrets."""
         async with self._database.transaction() as connection:
             secret = await _add_secret(connection, tenant_id)
             mine = webhook_secrets.c.tenant_id == tenant_id
@@ -149,7 +149,7 @@ class PostgresWebhooks:
 
 
 class PostgresWebhookFeeds:
-    """Webhooks for the delivering process. Every method raises Unavailable."""
+    """Webhook feeds for the process that delivers events. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -157,7 +157,7 @@ class PostgresWebhookFeeds:
     async def take_due(
         self, *, limit: int, hold_s: float, per_host: int, busy_hosts: Collection[str] = ()
     ) -> list[HeldFeed]:
-        """Claim feeds with pending deliveries for this process: a few per host, none for busy hosts."""
+        """Claim up to `limit` feeds with due deliveries: a few per host, and none of busy hosts."""
         arguments = {
             "limit": limit,
             "hold_s": hold_s,
@@ -169,11 +169,11 @@ class PostgresWebhookFeeds:
         return [_held_feed(row) for row in rows]
 
     async def events(self, feed: HeldFeed, *, after: int, limit: int) -> list[Event]:
-        """Return the next events to deliver: those numbered above `after`, in order."""
+        """Return the feed's events with numbers above `after`, in order."""
         return await read_events(self._database, feed.session_id, after=after, limit=limit)
 
     async def delivered(self, feed: HeldFeed, number: int, *, hold_s: float) -> bool:
-        """Record delivery up to `number`. Returns False if another process took over the feed."""
+        """Record the delivery of events up to `number`. Return False if another process has taken the feed."""
         return await self._change(
             feed,
             delivered=number,
@@ -191,7 +191,7 @@ class PostgresWebhookFeeds:
         await self._change(feed, held_until=None, due_at=due)
 
     async def failed(self, feed: HeldFeed, error: str, *, again_s: float, give_up_s: float) -> bool:
-        """Schedule a retry, or abandon a feed that has failed for too long; return whether it was abandoned."""
+        """Schedule a retry, or abandon a feed that has failed for `give_up_s`. Return whether it was abandoned."""
         kept = webhook_feeds.c
         since = func.coalesce(kept.failing_since, NOW)
         over = since <= NOW - seconds(give_up_s)
@@ -223,7 +223,7 @@ def _held_feed(row: TupleRow) -> HeldFeed:
 
 
 def _held(feed: HeldFeed) -> Update:
-    """Build an update that only affects the holder's row."""
+    """Return an update that applies only while the caller holds the feed."""
     kept = webhook_feeds.c
     return update(webhook_feeds).where(
         kept.webhook_id == feed.webhook.webhook_id,

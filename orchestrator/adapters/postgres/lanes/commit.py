@@ -31,14 +31,14 @@ async def commit_surely(
     *,
     last: bool,
 ) -> Sequence[Any] | None:
-    """Commit a turn; return the row of `commit_turn.sql`, or None if the fence rejected it.
+    """Commit a turn. Return the row of `commit_turn.sql`, or None if the fence rejected the commit.
 
-    If the response is lost, check whether the commit took effect and retry. `last`: no turn was queued when
-    this one was claimed; one that arrived since is left to a separate statement.
+    If the response is lost, find out whether the commit took effect, and retry if not. `last`: no other turn was
+    pending at the claim. A separate statement claims a turn that has arrived since.
     """
     arguments = _arguments(lease, commit) | limits
     arguments |= {"last": "", "following": None} if last else {"last": None, "following": ""}
-    # Rare, so kept out of the statement: most turns avoid the cost.
+    # Separate statements, because most turns don't need them.
     further = [name for name, rare in _RARE.items() if arguments[rare] is not None]
     for delay_s in _RETRY_DELAYS_S:
         try:
@@ -60,9 +60,9 @@ async def commit_surely(
 
 
 _RARE = {"ask_approvals": "approvals", "close_approvals": "closed"}
-"""Optional statements of a commit, by the argument that triggers them."""
+"""Arguments that require an additional statement, by statement."""
 _PARTS = ("whole", "step", "last", "following", "archived", "frames", "plans", "plan_revisions", "outbox")
-"""Arguments of the statement's optional parts."""
+"""Arguments that select optional parts of the statement."""
 
 
 async def _commit_once(
@@ -109,11 +109,11 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
 
 
 WHOLE_EVERY_EPOCHS = 16
-"""The full state is written at least this often; between these, a commit writes only diffs."""
+"""Maximum number of epochs between full states. Commits in between may write only a diff."""
 
 
 def _state_arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
-    """Return the full state, or only its diff if that is much smaller."""
+    """Return arguments with the full state, or with only its diff if the diff is much smaller."""
     state, diff, outline = commit.state, commit.diff, commit.outline
     due = commit.snapshot or lease.state is None or (lease.epoch + 1) % WHOLE_EVERY_EPOCHS == 0
     whole = due or 2 * len(diff) > len(state)
@@ -162,12 +162,12 @@ def _json(value: Any) -> str:
 
 
 def _array(entries: Any) -> str | None:
-    """Return a JSON array for a statement, or None if empty, which costs the database nothing."""
+    """Return a JSON array, or None without entries, so that their part of the statement is left out."""
     return _json(entries) if entries else None
 
 
 def number_events(events: tuple[Event, ...], first: int, turn_id: TurnId) -> tuple[Event, ...]:
-    """Return the commit's events, numbered as in the session's log."""
+    """Return the commit's events with their numbers in the session's log."""
     return tuple(
         Event(event.session_id, event.type, event.turn_id or turn_id, event.payload, first + place)
         for place, event in enumerate(events)

@@ -1,7 +1,7 @@
-"""Session lanes on PostgreSQL: claim, commit and renewal are one merged statement each (RT-2, RT-3, RT-20).
+"""Session lanes on PostgreSQL. Claim, commit and renewal take one statement each (RT-2, RT-3, RT-20).
 
-Cases that a snapshot cannot decide (no attempts left, a gap in `sequence`, a turn that arrived in between)
-are decided under the lane's lock by `claim_repair`.
+`claim_repair` handles cases that require the lane's lock: a turn without attempts left, a gap in `sequence`, or a turn
+that arrived during the statement.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,19 +32,19 @@ from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId, UserId
 
 Freed = Callable[[Sequence[SessionId]], None]
-"""Receives the sessions of a dead worker that a sweep of this process found."""
+"""A callback for the sessions of dead workers that a sweep of this process released."""
 
 SUSPECTED_AFTER = 2
-"""Crashes in shared processes after which a turn runs only in a process for suspects."""
+"""Number of crashes after which a turn is suspected and no longer runs in shared processes."""
 _SWEEP_ROUNDS = 10
 _LOST = "Another worker has taken over this session; the work is discarded."
 
 
 class PostgresLane:
-    """The session lanes as one worker process sees them: one object per `WorkerLock`.
+    """The session lanes of one worker process, one object per `WorkerLock`.
 
-    It remembers its claims, so that a futile claim costs no statement and a lease whose response was lost
-    can be claimed again.
+    The object remembers its claims. A claim of a lane that it holds needs no statement, and a lease whose response was
+    lost can be claimed again.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class PostgresLane:
         freed: Freed = lambda _sessions: None,
         word: WordFor = unworded,
     ) -> None:
-        """Create the lane of a worker.
+        """Create the lanes of a worker.
 
-        `crashes_below`: turns with this many crashes are passed to `suspected` instead of being run; None
-        for a process that only runs suspects (RT-26). `quarantined`: receives turns without attempts left.
-        `freed`: receives the sessions of dead workers. `word`: for replies without an Agent.
+        `crashes_below`: number of crashes from which a turn goes to `suspected` instead of running, or None in a
+        process that runs suspected turns alone (RT-26). `quarantined` receives turns without attempts left, `freed` the
+        sessions of dead workers. `word` writes replies without an Agent.
         """
         self.worker = worker
         """The worker that holds the leases."""
@@ -110,7 +110,7 @@ class PostgresLane:
         work = await self._take(session_id, token, turn, pending)
         if work is None:
             return None
-        if stored[0] != epoch and epoch > 0:  # it changed between this claim's snapshot and its lock
+        if stored[0] != epoch and epoch > 0:  # the state changed between this claim's snapshot and its lock
             found = await self._database.fetch_one(statement("read_state"), {"session_id": session_id})
             assert found is not None
             stored = list(found)
@@ -150,7 +150,7 @@ class PostgresLane:
     async def _take(
         self, session_id: SessionId, token: int, turn: Sequence[Any], pending: int
     ) -> Work | None:
-        """Return the turn claimed by a statement, or by a second look under the lock, and remember the claim."""
+        """Return the claimed turn and remember the claim. If the row has no turn, try to claim one under the lock."""
         if not turn or turn[0] is None:
             found = await claim_repair.take_turn(
                 self._database,
@@ -198,9 +198,9 @@ class PostgresLane:
         )
 
     async def _leave(self, session_id: SessionId, token: int, crashes: int) -> None:
-        """Leave a lane to a process for suspects.
+        """Leave a lane to a process for suspected turns.
 
-        One kill can free many lanes, so this avoids a transaction.
+        This avoids a transaction, because one crash can affect many lanes.
         """
         arguments = {"session_id": session_id, "token": token, "left_for_s": claim_repair.LEFT_FOR_S}
         if await self._database.fetch_one(statement("leave_lane"), arguments) is not None:

@@ -1,8 +1,7 @@
 """Documents and their chunks on PostgreSQL (CO-4).
 
-Candidates come from full-text search and, with pgvector, from vector distance; both use indexes. Without the
-extension, only chunks that share a term with the question are candidates, and similarity only affects their
-ranking.
+Full-text search and, with pgvector, vector distance select the candidates, each with an index. Without pgvector, only
+chunks that share a term with the question are candidates, and similarity only affects their ranking.
 """
 
 import builtins
@@ -40,12 +39,14 @@ _RECORD = (
 )
 _VISIBLE = with_colons(source("parts/visible_documents"))
 _SCAN = "SELECT set_config('hnsw.ef_search', :half, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)"
-"""Scan as many entries as requested, and continue if the first ones belong to others."""
+"""Scan as many index entries as requested, and continue if the first ones belong to other owners."""
 COMMON = 500
-"""A term in more chunks than this does not select candidates if a rarer one can; it still counts in ranking.
+"""Maximum number of chunks with a term for the term to select candidates, unless all terms are more common.
+
+More common terms still count in the ranking.
 """
 LONGEST_INDEXED = 2000
-"""Maximum dimensions of an indexed `vector`; longer ones are indexed in half precision."""
+"""Maximum dimensions of an indexed `vector`. Longer vectors are indexed in half precision."""
 _LIKENESS_OF_VECTORS = "1 - (chunk.embedding <=> %(vector)s::vector)"
 _LIKENESS_OF_ARRAYS = (
     "(SELECT sum(one * other) FROM unnest(chunk.embedding, %(vector)s::real[]) AS pair (one, other))"
@@ -53,8 +54,6 @@ _LIKENESS_OF_ARRAYS = (
 
 
 class PostgresDocuments:
-    """Implements `ports.memory.documents.Documents`."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
         self._has_vectors: bool | None = None
@@ -166,7 +165,7 @@ class PostgresDocuments:
     async def _choose_terms(
         self, connection: AsyncConnection, terms: builtins.list[str]
     ) -> builtins.list[str]:
-        """Drop terms that occur in too many chunks according to the database's statistics, but never all terms."""
+        """Drop terms that occur in too many chunks, by the database's statistics, but keep at least one."""
         chunks = {row.word: row.chunks for row in await run_named(connection, "common_words", terms=terms)}
         rare = [term for term in terms if chunks.get(term, 0.0) <= COMMON]
         return rare or sorted(terms, key=lambda term: chunks[term])[:1]
@@ -189,7 +188,7 @@ class PostgresDocuments:
         await connection.exec_driver_sql(source("insert_chunk").format(kind=kind), rows)
 
     async def _look_for_vectors(self, connection: AsyncConnection) -> bool:
-        """Check once whether chunks are stored as vectors."""
+        """Return whether chunks are stored as vectors. The database is asked only once."""
         known = self._has_vectors
         if known is None:
             query = text(
@@ -227,5 +226,5 @@ def _array(values: Sequence[float]) -> str:
 
 
 def _any_of(terms: Sequence[str]) -> str:
-    """Build a full-text query for chunks with any of these alphanumeric terms."""
+    """Return a full-text query for chunks with any of these alphanumeric terms."""
     return " | ".join(f"'{term}'" for term in terms)

@@ -1,4 +1,4 @@
-"""Read session content for the runs of background flows without rights to the tables."""
+"""Session content for background flows, which have no privileges on the session tables."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,11 +14,11 @@ from orchestrator.ports.material import CONVERSATION, HABITS, HISTORY, Conversat
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId, is_list, is_object
 
 NEWEST = 200
-"""Turns, rows or tasks per session."""
+"""Maximum number of turns, rows or tasks per session."""
 
 
 class PostgresSessionMaterial:
-    """Implements `ports.material.SessionMaterial` with the runtime's rights."""
+    """A `SessionMaterial` that reads with the runtime's privileges."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -30,7 +30,7 @@ class PostgresSessionMaterial:
         return {name: await readers[name](tenant_id, session_id) for name in names}
 
     async def _conversation(self, tenant_id: TenantId, session_id: SessionId) -> Conversation | None:
-        """Read one state, so that the conversation and its epoch match."""
+        """Read the conversation and its epoch from one state, so that they match."""
         query = (
             select(sessions.c.user_id, sessions.c.domain, states.c.epoch, states.c.body, DIFFS)
             .join(states, states.c.session_id == sessions.c.session_id)
@@ -69,7 +69,7 @@ class PostgresSessionMaterial:
 
 
 def _rows_of(data: Json) -> list[JsonObject]:
-    """Return the rows of a frame: the first list of objects in it, or the object itself."""
+    """Return the objects in a frame's lists, or the frame itself if it has none."""
     if is_object(data):
         nested = [row for value in data.values() for row in _rows_of(value) if is_list(value)]
         return nested or [data]

@@ -25,8 +25,6 @@ _TRIM = as_text("trim_preferences")
 
 
 class PostgresPreferences:
-    """Implements `ports.memory.preferences.PreferenceStore`."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -37,14 +35,14 @@ class PostgresPreferences:
     async def of_users(
         self, owners: Collection[tuple[TenantId, UserId]]
     ) -> dict[tuple[TenantId, UserId], list[Preference]]:
-        """Return what is remembered about each user."""
+        """Return the preferences of each user."""
         found = {owner: list[Preference]() for owner in owners}
         tenants, users = {tenant_id for tenant_id, _ in owners}, {user_id for _, user_id in owners}
         which = _COLUMNS.tenant_id == any_of(tenants), _COLUMNS.user_id == any_of(users)
         for row, preference in await self._find(*which):
             if (
                 owner := (row.tenant_id, row.user_id)
-            ) in found:  # another tenant's user can have the same name
+            ) in found:  # users of other tenants can have the same name
                 found[owner].append(preference)
         return found
 
@@ -102,7 +100,7 @@ _KEY = (_COLUMNS.tenant_id, _COLUMNS.user_id, _COLUMNS.key)
 async def _forget(
     connection: AsyncConnection, tenant_id: TenantId, user_id: UserId, keys: tuple[str, ...] | None = None
 ) -> int:
-    """Mark preferences as forgotten, all of them without `keys`; return how many."""
+    """Move preferences to the forgotten ones and return their number. Default: all preferences."""
     named = {"tenant_id": tenant_id, "user_id": user_id, "keys": None if keys is None else list(keys)}
     moved: Any = await connection.execute(_FORGET, named)
     return moved.rowcount

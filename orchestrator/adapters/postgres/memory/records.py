@@ -1,6 +1,6 @@
-"""Named collections of JSON documents on PostgreSQL, for the services of one domain and tenant.
+"""Named collections of JSON documents on PostgreSQL, for the domain services of a tenant.
 
-Within a turn, each tool call runs one named statement (RT-20). Background flows can also search all tenants.
+Each call runs one named statement (RT-20). Background flows can also search all tenants.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from orchestrator.adapters.postgres.tables import records
 from orchestrator.types import JsonObject, TenantId
 
 _TEXTS: ColumnElement[Any] = literal_column("'$.* ? (@.type() == \"string\")'::jsonpath")
-"""The top-level texts of a document, as indexed by `schema/40_memory.sql`."""
+"""JSON path of a document's top-level strings, as indexed in `schema/40_memory.sql`."""
 
 
 class PostgresRecords:
@@ -28,7 +28,7 @@ class PostgresRecords:
 
     async def create(self, collection: str, key: str, document: JsonObject) -> JsonObject:
         stored = await self._one("create_record", collection, key=key, document=_json(document))
-        while stored is None:  # another call stored it at the same time
+        while stored is None:  # another call has just stored it
             stored = await self.get(collection, key)
         return stored
 
@@ -53,13 +53,13 @@ class PostgresRecords:
 
 
 class PostgresCollections:
-    """Collections of a domain's services, for all tenants. Every method raises Unavailable."""
+    """Collections of domain services, for all tenants. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def of(self, tenant_id: TenantId, domain: str) -> PostgresRecords:
-        """Return the collections of one tenant."""
+        """Return the collections of one tenant and domain."""
         return PostgresRecords(self._database, tenant_id, domain)
 
     async def everywhere(
@@ -71,7 +71,7 @@ class PostgresCollections:
         after: tuple[TenantId, str] = (TenantId(""), ""),
         limit: int = 500,
     ) -> list[tuple[TenantId, str, JsonObject]]:
-        """Return tenant, key and document of those that contain `where`, ordered by tenant and key."""
+        """Return the documents that contain `where`, with tenant and key, ordered by both."""
         place = (records.c.tenant_id, records.c.key)
         query = (
             select(*place, records.c.document)
@@ -90,7 +90,7 @@ class PostgresCollections:
 
 
 class PostgresCollectionRows:
-    """The tool `sources` of session flows. Raises Unavailable."""
+    """The `sources` tool of session flows. Raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -98,7 +98,7 @@ class PostgresCollectionRows:
     async def rows(
         self, tenant_id: TenantId, domain: str, collection: str, *, limit: int
     ) -> list[JsonObject]:
-        """Return documents of a collection of the domain's services, newest first."""
+        """Return documents of a collection, most recently changed first."""
         table = records.c
         query = (
             select(table.document)
@@ -110,7 +110,7 @@ class PostgresCollectionRows:
 
 
 def _texts(document: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return the indexed texts of a document."""
+    """Return an expression for the indexed strings of a document."""
     return func.jsonb_path_query_array(document, _TEXTS, type_=JSONB)
 
 

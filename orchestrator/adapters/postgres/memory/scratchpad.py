@@ -1,4 +1,4 @@
-"""The durable copy of scratchpads on PostgreSQL (RT-14)."""
+"""The archive of scratchpads on PostgreSQL (RT-14)."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ _COLUMNS = scratchpad_entries.c
 
 
 class OwnedEntry(NamedTuple):
-    """An entry and its owner."""
+    """A scratchpad entry with its tenant and session."""
 
     tenant_id: TenantId
     session_id: SessionId
@@ -24,16 +24,13 @@ class OwnedEntry(NamedTuple):
 
 
 class PostgresScratchpadArchive:
-    """The copy that refills a scratchpad when Redis has lost it."""
+    """The durable copy of scratchpads, which refills them after Redis has lost them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def save(self, owned: Iterable[OwnedEntry]) -> None:
-        """Add entries, or replace those with the same IDs.
-
-        Raises NotFound if a session is gone; then no entry is saved.
-        """
+        """Add or replace entries by ID. Raises NotFound, and saves nothing, if a session no longer exists."""
         latest = {
             (one.session_id, one.entry.entry_id): {
                 "session_id": one.session_id,
@@ -47,13 +44,13 @@ class PostgresScratchpadArchive:
             await self._database.fetch_all(statement("save_notes"), {"entries": entries})
 
     async def load(self, tenant_id: TenantId, session_id: SessionId) -> list[Entry]:
-        """Return at most `CAPACITY` entries, the least recently saved first."""
+        """Return up to `CAPACITY` entries, least recently saved first."""
         arguments = {"session_id": session_id, "tenant_id": tenant_id, "capacity": CAPACITY}
         rows = await self._database.fetch_all(statement("load_notes"), arguments)
         return [Entry.from_json(body) for (body,) in reversed(rows)]
 
     async def load_all(self, session_ids: Collection[SessionId]) -> dict[SessionId, list[Entry]]:
-        """Return the entries of many sessions; sessions without entries are omitted."""
+        """Return the entries of many sessions, omitting sessions without entries."""
         query = select(_COLUMNS.session_id, _COLUMNS.body).where(_COLUMNS.session_id == any_of(session_ids))
         found: dict[SessionId, list[Entry]] = {}
         for row in await self._database.read_all(query.order_by(_COLUMNS.used_at)):

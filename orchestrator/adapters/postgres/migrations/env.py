@@ -1,4 +1,4 @@
-"""Run the migrations on the connection that `migrate` provides. Needs no alembic.ini."""
+"""The Alembic environment, which uses the connection from `migrate` and needs no alembic.ini."""
 
 from __future__ import annotations
 

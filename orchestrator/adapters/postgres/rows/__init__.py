@@ -1,1 +1,1 @@
-"""Storage formats of states and events: split into parts, several per row."""
+"""Storage formats of states and events."""

@@ -11,13 +11,13 @@ from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.types import JsonObject, SessionId
 
 DIFFS = literal_column(parse(source("parts/diffs")).text, ARRAY(JSON)).label("diffs")
-"""Query column over `states`: the diffs after `body`."""
+"""A query column of `states`: the diffs since `body`."""
 
 
 async def fold(connection: AsyncConnection, session_id: SessionId) -> JsonObject | None:
-    """Store a session's state as a snapshot and return it, or None if it has none.
+    """Merge a session's diffs into its stored state and return it, or None if the session has no state.
 
-    Runs in a transaction that holds the session's lane.
+    The transaction must hold the session's lane.
     """
     here = states.c.session_id == session_id
     row = (await connection.execute(select(states.c.body, DIFFS).where(here))).one_or_none()

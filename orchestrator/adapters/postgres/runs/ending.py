@@ -1,7 +1,7 @@
-"""The end of a run and its consequences, in one place (IF-5, IF-9).
+"""The end of a run and its consequences (IF-5, IF-9).
 
-Completed, skipped, failed, canceled and blocked runs all end here. One transaction releases or blocks
-successors, frees the flight key, writes the session's log and starts a requested rerun.
+All runs end here, whether done, skipped, failed, canceled or blocked. One transaction releases or blocks successors,
+frees the flight key, logs the end and starts a requested rerun.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from orchestrator.ports.runs.work import RunEnd
 from orchestrator.types import TenantId, new_id
 
 REPORT_S: Final = 3.0
-"""Time in seconds for a run's task to report its end before the reconciler sends another."""
+"""Time for a run's task to report the end, before the reconciler sends another message."""
 
 
 async def end_run(
@@ -28,10 +28,10 @@ async def end_run(
     token: int | None = None,
     tenant_id: TenantId | None = None,
 ) -> tuple[Hint, ...] | None:
-    """End a run; release or block its successors, or add the next run of its chain.
+    """End a run. Release or block its successors, or add the next run of its chain.
 
-    Without a `token`, end it on behalf of its holder, who is fenced. Returns None, without changes, if the
-    claim is no longer current or the run has ended.
+    Without a `token`, also end a run that a worker holds; the worker is fenced off. Return None, without changes, if
+    the claim is no longer current or the run has ended.
     """
     row = await transaction.fetch_one(statement("end_run"), _arguments(run_id, end, token, tenant_id))
     if row is None:
@@ -47,7 +47,7 @@ async def end_run(
             flight_key=flight_key,
             after_s=end.redo_after_s,
         )
-        hints, again = (hint,), None  # the next run of the chain owns it
+        hints, again = (hint,), None  # the next run of the chain inherits it
     elif end.status in SUCCEEDED or on_failure == OnFailure.RELEASE:
         released = {"run_ids": successors, "grace_s": GRACE_S}
         hints = (
@@ -70,9 +70,9 @@ async def add_rerun(
     flight_key: str | None,
     after_s: float = 0.0,
 ) -> Hint:
-    """Add the next run to the chain that ends in `run_id`; the successors wait for the new run.
+    """Add the next run to the chain that ends in `run_id`. The new run inherits its successors.
 
-    An automatic rerun continues the last run's task; a manual one gets a new task.
+    An automatic rerun continues the last run's task. A manual rerun gets a new task.
     """
     arguments = {
         "run_id": run_id,
@@ -90,7 +90,7 @@ async def add_rerun(
 async def _block(
     transaction: HotConnection, successors: list[str], reason: str, cause: RunStatus
 ) -> tuple[Hint, ...]:
-    """Block everything that depends on a failed run; return hints for the runs that start again."""
+    """Block the dependents of a failed run. Return hints for runs that start again."""
     hints: tuple[Hint, ...] = ()
     for run_id, why in await transaction.fetch_all(
         statement("block_runs"), {"run_ids": successors, "reason": reason}
@@ -107,7 +107,7 @@ async def _block(
 
 
 async def _log_end(transaction: HotConnection, run_id: str, session_id: str | None) -> None:
-    """Log the end of a run in its session's events. Store maintenance has no session."""
+    """Append the end of a run to its session's log. Maintenance of stores has no session."""
     if session_id is not None:
         await transaction.fetch_all(statement("log_run"), {"run_id": run_id})
 

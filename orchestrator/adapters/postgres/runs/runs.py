@@ -1,4 +1,4 @@
-"""Background runs for senders and operators on PostgreSQL: start, read, cancel, redo."""
+"""Background runs on PostgreSQL for senders and operators: start, read, cancel, redo."""
 
 from __future__ import annotations
 
@@ -45,17 +45,16 @@ LOOK_AT_MOST_EVERY_S = 0.2
 
 
 class PostgresRuns:
-    """Implements `ports.runs.Runs`. Every method raises Unavailable."""
+    """Background runs for senders and operators. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
-        """Store the nodes of one graph. The same `key` denotes the same graph.
+        """Store the nodes of one graph. Calls with the same `key` store it once.
 
-        A node whose flow is already running joins that run, and its dependents wait for it. If that run may
-        already have read its inputs, the whole graph runs again after it ends, however often it was
-        requested (IF-11).
+        If a node's flow is already running, the node joins that run, and its dependents wait for it. If that run may
+        have read its inputs already, the whole graph runs again, once, after that run ends (IF-11).
         """
         graph_id, ids = identify(runs, key)
         present: dict[str, str] = {}
@@ -80,9 +79,9 @@ class PostgresRuns:
         raise Unavailable(STARTED_BY_OTHERS)
 
     async def fire(self, job: str, due_at: datetime, next_due_at: datetime, runs: tuple[NewRun, ...]) -> bool:
-        """Start the runs of a scheduled job, unless this firing is already claimed (IF-15).
+        """Start the runs of a scheduled job. Return False if this firing was claimed before (IF-15).
 
-        If the runs of an earlier firing are still running, this firing is coalesced with them (IF-11).
+        If runs of an earlier firing are still active, the new firing starts nothing and returns False (IF-11).
         """
         graph_id, ids = identify(runs, f"schedule:{job}:{due_at.timestamp()}")
         firing = {"tenant_id": DEFAULT_TENANT, "job": job, "due_at": due_at, "next_due_at": next_due_at}
@@ -110,7 +109,7 @@ class PostgresRuns:
         return found[0]
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> RunRecord | None:
-        """Return a run once it has ended, or None after `timeout_s` seconds."""
+        """Wait up to `timeout_s` seconds for a run to end and return it, or None if it has not ended."""
         now = asyncio.get_running_loop().time
         ends_at, pause = now() + timeout_s, LOOK_EVERY_S
         while (record := await self.get(tenant_id, run_id)).status not in ENDED:
@@ -159,7 +158,7 @@ class PostgresRuns:
     async def items(
         self, tenant_id: TenantId, run_id: str, *, after: int = -1, limit: int = 1000
     ) -> list[ItemRecord]:
-        """Return items by position, after `after`."""
+        """Return items after position `after`, in order."""
         query = (
             select(internal_items)
             .where(
@@ -174,13 +173,13 @@ class PostgresRuns:
         return [record_of(ItemRecord, row, output=row.result) for row in rows]
 
     async def cancel(self, tenant_id: TenantId, run_id: str) -> RunRecord:
-        """End an unfinished run. Its holders are fenced, its successors released or blocked."""
+        """Cancel a run unless it has ended. Its workers are fenced off, and its successors released or blocked."""
         async with self._database.hot_transaction() as transaction:
             await end_run(transaction, run_id, RunEnd(RunStatus.CANCELLED), tenant_id=tenant_id)
         return await self.get(tenant_id, run_id)
 
     async def redo(self, tenant_id: TenantId, run_id: str) -> Started:
-        """Rerun a chain manually. Raises NotFound, and Refused while it is running."""
+        """Add a manual rerun to a chain. Raises NotFound, or Refused while the chain is unfinished."""
         record = await self.get(tenant_id, run_id)
         try:
             async with self._database.hot_transaction() as transaction:
@@ -192,7 +191,7 @@ class PostgresRuns:
     async def _read(
         self, tenant_id: TenantId, *where: ColumnElement[bool], newest_first: int | None = None
     ) -> list[RunRecord]:
-        """Return records in creation order, or the newest ones."""
+        """Return records in creation order, or the newest ones first."""
         runs = internal_runs.c
         query = select(internal_runs).where(runs.tenant_id == tenant_id, *where).limit(newest_first)
         order = (runs.number,) if newest_first is None else (desc(runs.created_at), desc(runs.number))
@@ -204,10 +203,9 @@ class PostgresRuns:
 
 
 async def _redo(transaction: HotConnection, record: RunRecord) -> Hint:
-    """Add a run to an ended chain; runs blocked by its failure wait for the new one.
+    """Add a run to an ended chain. Runs that the chain's failure blocked wait for the new run.
 
-    The chain's last run hands over its successors, so that exactly one run of a chain releases or holds
-    each.
+    The new run inherits the successors of the chain's last run, so that each successor depends on one run of a chain.
     """
     rows = await transaction.fetch_all(statement("lock_graph"), {"graph_id": record.graph_id})
     chain = [

@@ -1,4 +1,4 @@
-"""Start runs: a graph's nodes are stored, join running ones, or are remembered for a rerun (IF-11)."""
+"""The start of runs: a graph's nodes are stored, join active runs, or wait for a rerun (IF-11)."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,16 +14,16 @@ from orchestrator.ports.runs.status import OnFailure, RunStatus, Urgency
 from orchestrator.types import JsonObject, new_id
 
 ATTEMPTS: Final = 3
-"""Attempts to start a run while the same flow concurrently starts and ends."""
+"""Maximum number of attempts to start a run while other processes start and end the same flow."""
 STARTED_BY_OTHERS: Final = (
     "The same runs are started and ended again and again at this moment; try again later."
 )
 GRACE_S: Final = 1.0
-"""Time in seconds for a message to arrive before the reconciler sends another."""
+"""Time for a message to arrive, before the reconciler sends another."""
 
 
 def identify(runs: tuple[NewRun, ...], key: str | None) -> tuple[str, dict[str, str]]:
-    """Return the graph's ID and its runs' IDs by flow; the same key yields the same IDs."""
+    """Return the graph's ID and its runs' IDs by flow. The same key yields the same IDs."""
     graph_id = new_id("graph") if key is None else f"graph_{_digest(key)}"
     return graph_id, {run.flow: f"run_{_digest(graph_id + '/' + run.flow)}" for run in runs}
 
@@ -35,9 +35,9 @@ async def store_graph(
     ids: dict[str, str],
     present: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Hint, ...]:
-    """Insert every node. Raises a unique violation if they exist or a flight key is taken.
+    """Insert the runs. Raises a unique violation if they exist or a flight key is taken.
 
-    `present`: already running runs by flow, on which nodes depend instead.
+    `present`: active runs by flow. Nodes that depend on these flows wait for these runs.
     """
     nodes: list[dict[str, Any]] = []
     for run in runs:
@@ -56,7 +56,7 @@ async def store_graph(
 
 
 async def _follow(transaction: HotConnection, run: NewRun, earlier: str, run_id: str) -> bool:
-    """Queue a new run behind an earlier one. Returns False if the earlier run has ended."""
+    """Make a run wait for an earlier one. Return False if the earlier run has ended."""
     arguments = {"run_id": earlier, "tenant_id": run.tenant_id, "successor": run_id}
     return await transaction.fetch_one(statement("follow_run"), arguments) is not None
 
@@ -64,9 +64,9 @@ async def _follow(transaction: HotConnection, run: NewRun, earlier: str, run_id:
 async def find_present(
     transaction: HotConnection, runs: tuple[NewRun, ...], ids: Mapping[str, str]
 ) -> tuple[dict[str, str], bool]:
-    """Return existing runs by flow, and whether they may miss inputs of this request.
+    """Return active runs by flow, and whether they may miss inputs of this request.
 
-    They may if a run has begun or has other inputs, but not if these are the runs of the same message.
+    They may if a run has started or if the request has inputs, unless they belong to the same request.
     """
     arguments = {
         "tenant_id": runs[0].tenant_id,
@@ -84,14 +84,14 @@ async def find_present(
 async def remember_again(
     transaction: HotConnection, runs: tuple[NewRun, ...], ids: Mapping[str, str]
 ) -> bool:
-    """Schedule the graph to run again after its last node. Returns False if that one has ended."""
+    """Store the graph to run again after its last node. Return False if that node has ended."""
     nodes = [{column.name: getattr(run, column.name) for column in fields(run)} for run in runs]
     arguments = {"run_id": ids[runs[-1].flow], "again": dump_json(nodes)}
     return await transaction.fetch_one(statement("remember_again"), arguments) is not None
 
 
 async def start_again(transaction: HotConnection, run_id: str, nodes: list[JsonObject]) -> tuple[Hint, ...]:
-    """Start a remembered graph, joining what is already running."""
+    """Start a stored graph, joining active runs."""
     runs = tuple(_read_node(node) for node in nodes)
     graph_id, ids = identify(runs, f"again:{run_id}")
     present, _ = await find_present(transaction, runs, ids)
@@ -106,7 +106,7 @@ def _read_node(node: JsonObject) -> NewRun:
 
 
 def to_hints(rows: Iterable[Sequence[Any]], after_s: float = 0.0) -> tuple[Hint, ...]:
-    """Convert rows of ID, flow and urgency to hints for runs that can start."""
+    """Convert rows of ID, flow and urgency to hints."""
     return tuple(Hint(run_id, flow, Urgency(urgency), after_s) for run_id, flow, urgency in rows)
 
 

@@ -1,7 +1,7 @@
-"""Background runs for workers on PostgreSQL: claims, items, ends and the reconciler's sweep.
+"""Background runs on PostgreSQL for workers: claims, items, ends and the reconciler's sweep.
 
-This module decides which run can continue, whatever message arrived (IF-8, IF-9). `ending` implements the
-end of a run.
+The database decides which run can continue, regardless of the message that arrived (IF-8, IF-9). `ending` implements
+the end of a run.
 """
 
 from collections.abc import Sequence
@@ -35,14 +35,14 @@ from orchestrator.ports.runs.work import (
 from orchestrator.types import Json, JsonObject
 
 AGAIN_S = 5.0
-"""Time in seconds for the reconciler's own message, because a queue can be long."""
+"""Time for the reconciler's message, because a queue can be long, before the next message."""
 MAX_ITEMS_PER_CLAIM = 50
 
 
 class PostgresRunWork:
-    """Implements `ports.runs.RunWork`: each change is one transaction. Every method raises Unavailable.
+    """Background runs for workers. Each change is one transaction. Every method raises Unavailable.
 
-    A claim is the right to execute part of a run while its token is current; a former holder can no longer
+    A claim permits a worker to execute part of a run while its token is current. Former holders can no longer
     write (IF-9).
     """
 
@@ -51,10 +51,10 @@ class PostgresRunWork:
         self._held: HeldClaims[int] = HeldClaims(database, worker, "renew_claims", lease_ttl_s=lease_ttl_s)
 
     async def claim(self, run_id: str, config: JsonObject, *, waited_s: float = 0.0) -> RunClaim | None:
-        """Claim `before_all` or `after_all`. `config` is stored with the run when it starts.
+        """Claim `before_all` or `after_all`. The run stores `config` at its start.
 
-        `waited_s`: maintenance that has been ready for longer is deferred. Returns None if there is nothing
-        to do or another worker holds it.
+        `waited_s`: maintenance runs that have been ready for less time are deferred. Return None if there is nothing
+        to do or another worker holds the run.
         """
         arguments = {
             "run_id": run_id,
@@ -75,7 +75,7 @@ class PostgresRunWork:
     async def begin_items(
         self, claim: RunClaim, inputs: tuple[Json, ...], options: JsonObject, data: Json
     ) -> bool:
-        """End `before_all` and store the items. Returns False if the claim is no longer current."""
+        """End `before_all` and store the items. Return False if the claim is no longer current."""
         self.give_up(claim.token)
         arguments = {
             "run_id": claim.facts.run_id,
@@ -90,10 +90,10 @@ class PostgresRunWork:
     async def claim_items(
         self, run_id: str, *, task_id: str | None, waited_s: float = 0.0
     ) -> ItemsClaim | Deferred | None:
-        """Claim some unfinished items, unless the run's concurrency limit is reached.
+        """Claim unfinished items, unless the run has reached its concurrency limit.
 
-        `task_id`: the task that executes them. `waited_s`: as in `claim`; long-deferred maintenance items
-        are claimed one by one.
+        `task_id`: the task that executes the items. `waited_s`: maintenance items that have been ready for less time
+        are deferred; others are claimed one by one.
         """
         async with self._database.hot_transaction() as transaction:
             run = await transaction.fetch_one(
@@ -121,7 +121,7 @@ class PostgresRunWork:
         return ItemsClaim(facts, token, tuple(ClaimedItem(*row[1:]) for row in rows))
 
     async def record_items(self, claim: ItemsClaim, ends: tuple[ItemEnd, ...], *, last: bool) -> Recorded:
-        """Record the results of items, each once; `last` also releases the claim."""
+        """Record the results of items, each once. `last`: also release the claim."""
         run_id = claim.facts.run_id
         if last:
             self.give_up(claim.token)
@@ -144,10 +144,10 @@ class PostgresRunWork:
         return Recorded.MORE if closed is None else Recorded.ALL
 
     async def finish(self, claim: RunClaim, end: RunEnd) -> tuple[Hint, ...] | None:
-        """End a run under its claim. Returns None, without changes, if the claim is no longer current."""
+        """End a run under its claim. Return None, without changes, if the claim is no longer current."""
         self.give_up(claim.token)
         for _ in range(ATTEMPTS):
-            # The rerun may have been started at the same time.
+            # Another process may have added the rerun at the same time.
             with suppress(psycopg.errors.UniqueViolation):
                 async with self._database.hot_transaction() as transaction:
                     return await end_run(transaction, claim.facts.run_id, end, token=claim.token)
@@ -159,33 +159,33 @@ class PostgresRunWork:
         return None if row is None else RunState(RunStatus(row[0]), Phase(row[1]), Urgency(row[2]), *row[3:])
 
     async def note_reported(self, run_ids: Sequence[str]) -> None:
-        """Record that the tasks of ended runs have reported."""
+        """Record that the tasks of ended runs have reported the end."""
         await self._database.fetch_all(statement("report_runs"), {"run_ids": [*run_ids]})
 
     async def log_progress(self, run_id: str) -> tuple[int, JsonObject] | None:
-        """Append a run's progress to its session's log; return the event's number and payload.
+        """Append a run's progress to its session's log. Return the event's number and payload.
 
-        Starts and ends are appended automatically. Returns None if the run has no session.
+        Return None if the run has no session. The start and end of a run are appended automatically.
         """
         row = await self._database.fetch_one(statement("log_run"), {"run_id": run_id})
         return None if row is None else (row[0], row[1])
 
     async def outputs(self, run_id: str) -> list[Json]:
-        """Return outputs by position; None for skipped items."""
+        """Return the items' outputs by position. Skipped items have None."""
         query = "SELECT result FROM internal_items WHERE run_id = %(run_id)s ORDER BY position"
         return [row[0] for row in await self._database.fetch_all(query, {"run_id": run_id})]
 
     async def renew(self) -> set[int]:
-        """Renew this worker's claims; return the tokens that are no longer current."""
+        """Renew this worker's claims. Return the tokens that are no longer current."""
         _, lost = await self._held.renew()
         return set(lost)
 
     def give_up(self, token: int) -> None:
-        """Stop renewing a claim. It expires unless it was released, and another worker takes over."""
+        """Stop renewing a claim. Unless released, it expires and another worker can take over."""
         self._held.drop(token, token)
 
     async def sweep(self, *, limit: int = 500, waited_s: float = 0.0) -> Swept:
-        """Free what dead or unresponsive workers held, and list runs stuck on a lost message.
+        """Release the claims of dead or unresponsive workers, and find runs whose message may be lost.
 
         `waited_s`: as in `claim`.
         """
@@ -211,5 +211,5 @@ def _never_ran(row: TupleRow) -> bool:
 
 
 def _facts(run_id: str, row: TupleRow) -> RunFacts:
-    """Convert the first ten columns of a claim, which match the record's fields."""
+    """Convert the first ten columns of a claim, which match the fields of `RunFacts`."""
     return RunFacts(run_id, *row[:8], urgency=Urgency(row[8]), turn_id=row[9])

@@ -1,4 +1,4 @@
-"""Approvals on PostgreSQL: one conditional update decides exactly once (PX-17)."""
+"""Approvals on PostgreSQL. One conditional update makes each decision exactly once (PX-17)."""
 
 from datetime import UTC, datetime
 
@@ -64,7 +64,7 @@ class PostgresApprovals:
 async def decide_approval(
     connection: AsyncConnection, tenant_id: TenantId, approval_id: str, decision: Decision
 ) -> ApprovalRecord | None:
-    """Record a decision if the approval is pending and unexpired; return the resulting approval."""
+    """Record a decision on a pending, unexpired approval. Return the approval, or None if it doesn't exist."""
     mine = (approvals.c.approval_id == approval_id, approvals.c.tenant_id == tenant_id)
     now = NOW if decision.now is None else from_unix(decision.now)
     may = () if decision.suffices(operator_only=True) else (approvals.c.operator_only.is_(False),)

@@ -1,4 +1,4 @@
-"""Read frames, journal, signals, events and feedback of past turns on PostgreSQL."""
+"""Data of past turns on PostgreSQL: frames, journal, signals, events and feedback."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,8 +27,6 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
 
 
 class PostgresArchive:
-    """Implements `ports.turns.Archive`."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -56,7 +54,7 @@ class PostgresArchive:
             select(
                 step.turn_id, step.key, step.kind, step.status, step.request_hash, step.duration_ms, step.at
             )
-            .join_from(turns, journal, step.turn_id == turns.c.turn_id)  # found through the session's turns
+            .join_from(turns, journal, step.turn_id == turns.c.turn_id)  # the journal has no index by session
             .where(turns.c.session_id == session_id, turns.c.tenant_id == tenant_id)
             .order_by(desc(turns.c.seq), desc(step.at), desc(step.key))
             .limit(limit)
@@ -115,8 +113,6 @@ class PostgresEventLog:
 
 
 class PostgresFeedback:
-    """Implements `ports.turns.FeedbackStore`."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 

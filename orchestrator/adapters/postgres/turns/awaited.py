@@ -1,6 +1,7 @@
-"""Broker tasks that end with a turn, on PostgreSQL: stored with the turn, put in the outbox at its end (RT-30).
+"""Broker tasks that end with a turn, on PostgreSQL (RT-30).
 
-Independent of Celery: a task's request is JSON here, and the outbox's sender ends it.
+A task is stored with its turn, and the end of the turn moves it to the outbox. This module doesn't use Celery: a
+task's request is JSON, and the sender of outbox messages ends the task.
 """
 
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ from orchestrator.adapters.postgres.statements import statement
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 FINISH_TASK: Final = "finish_task"
-"""The outbox message kind; its payload names the task."""
+"""The kind of outbox message whose payload names the task to end."""
 KEPT_FOR_S: Final = 3600.0
-"""Time in seconds to remember an ended task, in case its message is redelivered."""
+"""Time for which an ended task is remembered, in case its message is redelivered."""
 MOST_AT_ONCE: Final = 500
 
 
@@ -24,8 +25,9 @@ MOST_AT_ONCE: Final = 500
 class AwaitedTask:
     """A broker task that ends when a turn ends.
 
-    `request`: the task's request, or None for an ended task that only expires with its turn. `cancels`: whether
-    revoking the task cancels the turn, because the task submitted it.
+    Args:
+        request: Celery's request, or None for an ended task that only expires with its turn.
+        cancels: whether revoking the task cancels the turn, because the task submitted the turn.
     """
 
     task_id: str
@@ -42,7 +44,9 @@ class AwaitedTask:
 class EndingTask:
     """A task that ends now.
 
-    `stopped`: ``revoked``, ``expired`` or None. `waited_s`: seconds since it was stored.
+    Args:
+        stopped: ``revoked``, ``expired``, or None if the task was not stopped.
+        waited_s: seconds since the task was stored.
     """
 
     request: JsonObject
@@ -51,16 +55,13 @@ class EndingTask:
 
 
 class PostgresAwaitedTasks:
-    """Every method raises Unavailable."""
+    """Awaited tasks on PostgreSQL. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add(self, task: AwaitedTask) -> None:
-        """Store a task once, however often its message is delivered.
-
-        If its turn has ended, the task ends immediately.
-        """
+        """Store a task once, even if its message is redelivered. If its turn has ended, the task ends immediately."""
         expires_at = None if task.expires_at is None else task.expires_at.timestamp()
         arguments = {
             "task_id": task.task_id,
@@ -75,7 +76,7 @@ class PostgresAwaitedTasks:
         await self._database.fetch_all(statement("await_turn"), arguments)
 
     async def end_waits(self) -> int:
-        """End tasks that have waited long enough; return how many."""
+        """End tasks whose maximum wait is over. Return the number of tasks."""
         limits = {"kept_for_s": KEPT_FOR_S, "limit": MOST_AT_ONCE}
         return len(await self._database.fetch_all(statement("end_waits"), limits))
 
@@ -85,15 +86,15 @@ class PostgresAwaitedTasks:
         return [(TenantId(tenant), TurnId(turn)) for tenant, turn in rows]
 
     async def revoked(self, task_id: str) -> list[tuple[TenantId, TurnId]]:
-        """Record that a task was revoked; return the unfinished turns that it submitted."""
+        """Record that a task was revoked. Return the unfinished turns that the task submitted."""
         rows = await self._database.fetch_all(statement("revoke_task"), {"task_id": task_id})
         return [(TenantId(tenant), TurnId(turn)) for tenant, turn in rows]
 
     async def ending(self, task_id: str) -> EndingTask | None:
-        """Return a task that ends now, or None if its sender already has a response."""
+        """Return a task that ends now, or None if its sender has already received the response."""
         row = await self._database.fetch_one(statement("read_awaited"), {"task_id": task_id})
         return None if row is None else EndingTask(row[0], row[1], row[2])
 
     async def answered(self, task_id: str) -> None:
-        """Delete a task's request after its sender received the response."""
+        """Delete a task's request, after its sender has received the response."""
         await self._database.fetch_all(statement("forget_awaited"), {"task_id": task_id})

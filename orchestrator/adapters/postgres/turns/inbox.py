@@ -1,6 +1,6 @@
-"""The inbox on PostgreSQL: one merged statement accepts a turn; rare cases use a transaction.
+"""The inbox on PostgreSQL. One merged statement accepts most turns; rare cases use a transaction.
 
-Independent of wake-ups: callers wake workers after submission.
+Callers must wake workers after a submission.
 """
 
 import asyncio
@@ -48,9 +48,9 @@ from orchestrator.turns.turn import (
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 _MOST_FULL = 1000
-"""Full inboxes that a process remembers."""
+"""Maximum number of full inboxes that a process remembers."""
 
-# Without signals, which contain stored prompts and can be larger than everything else.
+# Without signals, which contain prompts and can be larger than all other columns.
 _TURNS = select(*(column for column in turns.c if column is not turns.c.signals))
 
 
@@ -63,17 +63,17 @@ class PostgresInbox:
         total_limit: int = 200_000,
         word: WordFor = unworded,
     ) -> None:
-        """Both limits count unfinished turns; the total is an estimate. `word`: for replies without an Agent."""
+        """Configure the limits on unfinished turns; the total is estimated. `word` writes replies without an Agent."""
         self._database, self._session_limit, self.word = database, session_limit, word
         self._total = InboxBound(database, total_limit)
         self._sessions = PostgresSessions(database)
         self._lines = WeakValueDictionary[SessionId, asyncio.Lock]()
         self._full: set[SessionId] = set()
-        """Sessions whose inbox was full the last time. Their submissions are refused by reading alone."""
+        """Sessions with a full inbox at their last submission. Reading alone can reject further submissions."""
 
     async def submit(self, submission: Submission) -> Receipt:
         await self._total.admit()
-        # The lane's row takes one at a time. Others would hold connections meanwhile, and other sessions wait.
+        # The lane's row accepts one turn at a time. Others would hold connections while they wait.
         async with self._lines.setdefault(submission.session_id, asyncio.Lock()):
             return await self._submit(submission)
 
@@ -127,7 +127,7 @@ class PostgresInbox:
     async def _already_there(
         self, submission: Submission, violation: psycopg.errors.UniqueViolation
     ) -> Receipt:
-        """Return the earlier turn with the same key, or raise if the sequence number was used."""
+        """Return the earlier turn with the same key. Raises Refused if the sequence number is taken."""
         if submission.idempotency_key is not None:
             async with self._database.transaction() as connection:
                 earlier = await _find_by_key(connection, submission)
@@ -138,7 +138,7 @@ class PostgresInbox:
         raise violation
 
     async def _submit_slowly(self, submission: Submission, turn_id: TurnId) -> Receipt:
-        """Handle what the merged statement rejected: raise the reason, or apply a rule other than enqueue."""
+        """Handle a submission that the merged statement rejected: raise the reason, or apply another rule."""
         async with self._database.transaction() as connection:
             lane = await lock_lane(connection, submission.session_id, submission.tenant_id)
             if lane is not None:
@@ -148,7 +148,7 @@ class PostgresInbox:
         return await self._submit_first(submission)
 
     async def _submit_first(self, submission: Submission) -> Receipt:
-        """Create the session, if the submission may, and submit its first turn."""
+        """Create the session, if the submission permits it, and submit the turn."""
         if not submission.create_session:
             raise NotFound("session", submission.session_id)
         if submission.domain is None:
@@ -165,7 +165,7 @@ class PostgresInbox:
     async def submit_locked(
         self, connection: AsyncConnection, lane: Row[Any], submission: Submission
     ) -> Receipt:
-        """Accept a turn within a transaction that has locked its lane."""
+        """Accept a turn in a transaction that has locked its lane."""
         return await self._accept(connection, lane, submission, _new_turn_id())
 
     async def _accept(
@@ -320,7 +320,7 @@ async def _insert_turn(
     *,
     interjects: bool,
 ) -> None:
-    """Insert a turn at the end of the queue. `interjects`: the running turn reads it."""
+    """Insert a turn at the end of the queue. `interjects`: the running turn classifies it."""
     given = submission.input
     await connection.execute(
         insert(turns).values(
@@ -350,7 +350,7 @@ async def _insert_turn(
 
 
 async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[Any]) -> None:
-    """Requeue a quarantined turn as the session's last, with all attempts available."""
+    """Queue a quarantined turn again, as the session's last and with all attempts available."""
     await connection.execute(
         update(turns)
         .where(turns.c.turn_id == turn.turn_id)
@@ -371,7 +371,7 @@ async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[An
 
 
 def _new_turn_id() -> TurnId:
-    """Return an ID that starts with its time, so that successive turns are neighbors in the index."""
+    """Return an ID that starts with a timestamp, so that successive turns are neighbors in the index."""
     return TurnId(f"turn_{time.time_ns() // 1_000_000:012x}{uuid4().hex[:20]}")
 
 

@@ -1,4 +1,4 @@
-"""The limit of the whole inbox: unfinished turns of all tenants, counted now and then and incremented in between."""
+"""The limit on unfinished turns of all tenants. Turns are counted periodically and estimated in between."""
 
 import time
 from dataclasses import dataclass
@@ -25,7 +25,9 @@ class InboxBound:
         now = time.monotonic()
         if now >= self.next_count_at:
             self.next_count_at = now + _COUNT_EVERY_S
-            query = select(func.parley_unfinished_turns())  # of all tenants, whoever the caller is
+            query = select(
+                func.parley_unfinished_turns()
+            )  # of all tenants, even for the gateway, which sees one tenant
             row = await self.database.read_one(query)
             self.estimate = 0 if row is None else int(row[0])
             took = time.monotonic() - now

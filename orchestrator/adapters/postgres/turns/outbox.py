@@ -1,4 +1,4 @@
-"""The outbox on PostgreSQL. Commits fill it; it does not know how messages are sent."""
+"""The outbox on PostgreSQL. Commits fill it, and other components send its messages."""
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement
@@ -6,8 +6,6 @@ from orchestrator.ports.outbox import OutboxMessage
 
 
 class PostgresOutbox:
-    """Implements `ports.outbox.Outbox`."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 

@@ -1,4 +1,4 @@
-"""Read finished turns of many sessions, each with its input state and journal. Writes nothing."""
+"""Recordings of finished turns, with their input states and journals. Read-only."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -55,17 +55,15 @@ _OF_STATE = ("session_id", "epoch", "diff", "snapshot")
 
 
 class PostgresRecordings:
-    """The recordings in one database."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def find(
         self, named: Sequence[SessionId], *, domain: str | None, tenant: str | None, last: int
     ) -> dict[SessionId, str]:
-        """Return the named sessions, or the most recently active ones, newest first, with their domains.
+        """Return sessions with their domains, most recently active first.
 
-        Sessions with queued turns are left out.
+        `named`: the sessions to return. Default: the `last` active ones without queued turns.
         """
         query = select(sessions.c.session_id, sessions.c.domain).join(
             lanes, lanes.c.session_id == sessions.c.session_id
@@ -82,7 +80,7 @@ class PostgresRecordings:
         return {SessionId(row.session_id): row.domain for row in rows}
 
     async def read(self, wanted: Sequence[SessionId]) -> list[RecordedSession]:
-        """Read these sessions in a few statements, omitting those that don't exist."""
+        """Return the recordings of these sessions, in a few statements. Missing sessions are omitted."""
         kept, named = turns.c, any_of(wanted)
         finished = (
             select(*(kept[name] for name in _OF_TURN))
@@ -166,7 +164,7 @@ def _add_turns(
 
 
 def _called(result: JsonObject, signals: list[JsonObject]) -> bool:
-    """Return whether the turn made a call that a journal records."""
+    """Return whether the turn made a call that the journal records."""
     answered = (
         one["payload"].get("outcome") == "answered"
         for one in signals
@@ -176,7 +174,7 @@ def _called(result: JsonObject, signals: list[JsonObject]) -> bool:
 
 
 def _turn(row: Row[Any], state: bytes | None, steps: tuple[Step, ...]) -> RecordedTurn:
-    """Build a turn. Its last attempt's start is its end minus the duration in its result."""
+    """Build a turn. Its last attempt started at its end minus the duration in its result."""
     lasted_ms = row.result.get("duration_ms")
     began = (
         row.started_at.timestamp() if lasted_ms is None else row.finished_at.timestamp() - lasted_ms / 1000

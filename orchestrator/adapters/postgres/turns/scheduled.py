@@ -1,4 +1,4 @@
-"""Scheduled events on PostgreSQL: an event and its turn change in one transaction, under the session's lane (RT-31)."""
+"""Scheduled events on PostgreSQL. A transaction that locks the session's lane changes an event and its turn (RT-31)."""
 
 from datetime import datetime
 from hmac import compare_digest
@@ -32,8 +32,6 @@ _UNDELIVERED: Final = _EVENTS.status == EventStatus.SCHEDULED.value
 
 
 class PostgresScheduledEvents:
-    """Implements `ports.scheduled.ScheduledEvents`."""
-
     def __init__(self, database: Database, inbox: PostgresInbox) -> None:
         self._database = database
         self._inbox = inbox
@@ -129,7 +127,7 @@ class PostgresScheduledEvents:
         ]
 
     async def _deliver_one(self, event_id: str, session_id: str) -> bool:
-        """Deliver an event unless another worker has; an inbox without room gets it later."""
+        """Deliver an event unless another worker has delivered it. If the inbox is full, postpone the event."""
         async with self._database.transaction() as connection:
             lane = await lock_lane(connection, SessionId(session_id))
             event = await _find(connection, session_id, _EVENTS.event_id == event_id)
@@ -147,7 +145,7 @@ class PostgresScheduledEvents:
     async def _deliver(
         self, connection: AsyncConnection, lane: Row[Any], event: ScheduledEvent
     ) -> ScheduledEvent:
-        """Submit the event's turn if the event is due; the transaction holds both or neither."""
+        """Submit the event's turn, if the event is due, in the caller's transaction."""
         is_due = select(_EVENTS.not_before <= NOW).where(_EVENTS.event_id == event.event_id)
         if event.status is not EventStatus.SCHEDULED or not (await connection.execute(is_due)).scalar_one():
             return event
@@ -168,7 +166,7 @@ async def _lock(connection: AsyncConnection, tenant_id: TenantId, session_id: Se
 
 
 async def _keep(connection: AsyncConnection, event: NewEvent, found: ScheduledEvent | None) -> ScheduledEvent:
-    """Store a new event, or replace the one with its key."""
+    """Store a new event, or replace the event with the same key."""
     values = {
         "name": event.name,
         "payload": event.payload,

@@ -1,6 +1,7 @@
-"""Search turns of all sessions, and count them by day and user, on PostgreSQL.
+"""Search over the turns of all sessions, and counts by day and user, on PostgreSQL.
 
-No index serves this: a turn would pay for it. A statement reads the tenant's newest turns, up to a bound.
+There is no index for the search, because every turn would pay for it. A statement reads the tenant's newest
+turns, up to a limit.
 """
 
 from dataclasses import asdict
@@ -13,9 +14,9 @@ from orchestrator.turns.search import FoundTurns, TurnFilter, turn_id_at
 from orchestrator.types import JsonObject, TenantId, TurnId
 
 MOST_SEARCHED: Final = 2_000
-"""Turns read for one page."""
+"""Maximum number of turns that one page searches."""
 MOST_COUNTED: Final = 20_000
-"""Turns counted by day or user: the newest."""
+"""Maximum number of turns that a count by day or user includes, newest first."""
 _COST: Final = ("tokens", "cost_micros")
 _OF_DAY: Final = (
     "day",
@@ -29,11 +30,11 @@ _OF_DAY: Final = (
 )
 _OF_USER: Final = ("user_id", "turns", "failed", "over_budget", *_COST)
 _NOW: Final = TurnId("turn_g")
-"""Above every ID, which is a hexadecimal number after the underscore."""
+"""An upper bound of all turn IDs, which have a hexadecimal number after the underscore."""
 
 
 class PostgresTurnSearch:
-    """Turns of all sessions of a tenant. Every method raises Unavailable."""
+    """Search over a tenant's turns. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -48,7 +49,7 @@ class PostgresTurnSearch:
         limit: int = 50,
         most_searched: int = MOST_SEARCHED,
     ) -> FoundTurns:
-        """Return up to `limit` matching turns older than `before`; a page can be empty before the end."""
+        """Return up to `limit` matching turns older than `before`. A page can be empty although more pages follow."""
         arguments = {
             **asdict(wanted),
             "words": [f"%{_literally(word)}%" for word in wanted.words],
@@ -62,13 +63,13 @@ class PostgresTurnSearch:
     async def by_day(
         self, tenant_id: TenantId, *, since: datetime, most_counted: int = MOST_COUNTED
     ) -> list[JsonObject]:
-        """Return each day's figures, oldest first: turns, failures, median time, cost."""
+        """Return metrics by day, oldest first: turns, failures, median time, cost."""
         arguments = _span(tenant_id, since, None, most_counted)
         rows = await self._database.fetch_all(statement("turns_by_day"), arguments)
         return [dict(zip(_OF_DAY, row, strict=True)) for row in rows]
 
     async def by_user(self, tenant_id: TenantId, *, since: datetime, limit: int) -> list[JsonObject]:
-        """Return each user's figures, the most expensive first."""
+        """Return metrics by user, most expensive first."""
         arguments = _span(tenant_id, since, None, MOST_COUNTED) | {"most_found": limit}
         rows = await self._database.fetch_all(statement("turns_by_user"), arguments)
         return [dict(zip(_OF_USER, row, strict=True)) for row in rows]
@@ -79,5 +80,5 @@ def _span(tenant_id: TenantId, since: datetime, before: TurnId | None, most: int
 
 
 def _literally(word: str) -> str:
-    """Return a word as a pattern that matches only itself."""
+    """Return a LIKE pattern that matches only the word itself."""
     return word.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
