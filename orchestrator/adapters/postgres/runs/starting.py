@@ -56,7 +56,7 @@ async def store_graph(
 
 
 async def _follow(transaction: HotConnection, run: NewRun, earlier: str, run_id: str) -> bool:
-    """Make a run wait for an earlier one. Return False if the earlier run has ended."""
+    """Queue a run behind an earlier one. Return False if the earlier run has ended."""
     arguments = {"run_id": earlier, "tenant_id": run.tenant_id, "successor": run_id}
     return await transaction.fetch_one(statement("follow_run"), arguments) is not None
 
