@@ -14,6 +14,7 @@ from orchestrator.dialogue.specification import FlowSpec, ToolUse
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.execution import Execution, Failed
 from orchestrator.pex.frames import FrameWriter, make_frame
+from orchestrator.pex.query_writer import QueryWriter
 from orchestrator.pex.skill_outcome import SkillOutcome
 from orchestrator.saying import Told, say
 from orchestrator.tools.guardrails.verdict import Entities
@@ -109,6 +110,7 @@ class Choices:
 
     skills: Skills | None = None
     writer: FrameWriter | None = None
+    query_writer: QueryWriter | None = None
 
     def __init__(self, spec: FlowSpec) -> None:
         self.spec = spec

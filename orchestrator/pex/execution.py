@@ -15,6 +15,26 @@ from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject
 
 
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A read-only query of a flow's tool, as it was last run.
+
+    `name`: the input that has the statement. `fault`: why it could not be run, or None. `unknown`, `nearest`: a
+    name in it that doesn't exist, and the known name that it resembles.
+    """
+
+    tool: Tool
+    arguments: JsonObject
+    name: str
+    fault: str | None = None
+    unknown: str | None = None
+    nearest: str | None = None
+
+    @property
+    def statement(self) -> str:
+        return str(self.arguments.get(self.name, ""))
+
+
 @dataclass(slots=True)
 class Execution:
     """One execution of a flow.
@@ -28,6 +48,9 @@ class Execution:
         code: code written by a skill, for the frame.
         noted: whether the findings are in the scratchpad.
         faulty: whether verification of the results failed.
+        query: the query that the results come from, or that failed last.
+        repairs: repair attempts so far (AG-6).
+        repaired: what a repair has changed, in words for the user.
     """
 
     flow: BaseFlow
@@ -43,6 +66,21 @@ class Execution:
     by_skill: bool = False
     noted: bool = False
     faulty: bool = False
+    query: Query | None = None
+    repairs: int = 0
+    repaired: Told | None = None
+
+    @property
+    def has_repairs(self) -> bool:
+        """Return whether repair attempts are left."""
+        return self.repairs < self.context.world.domain.config.resilience.repair_attempts
+
+    def begin_repair(self) -> bool:
+        """Count another repair attempt. Returns False if there are none left."""
+        if not self.has_repairs:
+            return False
+        self.repairs += 1
+        return True
 
     @property
     def returned(self) -> list[JsonObject]:

@@ -51,11 +51,9 @@ async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
     frame = run.frame
     if frame is None:
         return None
-    attempts = run.context.world.domain.config.resilience.repair_attempts
-    while (fault := find_fault(frame)) is not None and attempts > 0:
-        attempts -= 1
+    while (fault := find_fault(frame)) is not None and run.begin_repair():
         how = _repair_once(run, frame)
-        if how is None and attempts and writer is not None:
+        if how is None and run.has_repairs and writer is not None:
             how = await writer.redraw(run, frame, fault)
         how = how or _show_plainly(run, frame)
         if how is None:

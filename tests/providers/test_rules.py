@@ -9,6 +9,7 @@ import pytest
 from lab.evaluation.rubric import verdicts_schema
 from orchestrator.nlu.answer_schemas import values_schema
 from orchestrator.pex.frames import redraw_schema
+from orchestrator.pex.query_writer import requery_schema
 from orchestrator.pex.skills.runner import REFLECT_SCHEMA
 from orchestrator.types import Dact
 from tests.providers.broken import BROKEN, GOOD, break_it
@@ -20,6 +21,7 @@ from tests.unit.models.test_answer_schemas import SCHEMAS
 ASKED_FOR: dict[str, Any] = SCHEMAS | {
     "pex_reflect": REFLECT_SCHEMA,
     "pex_redraw": redraw_schema({"rows": []}),
+    "pex_requery": requery_schema(),
     "eval_judge": verdicts_schema(2),
     "slot_fill": values_schema(trained("travel")[0].domain.flows[Dact("book_flight")].spec.slots.values()),
 }

@@ -219,3 +219,80 @@ async def test_the_tables_are_offered_to_the_model() -> None:
         offered = str(t.asked[-1].messages)
         assert "daily weather in Seattle" in offered
         assert "economy" in offered
+
+
+def requery(*replies: Reply) -> tuple[Rule, ...]:
+    return (*RULES, Rule(prompt="pex_requery", replies=replies))
+
+
+def rewritten(statement: str | None, change: str = "") -> Answer:
+    return Answer(json={"statement": statement, "change": change})
+
+
+NONE = "SELECT name FROM cars WHERE origin = 'Swedn'"
+SOME = "SELECT name FROM cars WHERE origin = 'Japan'"
+NO_ROWS = answer(answer="There are none.")
+
+
+def repairs(t: Any) -> list[str]:
+    return [one.payload["how"] for one in t.simulator.signals if one.payload.get("rung") == "repair"]
+
+
+async def test_a_query_without_rows_is_replaced_and_the_result_told() -> None:
+    """AG-6, tier 1: a model's other query, guarded and run like the first."""
+    rules = requery(rewritten(SOME, "the value is spelled Japan."))
+    async with talk(run(NONE), NO_ROWS, rules=rules, domain="analytics") as t:
+        turn = await t.say("show cars from Japn")
+
+        [asked] = t.model.requests_for("pex_requery")
+        assert "it found no rows" in str(asked.messages)
+        assert turn["completed"] == ["ask_data"]
+        assert turn["frame"]["data"] == expected(SOME)
+        assert "Japan" in turn["code_snippet"]["code"]
+        assert "There are none." not in turn["reply"]
+        assert "My first query found nothing, so I ran another: the value is spelled Japan." in turn["reply"]
+        assert repairs(t) == ["requery"]
+
+
+async def test_no_better_query_leaves_the_result_as_it_was() -> None:
+    async with talk(run(NONE), NO_ROWS, rules=requery(rewritten(None)), domain="analytics") as t:
+        turn = await t.say("show cars from Swedn")
+
+        assert turn["completed"] == ["ask_data"]
+        assert turn["reply"] == "There are none."
+        assert turn["frame"]["data"] == []
+        assert repairs(t) == []
+
+
+async def test_at_most_four_queries_take_the_place_of_one() -> None:
+    rules = requery(*(rewritten(f"{NONE} AND mpg = {at}") for at in range(9)))
+    async with talk(run(NONE), NO_ROWS, rules=rules, domain="analytics") as t:
+        turn = await t.say("show cars from Swedn")
+
+        assert repairs(t) == ["requery"] * 4
+        last = t.model.requests_for("pex_requery")[-1]
+        assert "mpg = 2" in str(last.messages)
+        assert turn["reply"] == "There are none."
+
+
+async def test_a_failed_statement_is_replaced_after_the_skill_gave_up() -> None:
+    broken = run("SELECT name FROM cars WHERE nonsense(mpg) ORDER BY")
+    rules = requery(rewritten("DROP TABLE cars"), rewritten(SOME, "without the broken part."))
+    async with talk(broken, REFUSED, rules=rules, domain="analytics") as t:
+        turn = await t.say("show cars from Japan")
+
+        assert turn["completed"] == ["ask_data"]
+        assert turn["frame"]["data"] == expected(SOME)
+        assert "My first query could not be run, so I ran another: without the broken part." in turn["reply"]
+
+
+async def test_a_misspelled_name_is_corrected_without_a_model() -> None:
+    """The cheap fix comes first."""
+    async with talk(
+        run("SELECT name FROM cars WHERE orgin = 'Japan'"), REFUSED, rules=requery(), domain="analytics"
+    ) as t:
+        turn = await t.say("show cars from Japan")
+
+        assert turn["frame"]["data"] == expected(SOME)
+        assert "I read “orgin” in the query as “origin”." in turn["reply"]
+        assert (repairs(t), t.model.requests_for("pex_requery")) == (["correct_name"], [])

@@ -3,11 +3,13 @@
 Calls are subject to guardrails, confirmation and approval (PX-10, PX-17).
 """
 
+from dataclasses import replace
 from typing import TypeAlias
 
 from orchestrator.dialogue.consent import drop_candidate, read_candidate
 from orchestrator.dialogue.progress import Candidate
 from orchestrator.dialogue.questions import ChooseRow, Option, StoppedCall
+from orchestrator.domain.guarding import GuardedInput, Language
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.calls.consent import (
     ask,
@@ -23,14 +25,17 @@ from orchestrator.pex.calls.later import (
     wait_for_unknown,
 )
 from orchestrator.pex.choices import Arguments, Choice, Choices, NothingFound, Unfed
-from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Parked
+from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Parked, Query
 from orchestrator.saying import say
 from orchestrator.tools.guardrails.apply import apply_guardrails
-from orchestrator.tools.guardrails.verdict import ApprovedSql, RejectedCode, SqlRules
+from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, RejectedCode, SqlRules
 from orchestrator.tools.toolbox import Tool, ToolAccepted, ToolAnswer, ToolData, ToolError
 from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import JsonObject
+
+REPARABLE = frozenset({Category.SYNTAX, Category.UNKNOWN_ENTITY, Category.NOT_ONE_STATEMENT, Category.EMPTY})
+"""Mistakes in a query. Code that asks for something forbidden is not repaired."""
 
 GuardedAnswer: TypeAlias = ToolData | ToolError | RejectedCode | NeedsInput | Parked
 
@@ -119,6 +124,33 @@ async def call_guarded(
 
     `arguments` may be invalid. `confirmed`: the pending call, if the user confirmed this call.
     """
+    answer = await _call(run, policy, tool, arguments, confirmed)
+    _note_query(run, tool, arguments, answer)
+    return answer
+
+
+def _note_query(run: Execution, tool: Tool, arguments: JsonObject, answer: GuardedAnswer) -> None:
+    """Keep a read-only query, whose statement a repair can replace (AG-6)."""
+    is_query = len(tool.guarded) == 1 and tool.guarded[0] == GuardedInput(tool.guarded[0].name, Language.SQL)
+    if tool.has_effect or not is_query:
+        if isinstance(answer, ToolData):
+            run.query = None  # the results come from another tool
+        return
+    query = Query(tool, arguments, tool.guarded[0].name)
+    match answer:
+        case ToolData():
+            run.query = query
+        case RejectedCode(category, message, nearest, unknown) if category in REPARABLE:
+            run.query = replace(query, fault=message, unknown=unknown, nearest=nearest)
+        case ToolError(category, message) if category is FailureCategory.VALIDATION_ERROR:
+            run.query = replace(query, fault=str(message))
+        case _:
+            run.query = None
+
+
+async def _call(
+    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, confirmed: Candidate | None
+) -> GuardedAnswer:
     if confirmed is None:
         guarded = _guard_arguments(run, policy, tool, arguments) if tool.guarded else arguments
         if isinstance(guarded, RejectedCode):

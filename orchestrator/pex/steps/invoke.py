@@ -7,6 +7,7 @@ from orchestrator.errors import FailureCategory
 from orchestrator.pex.calls.guarded_call import call_in_order
 from orchestrator.pex.choices import Choices, Skills
 from orchestrator.pex.execution import Ending, Execution, Failed
+from orchestrator.pex.queries import repair_query
 from orchestrator.pex.skill_outcome import Failure, Interrupted, Success, Uncertain
 from orchestrator.pex.skills.components import write_note
 from orchestrator.saying import say
@@ -60,13 +61,16 @@ async def invoke(policy: Choices, run: Execution) -> Ending | None:
     """Run the flow. Returns None if there are results."""
     match choose_mode(run, policy.skills):
         case Mode.DIRECT:
-            return await call_in_order(run, policy)
+            ending = await call_in_order(run, policy)
         case None:
             task = run.flow.spec.description or run.flow.title
             message = say("needs_model", task=task)
             return Failed(FailureCategory.SERVER_ERROR, message, check=NO_MODEL)
         case _:
-            return await _run_skill(run, policy)
+            ending = await _run_skill(run, policy)
+    if isinstance(ending, Failed) and await repair_query(run, policy, failed=str(ending.message)):
+        return None
+    return ending
 
 
 async def _run_skill(run: Execution, policy: Choices) -> Ending | None:

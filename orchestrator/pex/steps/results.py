@@ -5,6 +5,7 @@ from orchestrator.memory.notes import NoteKind
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.frames import repair
+from orchestrator.pex.queries import repair_query
 from orchestrator.pex.skills.components import write_note
 from orchestrator.types import Json, is_list, is_object
 
@@ -47,9 +48,13 @@ def _sum_up(value: Json) -> str:
 
 
 async def _frame(run: Execution, policy: Choices) -> Failed | None:
+    if await repair_query(run, policy):
+        run.context.changes.findings[run.flow.flow_id] = run.data
     frame = run.frame = run.context.changes.frames[run.flow.flow_id] = policy.frame(run)
     if run.warning is not None:
         frame.warning = run.warning
+    elif run.repaired is not None:
+        frame.warning = run.repaired
     if frame.code is None:
         frame.code = run.code
     return await repair(run, policy.writer)

@@ -108,7 +108,7 @@ def _find_table(
         return name
     nearest = find_nearest(name, known.values())
     hint = f"Did you mean {nearest}?" if nearest else f"There are: {_list_some(known.values())}."
-    return RejectedCode(Category.UNKNOWN_ENTITY, f"There is no table {name!r}. {hint}", nearest)
+    return RejectedCode(Category.UNKNOWN_ENTITY, f"There is no table {name!r}. {hint}", nearest, name)
 
 
 def _is_plain_name(name: str) -> bool:
@@ -140,7 +140,8 @@ def _find_unknown_column(
             continue
         nearest = find_nearest(column.name, columns.values())
         hint = f"Did you mean {nearest}?" if nearest else f"There are: {_list_some(columns.values())}."
-        return RejectedCode(Category.UNKNOWN_ENTITY, f"There is no column {column.sql()!r}. {hint}", nearest)
+        why = f"There is no column {column.sql()!r}. {hint}"
+        return RejectedCode(Category.UNKNOWN_ENTITY, why, nearest, column.name)
     return None
 
 

@@ -59,12 +59,13 @@ class SqlRules:
 class RejectedCode:
     """A rejection. `message`: one or two sentences that help a model fix the code.
 
-    `suggestion`: the nearest known name, or None.
+    `suggestion`: the nearest known name, or None. `unknown`: the name in the code that it replaces.
     """
 
     category: Category
     message: str
     suggestion: str | None = None
+    unknown: str | None = None
 
     def tell(self) -> Saying:
         """Return a message for the user, with the technical message as its detail."""

@@ -93,6 +93,7 @@ def test_the_prompts_that_ship_are_complete():
         "pex_skill",
         "pex_reflect",
         "pex_redraw",
+        "pex_requery",
     }
     assert all(prompt.version and prompt.purpose and prompt.data for prompt in prompts.values())
 

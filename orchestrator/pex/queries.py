@@ -1,0 +1,89 @@
+"""Repair a query that failed or found nothing: a cheap fix first, then a model's replacement (AG-6, tier 1).
+
+Each replacement passes the same guardrails, labels and limits as the first query. At most
+`resilience.repair_attempts` are made for a flow.
+"""
+
+from __future__ import annotations
+
+import re
+
+from orchestrator.pex.calls.guarded_call import call_guarded
+from orchestrator.pex.choices import Choices
+from orchestrator.pex.execution import Execution, Query, Recovery
+from orchestrator.pex.frames import find_rows
+from orchestrator.saying import Told, say
+from orchestrator.telemetry import SignalType
+from orchestrator.tools.guardrails.verdict import RejectedCode
+from orchestrator.tools.toolbox import ToolData
+from orchestrator.types import JsonObject, is_list
+
+NOTHING_FOUND = "it found no rows"
+
+
+async def repair_query(run: Execution, policy: Choices, *, failed: str | None = None) -> bool:
+    """Replace the query until one has rows. Returns False if none has; then the results stay as they were.
+
+    `failed`: why the flow failed, or None if it has results. A flow that failed for another reason than its query
+    is not repaired.
+    """
+    query = run.query
+    if query is None or not (fault := _find_fault(run, query)) or (failed is not None and not query.fault):
+        return False
+    before, answers, tried = run.data, run.answers, list[JsonObject]()
+    while fault is not None and query is not None and run.begin_repair():
+        written = await _rewrite(run, policy, query, fault, tried)
+        if written is None:
+            break
+        statement, how, told = written
+        tried.append({"statement": query.statement, "fault": fault})
+        run.data, run.answers = dict(before), [*answers]
+        arguments = {**query.arguments, query.name: statement}
+        answer = await call_guarded(run, policy, query.tool, arguments, None)
+        run.context.log.signal(
+            "pex", SignalType.RECOVERY, run.flow.flow_id, rung=Recovery.REPAIR, how=how, fault=fault
+        )
+        if isinstance(answer, RejectedCode) and run.query is None:  # forbidden: the model is told why
+            run.query = Query(query.tool, arguments, query.name, answer.message)
+        query = run.query
+        fault = None if query is None else _find_fault(run, query)
+        if fault is None and isinstance(answer, ToolData):
+            run.data, run.repaired = _drop_stale(run, before, answer.data), told
+            return True
+    run.data, run.answers = before, answers
+    return False
+
+
+def _find_fault(run: Execution, query: Query) -> str | None:
+    """Return why a query could not be run, or that it found nothing."""
+    if query.fault is not None:
+        return query.fault
+    latest = run.returned[-1] if run.returned else {}
+    lists = [value for value in latest.values() if is_list(value)]
+    return NOTHING_FOUND if [] in lists and find_rows(latest) is None else None
+
+
+async def _rewrite(
+    run: Execution, policy: Choices, query: Query, fault: str, tried: list[JsonObject]
+) -> tuple[str, str, Told] | None:
+    """Return another statement, the kind of repair, and what to tell the user of it."""
+    if query.unknown is not None and query.nearest is not None:
+        statement = re.sub(rf"\b{re.escape(query.unknown)}\b", query.nearest, query.statement)
+        if statement != query.statement and all(one["statement"] != statement for one in tried):
+            told = say("query_corrected", name=query.unknown, nearest=query.nearest)
+            return statement, "correct_name", told
+    if policy.query_writer is None:
+        return None
+    written = await policy.query_writer.rewrite(run, query, fault, tried, policy.knowledge(run))
+    if written is None:
+        return None
+    is_sound = written.change and policy.find_fault_in_text(run, written.change) is None
+    told = say("query_replaced", failed=query.fault is not None, change=written.change if is_sound else "")
+    return written.statement, "requery", told
+
+
+def _drop_stale(run: Execution, before: JsonObject, found: JsonObject) -> JsonObject:
+    """Return the results with those of the new query, without a skill's own words about the old one."""
+    skill = run.context.world.domain.skills.get(run.flow.spec.dact) if run.by_skill else None
+    stale = set[str]() if skill is None else set((skill.result or {}).get("properties", {}))
+    return {**{name: value for name, value in before.items() if name not in stale}, **found}
