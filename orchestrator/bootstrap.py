@@ -1,4 +1,4 @@
-"""Wire adapters into an Agent and its runtime: the only module that knows every part."""
+"""Wiring of adapters, agents and runtime. Only this module knows all parts."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -72,14 +72,14 @@ from orchestrator.tools.session_events import ServiceEvents
 from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
-"""Reply timeout in seconds, longer than a runner waits for sessions, so that an empty wait isn't an error."""
+"""Reply timeout in seconds. It exceeds the time for which runners wait for sessions, so an empty wait is no error."""
 PROBED_WITHIN_S = 2.0
-"""Probe timeout: a slower store counts as unavailable, because probes have short timeouts too."""
+"""Seconds after which a store counts as unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The PostgreSQL adapters."""
+    """The PostgreSQL adapters of a process."""
 
     database: Database
     inbox: PostgresInbox
@@ -97,7 +97,7 @@ class Stores:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The adapters of data shared through Redis."""
+    """The Redis adapters of a process."""
 
     redis: Redis
     live: RedisEvents
@@ -112,10 +112,12 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The adapters of one process, bound to its event loop.
+    """The adapters of one process, for use on its event loop.
 
-    `closing`: closes what is opened later. `summary_refresh`: refreshes background flows' results for a
-    turn, where these can run. `flows_database`: the database of `stores` with the rights of session flows.
+    Args:
+        flows_database: the same database, with the permissions of session flows.
+        closing: the exit stack for resources that are opened later.
+        summary_refresh: refreshes summaries for a turn. None in processes that run no turns.
     """
 
     settings: Settings
@@ -134,7 +136,7 @@ class Ports:
     summary_refresh: SummaryRefresh | None = None
 
     async def probe(self) -> dict[str, str]:
-        """Return what does not respond and why, or an empty dict."""
+        """Return the stores that do not respond, with the reasons."""
         pings = {"postgresql": partial(ping_schema, self.stores.database), "redis": self.shared.live.ping}
         found = await asyncio.gather(*(_complaint(ping) for ping in pings.values()))
         return {name: why for name, why in zip(pings, found, strict=True) if why is not None}
@@ -154,9 +156,9 @@ async def _complaint(ping: Callable[[], Awaitable[None]]) -> str | None:
 
 @asynccontextmanager
 async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> AsyncGenerator[Ports]:
-    """Open the adapters that every API needs; the stores need not respond yet.
+    """Open the adapters that every API needs. The stores don't need to be available yet.
 
-    `tenant_bound`: query the database only for the acting tenant, as a user bound by policies.
+    `tenant_bound`: restrict database queries to the acting tenant, through row-level security.
     """
     async with AsyncExitStack() as stack:
         connect_to = partial(Database, settings.database_url, pooled=settings.direct_database_url is not None)
@@ -230,7 +232,7 @@ def _open_stores(database: Database, inbox: PostgresInbox) -> Stores:
 def _open_models(
     settings: Settings, redis: Redis, circuits: RedisCircuits, stack: AsyncExitStack
 ) -> ModelPool:
-    """Return the configured models, with costs counted across processes."""
+    """Return the configured models. Their costs are counted across processes."""
 
     def record(signal: Signal) -> None:
         log_signal(signal)
@@ -253,7 +255,7 @@ def _open_models(
 
 
 def render_told(domains: DomainRegistry, domain: str, told: Saying) -> str:
-    """Return a saying without variables in the language of a domain."""
+    """Render a saying without variables in a domain's language."""
     return load_sayings(domains.language(domain))[told.code]
 
 
@@ -266,7 +268,7 @@ async def open_lane(
     quarantined: Quarantined = lambda _session, _turn: None,
     freed: Freed = lambda _sessions: None,
 ) -> AsyncGenerator[PostgresLane]:
-    """Become a worker, with a lock that proves liveness; other arguments as for `PostgresLane`.
+    """Become a worker, with a lock that shows that the process is alive. Other arguments: see `PostgresLane`.
 
     Raises Unavailable.
     """
@@ -288,11 +290,11 @@ async def open_lane(
 
 
 BuildAgent = Callable[[str, Ports], TurnAgent]
-"""Builds the agent of a domain; can take seconds, so it runs in a thread. Raises ConfigurationError."""
+"""A function that builds a domain's agent. It runs in a thread, because it can take seconds."""
 
 
 def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], dict[str, object]]:
-    """Return a factory of a tenant's service instances, on this process's stores."""
+    """Return a function that creates a tenant's service instances with this process's stores."""
     domain = loaded.domain
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
     sql = GuardedSql(ports.sql_sandbox)
@@ -314,18 +316,14 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], di
 
 
 def trained_models(settings: Settings) -> TrainedFiles | None:
-    """Return the shared folder of trained models, or None."""
+    """Return the folder of trained models, or None if it is not configured."""
     folder = settings.trained_folder
     return None if folder is None else TrainedFiles(folder)
 
 
 def build_agent(name: str, ports: Ports) -> TurnAgent:
-    """Build a domain's agent, with services on this process's stores.
-
-    Raises:
-        ConfigurationError: the domain is invalid; lists every problem.
-    """
-    # A fifth of all imports, and most processes build no agent.
+    """Build a domain's agent with this process's stores. Raises ConfigurationError with all problems."""
+    # This is a fifth of all imports, and most processes build no agent.
     from orchestrator.agent.build import build_agent as assemble_agent  # noqa: PLC0415
     from orchestrator.agent.modules import AgentPorts, MemoryPorts  # noqa: PLC0415
     from orchestrator.nlu.system1 import System1  # noqa: PLC0415
@@ -355,7 +353,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
 
 
 class AgentCatalogue:
-    """The agents of one process, each created when its domain is first used."""
+    """The agents of one process, built when their domains are first used."""
 
     def __init__(self, build: BuildAgent, ports: Ports) -> None:
         self._build = build
@@ -364,7 +362,7 @@ class AgentCatalogue:
         self._building = asyncio.Lock()
 
     async def get(self, domain: str) -> TurnAgent:
-        """Return a domain's agent. Raises ConfigurationError for an invalid domain."""
+        """Return a domain's agent. Raises ConfigurationError if the domain is invalid."""
         agent = self._agents.get(domain)
         if agent is None:
             async with self._building:

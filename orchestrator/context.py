@@ -1,8 +1,7 @@
-"""A turn as data: `TurnContext`, its frozen inputs, and `TurnChanges`, all its changes.
+"""The data of a turn.
 
-Steps read the former and fill the latter. A failed step discards all changes; nothing is written before the
-commit. `TurnLog` records what happened, whatever becomes of the changes. `Answer` is generated from them by
-RES.
+`TurnContext` has the turn's inputs and collects its results. Steps write to `TurnChanges`, which are
+discarded if the turn fails, and to `TurnLog`, which is kept. RES generates the `Answer` from them.
 """
 
 from collections.abc import Mapping
@@ -35,8 +34,6 @@ from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, To
 
 @dataclass(frozen=True, slots=True)
 class TurnIds:
-    """The IDs of a turn."""
-
     session_id: SessionId
     tenant_id: TenantId
     user_id: UserId | None
@@ -49,7 +46,7 @@ class TurnIds:
 class World:
     """A read-only view of the session for modules (AG-3).
 
-    `prior_state`: the stored state before this turn. `frames`: the available ones, by flow.
+    `prior_state`: the stored state before this turn. `frames`: the available frames by flow.
     """
 
     domain: Domain
@@ -59,18 +56,21 @@ class World:
 
 
 class SourcedFinder(ValueFinder, Protocol):
-    """A finder that reports the source of each value."""
+    """A value finder that also reports the source of each value."""
 
     sources: Mapping[str, Passage]
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Sources of values and facts beyond the message, read on demand.
+    """Sources of values and facts other than the message, read on demand.
 
-    `recent_turns`, `preferences` and `document_finder` find values for empty slots (PX-4), `documents`
-    passages of business context; `scratchpad` has the findings of background flows. `can_gather`: background
-    flows can gather more (PX-16).
+    Args:
+        notes: the session's notes.
+        recent_turns, document_finder, preferences: finders for values of empty slots (PX-4).
+        documents: searches business context.
+        scratchpad: has the findings of background flows.
+        can_gather: whether background flows can gather more context (PX-16).
     """
 
     notes: Notes
@@ -84,7 +84,7 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class ToolUsed:
-    """A tool call in the turn object. `status`: ok, an error category, or unknown."""
+    """A tool call as reported in the turn object. `status`: ok, an error category, or unknown."""
 
     tool_id: ToolId
     arguments: JsonObject
@@ -96,7 +96,7 @@ class ToolUsed:
 
 @dataclass(slots=True)
 class TurnLog:
-    """The turn's log. `flags`: flags of the turn object besides the state's own, such as ``degraded``."""
+    """A record of what happened in a turn. `flags`: additional flags for the turn object, such as ``degraded``."""
 
     ids: TurnIds
     record_signal: RecordSignal
@@ -123,18 +123,18 @@ class TurnLog:
         self.record_signal(signal)
 
     def failed_check(self, module: str, name: str, why: str, flow_id: FlowId | None = None) -> None:
-        """Record a failed named check (AG-4)."""
+        """Record a failed check (AG-4)."""
         self.signal(module, SignalType.CHECK, flow_id, check=name, ok=False, why=why)
 
     def degrade(self, problem: str) -> None:
-        """Record that a required model was unavailable. `problem`: the error's code."""
+        """Record that a required model was unavailable. `problem`: the error code."""
         self.flags["degraded"] = True
         self.flags["model_problem"] = problem
 
 
 @dataclass(slots=True)
 class ApprovalChanges:
-    """Changes of approvals. `closed`: outcomes in this turn, by approval ID."""
+    """New approvals, and the outcomes of earlier ones by approval ID."""
 
     asked: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
     closed: dict[str, ApprovalStatus] = field(default_factory=dict[str, ApprovalStatus])
@@ -142,11 +142,13 @@ class ApprovalChanges:
 
 @dataclass(slots=True)
 class PlanChanges:
-    """Changes of plans.
+    """Changes of plans in a turn.
 
-    `log`: for the durable record (PL-6). For the replanning check: `seen`, how many of the turn's finished
-    flows their plans have processed; `edited`, whether the user changed a plan; `in_doubt`, whether a
-    corrected value was used by a plan, which may be more than rules can handle.
+    Args:
+        log: revisions to store (PL-6).
+        seen: the number of finished flows that replanning has processed.
+        edited: whether the user changed a plan.
+        in_doubt: whether a plan used a value that was corrected, so that replanning may need a model.
     """
 
     log: list[PlanRevision] = field(default_factory=list[PlanRevision])
@@ -157,15 +159,19 @@ class PlanChanges:
 
 @dataclass(slots=True)
 class TurnChanges:
-    """Everything that the turn would change, until it is committed or thrown away.
+    """All changes of a turn, until they are committed or discarded.
 
-    `messages`: what there is to say, in order: remarks, and flows with results (RS-1). `finished`: all
-    flows that left the stack, for the archive. `findings`: what a flow's tools returned, merged by name:
-    the source of templates. `silent`: completed flows of which nothing is said, because the plan they serve
-    goes on (RS-2). `climbed`: the rungs of recovery that flows have taken. `asks_again`: the open question
-    was asked before and was not answered now: no new round (AM-4). `streamed`: words of the answer were
-    told while they were written. `page`: another page of a table, with its rows. `outbox`: what is sent after
-    the commit, besides what every turn may make due.
+    Args:
+        messages: the parts of the answer in order: messages, and flows with results (RS-1).
+        finished: all flows that left the stack, for the archive.
+        findings: merged tool results by flow, which templates use.
+        silent: completed flows to omit from the answer, because their plan continues (RS-2).
+        climbed: the recovery steps that were taken, by flow.
+        asks_again: whether the open question is repeated after the user did something else, so that it
+            doesn't count as a failed answer (AM-4).
+        streamed: whether part of the answer was streamed.
+        page: the table page to display, with its rows.
+        outbox: additional messages to send after the commit.
     """
 
     state: DialogueState
@@ -187,24 +193,26 @@ class TurnChanges:
 
     @property
     def completed(self) -> list[BaseFlow]:
-        """Return flows that completed in this turn, in order."""
+        """Return the flows that completed in this turn, in order."""
         return [flow for flow in self.reported if flow.state is FlowState.COMPLETED]
 
     @property
     def reported(self) -> list[BaseFlow]:
-        """Return flows with results in the answer: completed ones, and those with partial results."""
+        """Return the flows with complete or partial results, in order."""
         return [part for part in self.messages if isinstance(part, BaseFlow)]
 
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """`now` in unix seconds; `deadline` likewise, by this machine's clock: no tool is waited for beyond it.
+    """A turn's inputs and its changes so far.
 
-    `now`: when the turn was accepted, the same in every attempt (RT-29). `local_now`: `now` as a clock where the user
-    is shows it, as if it stood in UTC: what “today” is said of. `locale`: the user's, such as ``de-DE``, or None.
-
-    `call`: for whom models are asked in this turn, and until when. `live`: who hears the words of an answer
-    while they are written (RS-4).
+    Args:
+        now: Unix seconds at which the turn was accepted, the same in every attempt (RT-29).
+        local_now: `now` shifted to the user's time zone, so that its UTC date is the user's date.
+        deadline: Unix seconds by this machine's clock, after which no tool call is awaited.
+        call: the context and deadline of model calls.
+        live: receives the answer while it streams (RS-4).
+        locale: the user's locale, such as ``de-DE``, or None.
     """
 
     world: World
@@ -227,11 +235,15 @@ NO_INTERACTION: JsonObject = {"kind": "none"}
 
 @dataclass(slots=True)
 class Answer:
-    """The reply and its attachments, while it is built (RS-7).
+    """The reply and its attachments while they are built (RS-7).
 
-    `parts`: paragraphs in order, the open question last. `templates`: the names of their templates. `frames`:
-    blocks to display with the text. `interaction`: the form of the open question. `fixed`: indexes of
-    paragraphs that no model can rewrite.
+    Args:
+        parts: paragraphs in order, ending with the open question.
+        templates: the names of the templates used.
+        frames: blocks to display with the text.
+        interaction: the form for the open question.
+        fixed: indexes of paragraphs that no model may rephrase.
+        leads: whether the last paragraph introduces the next sentence.
     """
 
     parts: list[str] = field(default_factory=list[str])
@@ -242,10 +254,9 @@ class Answer:
     interaction: JsonObject = field(default_factory=NO_INTERACTION.copy)
     fixed: set[int] = field(default_factory=set[int])
     leads: bool = False
-    """The last paragraph introduces the next sentence."""
 
     def add(self, text: str, *, leads: bool = False, fixed: bool = False) -> None:
-        """Add a paragraph; after an introducing one, a single line continues it."""
+        """Add a paragraph, unless the reply contains it. If the last paragraph introduces it, append a single line."""
         if not text or text in self.parts:
             return
         if self.leads and "\n" not in text and "\n" not in self.parts[-1]:

@@ -1,4 +1,4 @@
-"""All errors of the runtime. Those that the HTTP API answers with come from `parley_client.errors`.
+"""All errors of the runtime. `parley_client.errors` defines the errors of the HTTP API.
 
     ParleyError
     ├── InvalidInput            malformed or oversized input; names the field
@@ -11,15 +11,15 @@
     ├── Unauthenticated         missing or invalid credentials
     ├── Forbidden               valid credentials without permission
     ├── TooManyRequests         rate limit reached; try again later
-    ├── ConfigurationError      invalid domain or settings; lists every problem
-    ├── Unavailable             a store, the broker or a model endpoint does not answer
+    ├── ConfigurationError      invalid domain or settings; lists all problems
+    ├── Unavailable             a store, the broker or a model endpoint does not respond
     │   ├── ProcessFailed       a child process exited or never became ready
     │   └── ModelUnavailable    no model answered; the local classifier takes over
     │       ├── ModelNotConfigured  no endpoint is configured
-    │       ├── ModelTimedOut       no answer within the time allowed
+    │       ├── ModelTimedOut       no answer within the time limit
     │       ├── ModelFailed         server error or broken connection; a retry may help
     │       │   └── ModelOverloaded     the provider has no capacity at the moment
-    │       ├── RateLimited         too many requests; carries the requested wait
+    │       ├── RateLimited         too many requests; has the endpoint's retry delay
     │       ├── ModelRejected       the endpoint refused this request
     │       │   ├── ModelContextExceeded  longer than the model's context window
     │       │   ├── ModelFiltered         stopped by the provider's content filter
@@ -30,20 +30,19 @@
     │       └── CircuitOpen         too many recent failures; nothing was sent
     ├── ModelOutputInvalid      unusable model output, even after a repair attempt
     │   └── ModelCutOff         the answer reached its token limit
-    ├── BudgetExceeded          token or cost budget exceeded: of a call, turn, session, user, tenant or day
+    ├── BudgetExceeded          token or cost budget of a call, turn, session, user, tenant or day exceeded
     ├── LaneLost                another worker holds the lease; this work is discarded
     ├── TurnCancelled
-    │   └── Overtaken           a later message changed or cancelled the task
+    │   └── Overtaken           a later message changed or canceled the task
     ├── DeadlineExceeded
     ├── StepMismatch            a retried turn diverged from its journal
     ├── StepFailed              a journaled step failed in an earlier attempt
-    ├── ToolFailure             a tool failed; carries a category
+    ├── ToolFailure             a tool failed; has a category
     ├── DirectiveError          a background flow returned an invalid directive
     ├── IllegalTransition       invalid lifecycle transition
     └── SchemaTooNew            stored data was written by a newer release
 
-Every class has a stable `code`; its message can be shown to a user. Adapters translate the errors
-of the libraries that they use.
+Every class has a stable `code`. Messages can be shown to users. Adapters translate errors of libraries.
 """
 
 from collections.abc import Mapping
@@ -72,7 +71,7 @@ class FolderInUse(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake and its place, for example ``ontology.yaml: flows.book_flight.dax``."""
+    """A configuration problem and its location, for example ``ontology.yaml: flows.book_flight.dax``."""
 
     place: str
     message: str
@@ -82,7 +81,7 @@ class Problem:
 
 
 class ConfigurationError(ParleyError):
-    """Invalid configuration; `problems` lists every problem found."""
+    """Invalid configuration. `problems` has all problems."""
 
     code = "configuration_error"
 
@@ -96,7 +95,7 @@ class ProcessFailed(Unavailable):
 
 
 class LaneLost(ParleyError):
-    """The lease or epoch is no longer current; this holder's work is discarded."""
+    """The lease or epoch is no longer current. The work is discarded."""
 
     code = "lane_lost"
 
@@ -108,7 +107,7 @@ class TurnCancelled(ParleyError):
 
 
 class Overtaken(TurnCancelled):
-    """A newer message changes or cancels the task. `takes_back`: it withdraws the message entirely."""
+    """A newer message changes or cancels the task. `takes_back`: the message withdraws the whole turn."""
 
     code = "overtaken"
 
@@ -124,7 +123,7 @@ class DeadlineExceeded(ParleyError):
 
 
 class GaveUp(ParleyError):
-    """A turn has no attempts left."""
+    """The turn has no attempts left."""
 
     code = "gave_up"
 
@@ -136,7 +135,7 @@ class StepMismatch(ParleyError):
 
 
 class StepFailed(ParleyError):
-    """A journaled step that failed in an earlier attempt. `cause`: that failure's code."""
+    """A journaled step failed in an earlier attempt. `cause`: the code of that failure."""
 
     code = "step_failed"
 
@@ -146,7 +145,7 @@ class StepFailed(ParleyError):
 
 
 class FailureCategory(StrEnum):
-    """Error categories of a tool's envelope (PX-8)."""
+    """Error categories of tool results (PX-8)."""
 
     VALIDATION_ERROR = "validation_error"
     AUTH_ERROR = "auth_error"
@@ -157,14 +156,14 @@ class FailureCategory(StrEnum):
 
 
 class ToolFailure(ParleyError):
-    """A tool could not do what was requested; the message is shown to the user.
+    """A tool could not do what was requested. The user sees the message.
 
     Args:
-        category: a FailureCategory, or its text.
-        message: what went wrong and what the user can do, in the language of the domain.
-        undecided: it may have had its side effect.
-        retry_after_s: the other side's retry delay, in seconds.
-        alternative: inputs with which it would succeed; offered if the call requires a confirmation.
+        category: a FailureCategory, or its value.
+        message: the problem and what the user can do, in the domain's language.
+        undecided: whether the side effect may have happened.
+        retry_after_s: the tool's retry delay, in seconds.
+        alternative: inputs that would succeed, which are offered if the call requires a confirmation.
     """
 
     code = "tool_failure"
@@ -187,7 +186,7 @@ class ToolFailure(ParleyError):
 
 
 class DirectiveError(ParleyError):
-    """An invalid directive, or one in the wrong place (IF-4, IF-7)."""
+    """A background flow's directive is invalid or not permitted at this stage (IF-4, IF-7)."""
 
     code = "directive_not_allowed"
 
@@ -203,10 +202,12 @@ class IllegalTransition(ParleyError):
 
 @dataclass(frozen=True, slots=True)
 class EndpointError:
-    """The endpoint's own description of a failed request, for operators.
+    """An endpoint's description of a failed request, for operators.
 
-    `status`: None if no response arrived. `code`: the endpoint's name for the error, and `field`: the
-    rejected part of the request; None if unknown.
+    Args:
+        status: the HTTP status, or None if there was no response.
+        code: the endpoint's error code, if known.
+        field: the rejected part of the request, if known.
     """
 
     endpoint: str
@@ -218,8 +219,8 @@ class EndpointError:
 class ModelUnavailable(Unavailable):
     """No model answered. Parley continues with the local classifier.
 
-    `final`: retrying cannot help until the request, the account or the configuration changes.
-    `retry_after_s`: the endpoint's retry delay, or None if unknown.
+    `final`: retries are useless until the request, the account or the configuration changes. `retry_after_s`:
+    the endpoint's retry delay in seconds, or None if unknown.
     """
 
     code = "model_unavailable"
@@ -242,7 +243,7 @@ class ModelTimedOut(ModelUnavailable):
 
 
 class ModelFailed(ModelUnavailable):
-    """A server error, a broken connection, or an unreadable response."""
+    """A server error, a broken connection or an unreadable response."""
 
     code = "model_failed"
 
@@ -260,7 +261,7 @@ class RateLimited(ModelUnavailable):
 
 
 class ModelRejected(ModelUnavailable):
-    """The endpoint rejects this request; other requests may be accepted."""
+    """The endpoint rejected this request. It may accept others."""
 
     code = "model_rejected"
     final = True
@@ -285,7 +286,7 @@ class ModelRefused(ModelRejected):
 
 
 class ModelNotAllowed(ModelUnavailable):
-    """Invalid key or missing permission: every request fails until that is fixed."""
+    """Invalid key or missing permission. All requests fail until an operator corrects this."""
 
     code = "model_not_allowed"
     final = True
@@ -304,7 +305,7 @@ class ModelUnknown(ModelNotAllowed):
 
 
 class CircuitOpen(ModelUnavailable):
-    """Nothing was sent: the endpoint failed too often. `retry_after_s`: time until the next probe."""
+    """Nothing was sent, because the endpoint failed too often. `retry_after_s`: seconds until the next probe."""
 
     code = "model_circuit_open"
 
@@ -318,7 +319,7 @@ class CircuitOpen(ModelUnavailable):
 
 
 class ModelOutputInvalid(ParleyError):
-    """The model's answer is unusable, even after one repair. `reason` says why."""
+    """The model's answer is unusable, even after one repair, because of `reason`."""
 
     code = "model_output_invalid"
     final: bool = False
@@ -329,16 +330,16 @@ class ModelOutputInvalid(ParleyError):
 
 
 class ModelCutOff(ModelOutputInvalid):
-    """The answer reached its token limit, even with a higher limit."""
+    """The answer reached its token limit, even after the limit was raised."""
 
     code = "model_cut_off"
     final = True
 
 
 class BudgetExceeded(ParleyError):
-    """Nothing was sent: the call would exceed a limit. `scope`: which one, as `BudgetLimits` names it.
+    """Nothing was sent, because the call would exceed a limit. `scope`: the limit's field in `BudgetLimits`.
 
-    `final`: later turns reach the same limit.
+    `final`: whether later turns will reach the same limit.
     """
 
     code = "budget_exceeded"
@@ -352,7 +353,7 @@ class BudgetExceeded(ParleyError):
 
 
 class SchemaTooNew(ParleyError):
-    """Stored data of a later release, which this one cannot read."""
+    """A later release stored this data, and this release cannot read it."""
 
     code = "schema_too_new"
 

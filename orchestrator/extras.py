@@ -1,11 +1,11 @@
-"""The extra to install if a module is missing, from the metadata of `parley-runtime`."""
+"""Messages about missing optional dependencies, from the metadata of `parley-runtime`."""
 
 import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Final
 
-# Modules named differently from their packages.
+# Modules whose names differ from their packages.
 _PACKAGES: Final = {
     "jwt": "pyjwt",
     "kombu": "celery",
@@ -27,7 +27,7 @@ def extra_of(module: str) -> str | None:
 
 
 def is_missing(extra: str) -> bool:
-    """Return whether a package of an extra is not installed."""
+    """Return whether any package of an extra is not installed."""
     return any(not _is_installed(package) for package, named in _declared() if named == extra)
 
 
@@ -37,7 +37,7 @@ def needs_extra(extra: str) -> str:
 
 
 def explain_missing(error: BaseException) -> str | None:
-    """Return what to install if an error is due to a module of an extra, or None."""
+    """Return the install command if the error is due to a missing extra, or None."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ModuleNotFoundError) and cause.name and (extra := extra_of(cause.name)):

@@ -1,7 +1,7 @@
-"""Hide secrets wherever they would be written: known ones in every encoding, and anything that looks like one.
+"""Redaction of secrets in logs and printed errors.
 
-Every log line and every printed error passes through `hide_secrets`. It does not recognize users' text:
-contents are never written in the first place (`telemetry.logs`).
+Known secrets are hidden in all encodings, and so are texts that look like secrets. User content is not
+recognized; see `telemetry.logs`.
 """
 
 import json
@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 HIDDEN: Final = "[secret]"
 SHORTEST_SECRET: Final = 6
-"""Minimum length; a shorter secret is too likely part of something else."""
+"""Minimum length. Shorter secrets are too likely to occur in other text."""
 
 _NAMES = r"(?:password|passwd|secret|api[_-]?key|access[_-]?key|[a-z_-]*token|signature)"
 _SCHEMES = r"(?:bearer|basic|digest|token)\b"
@@ -31,7 +31,7 @@ _SHAPES: Final = (
     re.compile(
         rf"(?P<kept>(?<![a-z0-9]){_NAMES}[\\'\"]*\s*[:=]\s*(?:SecretStr\()?{_QUOTES}){_VALUE}", re.IGNORECASE
     ),
-    # Keys of model endpoints, of webhooks, of callers; signed tokens
+    # keys of model endpoints, webhooks and callers; signed tokens
     re.compile(r"\bsk-[A-Za-z0-9_-]{8,}"),
     re.compile(r"\bwhsec_[A-Za-z0-9+/=_-]{8,}"),
     re.compile(r"\bparley_[0-9a-f]{8,}_[A-Za-z0-9_-]{8,}"),
@@ -40,7 +40,7 @@ _SHAPES: Final = (
 
 
 class Redactor:
-    """Hides learned secrets, and text in the form of a secret."""
+    """A filter for known secrets, and for text in the form of a secret."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known: frozenset[str] = frozenset()
@@ -48,7 +48,7 @@ class Redactor:
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Hide these secrets too; texts shorter than `SHORTEST_SECRET` are ignored."""
+        """Add secrets to hide. Texts shorter than `SHORTEST_SECRET` are ignored."""
         known = self._known | {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
         if known == self._known:
             return
@@ -66,7 +66,7 @@ class Redactor:
 
 
 def forms_of(secret: str) -> Iterator[str]:
-    """Yield a text as written in JSON, in Python, in URLs, and within base64."""
+    """Yield a text as written in JSON, Python and URLs, and within base64."""
     yield secret
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
@@ -74,7 +74,7 @@ def forms_of(secret: str) -> Iterator[str]:
     yield quote(secret, safe="")
     yield quote(secret)
     yield quote_plus(secret)
-    for before in range(3):  # base64 encodes three bytes at a time, so the edges depend on the neighbors
+    for before in range(3):  # Base64 encodes three bytes at a time, so the edges depend on the neighbors.
         padded = b"\0" * before + secret.encode()
         whole = len(padded) // 3 * 3
         for encode in (b64encode, urlsafe_b64encode):
@@ -84,7 +84,7 @@ def forms_of(secret: str) -> Iterator[str]:
 
 
 def password_of(address: str) -> Iterator[str]:
-    """Yield the password of a URL, encoded and decoded; nothing if there is none."""
+    """Yield the password of a URL, encoded and decoded, if it has one."""
     try:
         password = urlsplit(address).password
     except ValueError:
@@ -99,14 +99,14 @@ def _keep_name(found: re.Match[str]) -> str:
 
 
 _redactor = Redactor()
-"""Shared by the process: no part may write a secret that another part knows."""
+"""Shared by all parts of the process, so that none writes a secret that another one knows."""
 
 
 def learn_secrets(secrets: Iterable[str]) -> None:
-    """Hide these from now on in everything that this process writes."""
+    """Hide these secrets in all further output of this process."""
     _redactor.learn(secrets)
 
 
 def hide_secrets(text: str) -> str:
-    """Return the text as it may appear in logs."""
+    """Return the text without secrets, as it may appear in logs."""
     return _redactor.hide(text)

@@ -1,4 +1,4 @@
-"""Sentences and labels for the user as codes with values: RES words them in the domain's language (RS-3)."""
+"""Sayings: sentences and labels for the user, as codes with values. RES renders them (RS-3)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """A sentence or label for the user.
+    """A sentence or label for the user, independent of language.
 
-    `code`: its entry in `res/templates/<language>/sayings.toml`. `values`: the variables of that entry, as JSON
-    or sayings. `detail`: what developers and models read instead, or an empty string.
+    Args:
+        code: its entry in `res/templates/<language>/sayings.toml`.
+        values: the entry's variables, as JSON or sayings.
+        detail: text for developers and models, or an empty string.
     """
 
     code: str
@@ -23,12 +25,12 @@ class Saying:
         return replace(self, detail=detail)
 
     def quoting(self, quote: Callable[[str], str]) -> Saying:
-        """Return the saying with its quoted `words` replaced."""
+        """Return the saying with `quote` applied to each of its `words`."""
         words: list[str] | None = self.values.get("words")
         return self if words is None else replace(self, values={**self.values, "words": [*map(quote, words)]})
 
     def __str__(self) -> str:
-        """Return the detail, or else the code and its values, for logs, developers and models."""
+        """Return the detail, or the code and the values if it is empty."""
         if self.detail:
             return self.detail
         told = ", ".join(f"{name}: {value}" for name, value in self.values.items())
@@ -37,7 +39,7 @@ class Saying:
 
 
 def write_told(told: Told) -> str | dict[str, Any]:
-    """Serialize a message to the user as JSON."""
+    """Serialize text for the user as JSON."""
     if isinstance(told, str):
         return told
     detail = {"detail": told.detail} if told.detail else {}
@@ -45,12 +47,12 @@ def write_told(told: Told) -> str | dict[str, Any]:
 
 
 def read_told(body: Any) -> Told:
-    """Parse what `write_told` returned."""
+    """Parse the result of `write_told`."""
     return body if isinstance(body, str) else Saying(**body)
 
 
 def quote_all(told: Told) -> str:
-    """Return the texts that a sentence names, in one."""
+    """Return the texts that a saying contains, joined by spaces."""
     if isinstance(told, str):
         return told
     values: list[Any] = list(told.values.values())
@@ -58,15 +60,15 @@ def quote_all(told: Told) -> str:
 
 
 Told: TypeAlias = Saying | str
-"""A saying, or text that is already in the user's language: a domain's, a tool's or a person's."""
+"""Text for the user: a saying, or text that is already in the user's language."""
 
 
 WordFor: TypeAlias = Callable[[str, Saying], str]
-"""A function that renders a saying in the language of a domain, given the domain's name."""
+"""A function that renders a saying in the language of the domain with this name."""
 
 
 def unworded(domain: str, told: Saying) -> str:
-    """Return the code, for stores that run without RES."""
+    """Return the saying without rendering it, for stores that run without RES."""
     del domain
     return str(told)
 

@@ -1,6 +1,7 @@
-"""In-process conversations on in-memory stores: for tests and evaluations of a domain.
+"""In-process conversations on in-memory stores, for tests and evaluations of a domain.
 
-The real lane, Agent, NLU, PEX and RES run; only the stores are replaced. Public API for users' tests.
+Everything except the stores is real: the lane, the agent, NLU, PEX and RES. This is a public API for users'
+tests.
 """
 
 from __future__ import annotations
@@ -49,19 +50,19 @@ from orchestrator.turns.turn import FINISHED, Submission, TurnInput, turn_object
 from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-"""The default start of simulations: a Friday noon."""
+"""The default start of simulations, a Friday at noon."""
 
 URL = "http://127.0.0.1:8600"
-"""URL to which tools that answer later send their results."""
+"""The base URL of the callback URLs of asynchronous tools."""
 
 _STORES = ("store", "records", "live", "scratchpad", "preferences", "documents", "scheduled")
 
 
 @dataclass(slots=True)
 class Simulator:
-    """A domain with its dependencies; one store, any number of conversations.
+    """A domain with its dependencies and one store, for any number of conversations.
 
-    `now`: Unix seconds; advances by `pace_s` per turn only. `signals`: everything recorded so far.
+    `now`: Unix seconds. It advances by `pace_s` per turn. `signals`: all signals recorded so far.
     """
 
     loaded: LoadedDomain
@@ -96,21 +97,21 @@ class Simulator:
         at: datetime = START,
         beside: Simulator | None = None,
     ) -> Simulator:
-        """Load a domain and get it ready.
+        """Load a domain and build its agent.
 
         Args:
-            domain: name, folder, or one that is loaded already.
-            sections: configuration laid over the domain's own.
-            models: gives out who asks models; None means System 1 alone.
-            system1: one that is trained already, which saves a second.
-            services: instances that stand in for the domain's own, by class name.
-            transport: stands in for HTTP endpoints and MCP servers, which are called otherwise.
-            gather: looks for context; None leaves that rung of recovery out.
-            at: the moment at which conversations begin.
-            beside: another worker, whose stores this one shares.
+            domain: a name, a folder, or a loaded domain.
+            sections: configuration that overrides the domain's.
+            models: the models to call. Default: only the local classifier.
+            system1: a trained local classifier, which saves a second of training.
+            services: instances that replace the domain's services, by class name.
+            transport: replaces calls of HTTP endpoints and MCP servers.
+            gather: gathers context for blocked flows. Default: no context is gathered.
+            at: the start of conversations.
+            beside: another simulator whose stores to share, as a second worker does.
 
         Raises:
-            ConfigurationError: the domain, or what is laid over it, is wrong.
+            ConfigurationError: the domain or the additional configuration is invalid.
         """
         loaded = domain if isinstance(domain, LoadedDomain) else load_domain(domain)
         if sections:
@@ -141,12 +142,12 @@ class Simulator:
         return simulator
 
     def make_memory(self) -> MemoryPorts:
-        """Return the ports of memories beyond a session, on in-memory stores."""
+        """Return the memory ports with in-memory stores."""
         context = BusinessContext(self.documents, HashingEmbedder(), clock=lambda: self.now)
         return MemoryPorts(self.preferences, context, self.scratchpad)
 
     def _make_services(self, stand_ins: Mapping[str, object]) -> Services:
-        """Create service instances per tenant, each with separate records."""
+        """Return a function that creates a tenant's service instances with separate records."""
         rules = PythonRules.from_config(self.loaded.domain.config.guardrails)
         python, sql = GuardedPython(PythonSandbox(), rules), GuardedSql(SqlSandbox())
         memory = UserMemory(self.preferences, self.loaded.domain, partial(word_for, self.loaded.domain))
@@ -181,16 +182,12 @@ class Simulator:
             await self.transports.close()
 
     def converse(self, *, user_id: str | None = None) -> Conversation:
-        """Start a conversation."""
         return Conversation(self, SessionId(new_id("session")), UserId(user_id) if user_id else None)
 
 
 @dataclass(slots=True)
 class Conversation:
-    """A session of a simulator; `user_id`: whose preferences apply.
-
-    Tools use the records of the session's tenant.
-    """
+    """A session in a simulator. `user_id`: the user whose preferences apply."""
 
     simulator: Simulator
     session_id: SessionId
@@ -213,15 +210,15 @@ class Conversation:
         return Conversation(self.simulator, made.session_id, self.user_id, self.tenant_id)
 
     def say(self, text: str) -> Coroutine[Any, Any, JsonObject]:
-        """Send a message; return the turn object."""
+        """Send a message and return the turn object."""
         return self.submit(TurnInput(text=text))
 
     def act(self, name: str, payload: JsonObject | None = None) -> Coroutine[Any, Any, JsonObject]:
-        """Send an action; return the turn object."""
+        """Send an action and return the turn object."""
         return self.submit(TurnInput(action={"name": name, "payload": payload or {}}))
 
     async def wait(self, seconds: float) -> list[JsonObject]:
-        """Advance the clock; return the turns of events that became due."""
+        """Advance the clock and return the turns of events that became due."""
         simulator = self.simulator
         simulator.now += seconds
         before = await self._inbox.turns(self.tenant_id, session_id=self.session_id)
@@ -230,9 +227,9 @@ class Conversation:
         return await self._run_others(ended)
 
     async def answer_call(self, callback_url: str, outcome: JsonObject) -> list[JsonObject]:
-        """Send the result of a tool that answers later to its callback URL; return the turns that it caused.
+        """Send the result of an asynchronous tool to its callback URL, and return the turns that it caused.
 
-        Raises NotFound for an unknown URL, and Refused for a second, different result.
+        Raises NotFound if the URL is unknown, or Refused if the call already has a different result.
         """
         before = await self._inbox.turns(self.tenant_id, session_id=self.session_id)
         parts = urlsplit(callback_url)
@@ -242,13 +239,13 @@ class Conversation:
         return await self._run_others({turn.turn_id for turn in before if turn.status in FINISHED})
 
     async def _run_others(self, ended: Collection[str]) -> list[JsonObject]:
-        """Run queued turns of other sessions; return the turns that ended."""
+        """Run the session's queued turns. Return the turns that ended and are not in `ended`."""
         await self._runner.run(self.session_id)
         turns = await self._inbox.turns(self.tenant_id, session_id=self.session_id)
         return [turn_object(turn) for turn in reversed(turns) if turn.turn_id not in ended]
 
     async def submit(self, given: TurnInput) -> JsonObject:
-        """Submit any turn; return the turn object."""
+        """Submit a turn and return the turn object."""
         simulator = self.simulator
         simulator.now += simulator.pace_s
         receipt = await self._inbox.submit(

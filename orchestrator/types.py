@@ -1,4 +1,4 @@
-"""IDs and JSON: names shared by every layer, and functions that compare and copy JSON."""
+"""Types for IDs and JSON that all layers share, and functions on JSON."""
 
 import re
 from hashlib import blake2b
@@ -8,7 +8,7 @@ from typing import Any, NewType, TypeAlias, TypeGuard
 import orjson
 
 Json: TypeAlias = Any
-"""A JSON value: None, bool, int, float, str, list or dict of the same."""
+"""A JSON value: None, bool, int, float, str, or a list or dict of JSON values."""
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -19,11 +19,11 @@ TurnId = NewType("TurnId", str)
 FlowId = NewType("FlowId", str)
 WorkerId = NewType("WorkerId", int)
 Dact = NewType("Dact", str)
-"""A flow type's name, for example ``book_flight``."""
+"""The name of a flow type, for example ``book_flight``."""
 ToolId = NewType("ToolId", str)
-"""A tool's name in the manifest, ``entity_verb``."""
+"""The name of a tool in the manifest, in the form ``entity_verb``."""
 Epoch = NewType("Epoch", int)
-"""A session's version, incremented by every commit of its state."""
+"""The version of a session. Every commit of its state increments it."""
 
 DEFAULT_TENANT = TenantId("default")
 
@@ -33,7 +33,7 @@ def new_flow_id() -> FlowId:
 
 
 def new_id(prefix: str) -> str:
-    """Return a new ID such as ``turn_3f2a…``: the prefix shows what it identifies."""
+    """Return a new ID such as ``turn_3f2a…``. The prefix shows what it identifies."""
     return f"{prefix}_{token_hex(16)}"
 
 
@@ -46,16 +46,16 @@ def is_list(value: Json) -> TypeGuard[list[Json]]:
 
 
 def are_rows(value: Json) -> TypeGuard[list[JsonObject]]:
-    """Return whether a value is a possibly empty list of objects."""
+    """Return whether a value is a list of objects, possibly empty."""
     return is_list(value) and all(issubclass(kind, dict) for kind in set(map(type, value)))
 
 
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
-"""In JSON notation, after any number of escaped backslashes."""
+"""A NUL escape in JSON, after any number of escaped backslashes."""
 
 
 def holds_nul(written: bytes) -> bool:
-    """Return whether a text in serialized JSON has a NUL character, which databases do not store."""
+    """Return whether serialized JSON contains a NUL character, which databases can't store."""
     return b"\\u0000" in written and _NUL.search(written.decode()) is not None
 
 
@@ -65,15 +65,14 @@ def drop_nul(written: str) -> str:
 
 
 def hash_json(value: Json, size: int = 16) -> str:
-    """Return a digest of `size` bytes in hexadecimal, independent of key order."""
+    """Return a hexadecimal digest of `size` bytes that doesn't depend on the order of keys."""
     return blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=size).hexdigest()
 
 
 def copy_json(value: Json) -> Json:
-    """Return a deep copy."""
     return orjson.loads(orjson.dumps(value)) if isinstance(value, dict | list) else value
 
 
 def same_value(left: Json, right: Json) -> bool:
-    """Compare as JSON values: 1 and true differ, 1 and 1.0 do not."""
+    """Return whether two JSON values are equal. 1 equals 1.0, but not true."""
     return left == right and isinstance(left, bool) == isinstance(right, bool)

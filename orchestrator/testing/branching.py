@@ -1,4 +1,4 @@
-"""Branching off a session in memory: the rule of `sql/branch.sql` over a `MemoryStore` (ST-4)."""
+"""Forking a session in a `MemoryStore`, by the rules of `sql/branch.sql` (ST-4)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +20,7 @@ def branch_session(
     epoch: Epoch | None = None,
     branch_id: SessionId | None = None,
 ) -> MemorySession:
-    """Fork the session at an epoch; see `ports.sessions.Sessions.branch`."""
+    """Fork a session at an epoch. See `ports.sessions.Sessions.branch`."""
     parent, identifier = store.session(tenant_id, session_id), branch_id or SessionId(new_id("session"))
     since = parent.epoch if epoch is None else epoch
     state = parent.state_at(since)
@@ -57,7 +57,7 @@ def branch_session(
 
 
 def _cut(plan: KeptPlan, by_then: Callable[[TurnId], bool], state: JsonObject) -> KeptPlan | None:
-    """Return the plan after its last revision by then, or None if there was none."""
+    """Return a plan as it was after the last revision for which `by_then` holds, or None."""
     revisions = [one for one in plan.revisions if by_then(one[1])]
     if not revisions:
         return None

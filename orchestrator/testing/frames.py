@@ -1,13 +1,9 @@
-"""Displayed data in memory."""
-
 from orchestrator.errors import NotFound
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject, SessionId, TenantId
 
 
 class MemoryFrames:
-    """Implements `ports.turns.Frames`."""
-
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 

@@ -1,4 +1,4 @@
-"""The inbox in memory: the rules of `adapters.postgres.turns.inbox` over a `MemoryStore`."""
+"""An in-memory inbox with the rules of `adapters.postgres.turns.inbox`."""
 
 from dataclasses import replace
 

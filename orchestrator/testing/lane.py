@@ -1,4 +1,4 @@
-"""The lane in memory: the rules of `adapters.postgres.lane` over a `MemoryStore`."""
+"""An in-memory session lane with the rules of `adapters.postgres.lanes`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,11 +17,11 @@ from orchestrator.turns.turn import FINISHED, TurnStatus
 from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, TenantId, TurnId
 
 SUSPECTED_AFTER = 2
-"""Crashes in shared processes after which a turn runs only in a process for suspects."""
+"""Number of crashes after which only a process for suspected poison turns runs a turn."""
 
 
 class MemoryLane:
-    """One worker's view of the lanes. It counts as alive until `die` is called."""
+    """One worker's view of the session lanes. The worker counts as alive until `die` is called."""
 
     def __init__(
         self,
@@ -40,14 +40,14 @@ class MemoryLane:
         self._max_attempts = max_attempts
         self._crashes_below = crashes_below
         self.suspects: list[SessionId] = []
-        """Sessions whose next turn has crashed too often for this lane (RT-26)."""
+        """Sessions whose next turn has crashed too often for this worker (RT-26)."""
         self._held: dict[SessionId, tuple[int, MemoryTurn]] = {}
         store.workers_ever += 1
         self._worker = store.workers_ever
         store.live_workers.add(self._worker)
 
     def die(self) -> None:
-        """Appear dead to other workers, like a process whose connection closed."""
+        """Simulate the death of this worker, as other workers see it."""
         self._store.live_workers.discard(self._worker)
 
     async def claim(self, session_id: SessionId) -> Lease | None:
@@ -85,15 +85,17 @@ class MemoryLane:
         for turn in unfinished:
             if not session.may_run(turn):
                 continue
-            crashed = turn.status is TurnStatus.RUNNING  # whoever is found running has lost its worker
+            crashed = turn.status is TurnStatus.RUNNING  # a running turn at this point has lost its worker
             turn.crashes += crashed
-            acted = bool(turn.attempts or turn.crashes) and self._had_effects(turn)  # a fresh turn had none
+            acted = bool(turn.attempts or turn.crashes) and self._had_effects(
+                turn
+            )  # a new turn had no side effects
             final = turn.attempts > self._max_attempts or not acted
             suspected = self._crashes_below is not None and turn.crashes >= self._crashes_below
             if suspected and not (crashed and turn.alone and final):
                 turn.crashes -= crashed
                 self.suspects.append(session.session_id)
-                session.lease_until = None  # and it stays in this worker's name
+                session.lease_until = None  # the lane stays reserved for this worker
                 return None
             over = turn.attempts + (not crashed) > self._max_attempts or (crashed and turn.alone)
             failure = turn.error or f"its worker ended {turn.crashes} times while it was at work"
@@ -272,7 +274,7 @@ class MemoryLane:
         return named
 
     def _fail_gap(self, session: MemorySession) -> None:
-        """End the turn that waited too long for its predecessor, naming the gap."""
+        """Fail the turn that waited too long for its predecessor in `sequence`."""
         if session.gap_at is None:
             return
         session.gap_at = None
@@ -299,7 +301,7 @@ def _lines_of(turn: MemoryTurn, commit: TurnCommit, now: datetime) -> list[JsonO
 def decide_approval(
     store: MemoryStore, tenant_id: TenantId, approval_id: str, decision: Decision
 ) -> ApprovalRecord | None:
-    """Decide a pending approval that has not expired; return it with the decision that holds."""
+    """Decide a pending approval that has not expired. Return it with the first decision."""
     tenant, record = store.approvals.get(approval_id, (None, None))
     if tenant != tenant_id or record is None:
         return None

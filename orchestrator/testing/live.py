@@ -1,4 +1,4 @@
-"""Wake-ups and live events in memory, between tasks of one event loop."""
+"""In-memory wake-ups and live events, for tasks on the same event loop."""
 
 import asyncio
 from collections import defaultdict
@@ -57,7 +57,7 @@ class MemoryLiveEvents:
                 subscription.nudge()
 
     def _keep(self, event: Event) -> None:
-        """Keep the streamed text of a turn; forget one that does not continue where it was."""
+        """Store the streamed text of a turn. Discard the text if a token doesn't continue it."""
         kept = self._streamed.pop(event.session_id, None)
         if event.type != TOKEN:
             if kept is not None and event.type not in ENDINGS:

@@ -1,4 +1,4 @@
-"""Lookups of the in-memory lane: messages that arrived while a turn ran."""
+"""Mid-turn messages in a `MemoryStore`."""
 
 from itertools import takewhile
 

@@ -1,4 +1,4 @@
-"""In-memory stores of what outlives a session: documents, preferences, records, scratchpad."""
+"""In-memory stores for documents, preferences, records and the scratchpad."""
 
 import builtins
 from collections import OrderedDict, defaultdict
@@ -45,8 +45,6 @@ class _Kept:
 
 
 class MemoryDocuments:
-    """Implements `ports.memory.documents.Documents`."""
-
     def __init__(self, clock: Callable[[], float] = lambda: 0.0) -> None:
         self._clock = clock
         self._kept: dict[tuple[TenantId, str], _Kept] = {}
@@ -168,7 +166,7 @@ _User = tuple[TenantId, UserId]
 
 
 class MemoryPreferences:
-    """Implements `ports.memory.preferences.PreferenceStore`. `clock`: unix seconds."""
+    """An in-memory `PreferenceStore`. `clock` returns Unix seconds."""
 
     def __init__(self, clock: Callable[[], float] = lambda: 0.0) -> None:
         self._clock = clock
@@ -217,7 +215,7 @@ class MemoryRecords:
     def __init__(
         self, store: MemoryStore | None = None, tenant_id: TenantId = DEFAULT_TENANT, domain: str = ""
     ) -> None:
-        """Without a store the documents are this object's own."""
+        """Create the records of a tenant and domain in `store`. Default: a separate store."""
         shared = MemoryStore() if store is None else store
         self.collections = shared.documents.setdefault((tenant_id, domain), {})
 
@@ -249,7 +247,7 @@ def _matches(document: JsonObject, where: JsonObject | None) -> bool:
 
 
 def _equal(left: Json, right: Json) -> bool:
-    """Compare as the database does: true is not 1, while 1 is 1.0, at any depth."""
+    """Compare like PostgreSQL: at any depth, true differs from 1, and 1 equals 1.0."""
     if is_object(left) and is_object(right):
         return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
     if is_list(left) and is_list(right):
@@ -258,7 +256,7 @@ def _equal(left: Json, right: Json) -> bool:
 
 
 def _copy(document: JsonObject) -> JsonObject:
-    """Return an independent, equal copy, as a store would."""
+    """Return a deep copy, as a store would."""
     return orjson.loads(orjson.dumps(document))
 
 
@@ -266,8 +264,6 @@ _Key = tuple[TenantId, SessionId]
 
 
 class MemoryScratchpad:
-    """Implements `ports.memory.scratchpad.Scratchpad`."""
-
     def __init__(self) -> None:
         self._entries: defaultdict[_Key, OrderedDict[str, Entry]] = defaultdict(OrderedDict)
         self._operations: defaultdict[_Key, set[str]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""In-memory scheduled events, with the same rules as `adapters.postgres.turns.scheduled`."""
+"""In-memory scheduled events with the rules of `adapters.postgres.turns.scheduled`."""
 
 from collections.abc import Callable
 from dataclasses import replace

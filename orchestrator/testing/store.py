@@ -1,6 +1,6 @@
-"""The store that the in-memory ports share: the rows of one database, and a clock that tests may move.
+"""The data that the in-memory ports share, as the database does for the real ones.
 
-Holds data and the rules on it, as the tables and their statements do; one event loop, so no locks.
+It is for one event loop, so it has no locks. Tests can control its clock.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,13 +40,13 @@ _Record = TypeVar("_Record")
 
 
 def record_of(kind: type[_Record], row: object, /, **more: Any) -> _Record:
-    """Build a dataclass from a row's attributes with the names of its fields, and `more`."""
+    """Create a record from a row's attributes of the same names, and `more`."""
     names = {field.name for field in fields(kind)} - more.keys()  # pyright: ignore[reportArgumentType]
     return kind(**{name: getattr(row, name) for name in names}, **more)
 
 
 class ManualClock:
-    """A clock that stands still until a test moves it."""
+    """A clock that only tests advance."""
 
     def __init__(self) -> None:
         self._now = datetime(2030, 1, 1, tzinfo=UTC)
@@ -60,7 +60,7 @@ class ManualClock:
 
 @dataclass
 class KeptPlan:
-    """A row of the plans with those of its revisions, each with its turn and time."""
+    """A stored plan and its revisions, each with its turn and time."""
 
     record: PlanRecord
     turn_id: TurnId
@@ -72,7 +72,7 @@ class KeptPlan:
 
 @dataclass
 class MemoryTurn:
-    """A row of the inbox."""
+    """A stored turn."""
 
     turn_id: TurnId
     session_id: SessionId
@@ -97,7 +97,7 @@ class MemoryTurn:
     started_at: datetime | None = None
     steps: dict[str, Step] = field(default_factory=dict[str, Step])
     stepped: dict[str, datetime] = field(default_factory=dict[str, datetime])
-    """Time of the last write of each step."""
+    """The time of the last write of each step."""
     signals: tuple[JsonObject, ...] = ()
 
     @property
@@ -110,7 +110,7 @@ class MemoryTurn:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The change of one epoch."""
+    """The change of the state in one epoch."""
 
     diff: JsonObject
     snapshot: JsonObject | None
@@ -118,7 +118,7 @@ class Revision:
 
 @dataclass
 class MemorySession:
-    """A session with its lane, history and log."""
+    """A stored session with its lane, history and event log."""
 
     session_id: SessionId
     tenant_id: TenantId
@@ -152,10 +152,10 @@ class MemorySession:
     parent: SessionId | None = None
     parent_epoch: Epoch | None = None
     root: SessionId | None = None
-    """For a fork: the root of its family."""
+    """The root of the fork tree, if the session is a fork."""
 
     def unfinished(self) -> list[MemoryTurn]:
-        """Return the queued turns in order."""
+        """Return the unfinished turns in order."""
         waiting = [turn for turn in self.turns if not turn.finished]
         return sorted(waiting, key=lambda turn: turn.seq)
 
@@ -171,7 +171,7 @@ class MemorySession:
         return len(self.unfinished())
 
     def state_at(self, epoch: Epoch) -> JsonObject:
-        """Return it. Raises NotFound."""
+        """Return the state at an epoch. Raises NotFound."""
         if epoch not in self.revisions:
             raise NotFound("state", f"{self.session_id} at epoch {epoch}")
         start = max(e for e, kept in self.revisions.items() if e <= epoch and kept.snapshot is not None)
@@ -179,7 +179,7 @@ class MemorySession:
         return rebuild(self.revisions[start].snapshot or {}, diffs)
 
     def may_run(self, turn: MemoryTurn) -> bool:
-        """Check that the turn's predecessor in `sequence` has ended (or it has none)."""
+        """Return whether the turn has no predecessor in `sequence`, or the predecessor has ended."""
         if turn.client_sequence is None or turn.client_sequence == 1:
             return True
         return any(
@@ -194,7 +194,7 @@ class MemorySession:
             self.plans[revision.plan_id].revisions.append((revision, turn_id, now))
 
     def append(self, turn_id: TurnId, *events: Event) -> tuple[Event, ...]:
-        """Assign numbers to events; they belong to this turn unless they name another."""
+        """Store events with numbers. They belong to `turn_id` unless they name another turn."""
         first = len(self.events) + 1
         numbered = tuple(
             replace(event, number=first + place, turn_id=event.turn_id or turn_id)
@@ -206,9 +206,9 @@ class MemorySession:
 
 @dataclass
 class MemoryStore:
-    """One database. `clock` gives the time that leases and deadlines are measured by.
+    """An in-memory database.
 
-    `word`: for replies without an Agent.
+    `clock`: the time for leases and deadlines. `word`: renders replies to turns that run without an agent.
     """
 
     clock: Callable[[], datetime] = field(default_factory=ManualClock)
@@ -216,7 +216,7 @@ class MemoryStore:
     sessions: dict[SessionId, MemorySession] = field(default_factory=dict[SessionId, MemorySession])
     outbox: list[OutboxMessage] = field(default_factory=list[OutboxMessage])
     outbox_sent: dict[int, datetime | None] = field(default_factory=dict[int, datetime | None])
-    """Time of the last sending by message, or None if it was acknowledged."""
+    """The time of sending for each message, or None if it was acknowledged."""
     documents: dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]] = field(
         default_factory=dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]]
     )
@@ -232,10 +232,10 @@ class MemoryStore:
         default_factory=dict[TurnId, "tuple[MemorySession, MemoryTurn]"]
     )
     _open: dict[TurnId, MemoryTurn] = field(default_factory=dict[TurnId, MemoryTurn])
-    """Index of open turns, so that a turn's cost does not depend on the sessions at rest (RT-19)."""
+    """Index of unfinished turns, so that the cost of a turn doesn't depend on the number of idle sessions (RT-19)."""
 
     def session(self, tenant_id: TenantId, session_id: SessionId) -> MemorySession:
-        """Return the session. Raises NotFound, also for another tenant's."""
+        """Return a session. Raises NotFound, even if another tenant has the session."""
         found = self.sessions.get(session_id)
         if found is None or found.tenant_id != tenant_id:
             raise NotFound("session", session_id)
@@ -253,7 +253,7 @@ class MemoryStore:
         timezone: str | None = None,
         locale: str | None = None,
     ) -> MemorySession:
-        """Create a session, or return an identical one. Raises Refused if the ID is taken."""
+        """Create a session, or return the existing one with this ID. Raises Refused if the ID is taken."""
         identifier, now = session_id or SessionId(new_id("session")), self.clock()
         made = MemorySession(identifier, tenant_id, user_id, domain, if_busy, webhook, now, now)
         of_user = [
@@ -269,7 +269,7 @@ class MemoryStore:
         return session
 
     def leave(self, session: MemorySession, turn_id: TurnId, entries: Iterable[OutboxEntry]) -> None:
-        """Add a turn's outgoing messages to the outbox."""
+        """Add messages of a turn to the outbox."""
         for entry in entries:
             self.outbox.append(
                 OutboxMessage(
@@ -283,19 +283,19 @@ class MemoryStore:
             )
 
     def turn(self, tenant_id: TenantId, turn_id: TurnId) -> tuple[MemorySession, MemoryTurn]:
-        """Return the turn. Raises NotFound, also for another tenant's."""
+        """Return a turn and its session. Raises NotFound, even if another tenant has the turn."""
         session, turn = self._turns.get(turn_id, (None, None))
         if session is None or turn is None or turn.tenant_id != tenant_id:
             raise NotFound("turn", turn_id)
         return session, turn
 
     def sign(self, session: MemorySession, signed: JsonObject) -> None:
-        """Add a repair that isn't a turn to the session's log."""
+        """Add an operator's order to the session's event log."""
         event = Event(session.session_id, REPAIRED, None, signed, len(session.events) + 1, at=self.clock())
         session.events += (event,)
 
     def enter(self, session: MemorySession, turn: MemoryTurn, now: datetime) -> None:
-        """Note a turn that has come into a session's queue, or has come back to it, at the next place."""
+        """Register a new or requeued turn at the end of the session's queue."""
         self._turns[turn.turn_id] = (session, turn)
         self._open[turn.turn_id] = turn
         session.next_seq += 1
@@ -305,7 +305,7 @@ class MemoryStore:
         session.append(turn.turn_id, Event(session.session_id, "accepted", payload=told))
 
     def count_waiting(self) -> int:
-        """Count the unfinished turns of all sessions."""
+        """Return the number of unfinished turns in all sessions."""
         self._open = {turn_id: turn for turn_id, turn in self._open.items() if not turn.finished}
         return len(self._open)
 
@@ -337,7 +337,7 @@ class MemoryStore:
 
 
 def keep_approvals(store: MemoryStore, tenant_id: TenantId, commit: TurnCommit) -> None:
-    """Apply a commit's changes of approvals: requests and outcomes."""
+    """Store a commit's new approvals and the outcomes of earlier ones."""
     now = store.clock()
     for record in commit.approvals:
         store.approvals.setdefault(record.approval_id, (tenant_id, replace(record, created_at=now)))

@@ -1,10 +1,10 @@
-"""A local endpoint that speaks the OpenAI API and answers from a script.
+"""A local server with the OpenAI API that answers from a script.
 
-It stands in for a model, healthy or failing, in the tests of Parley and of users' domains::
+It replaces a working or failing model in tests of Parley and of users' domains::
 
     script = Script(rules=(Rule(prompt="nlu_think", replies=(Fail(500), Answer(json={...}))),))
     with ScriptedModel(script) as model:
-        ...  # point OPENAI_BASE_URL at model.base_url, then look at model.requests
+        ...  # set OPENAI_BASE_URL to model.base_url, then inspect model.requests
 """
 
 from orchestrator.testing.scripted_model.script import (

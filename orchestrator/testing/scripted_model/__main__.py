@@ -1,4 +1,4 @@
-"""Serve a script from the command line: `python -m orchestrator.testing.scripted_model script.yaml`."""
+"""Command line: `python -m orchestrator.testing.scripted_model script.yaml`."""
 
 import argparse
 import contextlib
@@ -10,7 +10,7 @@ from orchestrator.testing.scripted_model import ScriptedModel, load_script
 
 
 def main() -> int:
-    """Serve until interrupted. Prints the base URL, and exits with 2 when the script is wrong."""
+    """Print the base URL and serve until interrupted. Return 2 if the script is invalid."""
     parser = argparse.ArgumentParser(prog="python -m orchestrator.testing.scripted_model")
     parser.add_argument("script", type=Path, help="YAML file with `default` and `rules`")
     parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")

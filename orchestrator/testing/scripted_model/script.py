@@ -1,6 +1,6 @@
-"""The script of a model, its answer to each request: records, and their form in YAML.
+"""Scripts of a model's answers, and their YAML format.
 
-Knows no HTTP. A rule's replies are given in order, the last one again and again.
+A rule gives its replies in order and repeats the last one.
 """
 
 import re
@@ -19,7 +19,7 @@ from orchestrator.types import Json, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it came over the wire."""
+    """A request to the model."""
 
     path: str
     body: JsonObject
@@ -27,7 +27,7 @@ class Request:
 
     @property
     def prompt_id(self) -> str | None:
-        """Return the prompt's ID, from the metadata or else the name of the output's schema."""
+        """Return the prompt ID from the metadata, or the name of the output schema."""
         response_format: JsonObject = self.body.get("response_format") or {}
         schema: JsonObject = response_format.get("json_schema") or {}
         return self.metadata.get("prompt_id") or schema.get("name")
@@ -50,7 +50,7 @@ class Request:
 
     @property
     def data(self) -> JsonObject:
-        """Read the data that Parley's prompts carry: the first user message, when it is a JSON object."""
+        """Return the data of Parley's prompts: the first user message, if it is a JSON object."""
         try:
             data = orjson.loads(self.user_messages[0])
         except (IndexError, orjson.JSONDecodeError):
@@ -59,17 +59,21 @@ class Request:
 
     @property
     def said(self) -> str:
-        """Return the user's last message: the data's `utterance`, or else the last user message."""
+        """Return the `utterance` in the data, or the last user message."""
         utterance = self.data.get("utterance")
         return utterance if isinstance(utterance, str) else "".join(self.user_messages[-1:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer: `json` is written as JSON, else `text` goes out as it is, malformed or not.
+    """An answer with `json`, or with `text` as it is. `finish_reason="length"` marks it as truncated.
 
-    `finish_reason="length"` makes it a truncated one; `cut_at` also cuts it, at that character.
-    A streamed answer pauses `piece_delay_s` between pieces, and breaks off after `break_after` of them.
+    Args:
+        cut_at: the number of characters to send.
+        delay_s: delay of the answer, in seconds.
+        piece_delay_s: delay between the pieces of a streamed answer, in seconds.
+        break_after: the number of pieces after which a streamed answer breaks off.
+        usage: whether to report token counts.
     """
 
     text: str = ""
@@ -84,7 +88,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUse:
-    """An answer that calls tools: pairs of a name and arguments; text goes out as it is."""
+    """An answer with tool calls, as pairs of name and arguments. Arguments that are text are sent as they are."""
 
     calls: tuple[tuple[str, Json], ...]
     delay_s: float = 0.0
@@ -93,8 +97,6 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """An error response."""
-
     status: int
     retry_after_s: float | None = None
     message: str = "scripted failure"
@@ -103,17 +105,17 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """No answer, until the caller or the server gives up."""
+    """No answer. The connection stays open until the client or the server ends it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The response begins, and the connection breaks."""
+    """A response that breaks off after its start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A response with any body, for endpoints that speak something else."""
+    """A response with an arbitrary body."""
 
     body: str | bytes
     media_type: str = "application/json"
@@ -123,7 +125,7 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A reply made from the request."""
+    """A reply computed from the request."""
 
     make: Callable[[Request], "Reply"]
 
@@ -134,9 +136,9 @@ Reply: TypeAlias = Said | Computed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Replies to requests that meet every condition given.
+    """Replies to the requests that match all given conditions.
 
-    `prompt` and `model` are exact; `match` is a regular expression, searched in what the user said last.
+    `prompt` and `model` must be equal. `match` is a regular expression to find in the user's last message.
     """
 
     replies: tuple[Reply, ...]
@@ -154,7 +156,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """The first rule that applies answers; `default` answers what no rule is for."""
+    """Rules for answering requests. The first matching rule answers, or `default` if no rule matches."""
 
     rules: tuple[Rule, ...] = ()
     default: Reply = field(default_factory=lambda: Fail(400, message="no rule of the script applies"))
@@ -163,14 +165,14 @@ class Script:
 
 
 class Playback:
-    """A script and how far each rule has come."""
+    """A script and the position in each of its rules."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
         self._given = [0] * len(script.rules)
 
     def next_reply(self, request: Request) -> Said:
-        """Choose the reply to a request, and compute it when it is a computed one."""
+        """Return the reply to a request."""
         reply = self._chosen(request)
         while isinstance(reply, Computed):
             reply = reply.make(request)
@@ -258,7 +260,7 @@ _SCRIPT: Any = Draft202012Validator(
 
 
 def load_script(path: Path) -> Script:
-    """Read a script from a YAML file; raises ConfigurationError with every mistake."""
+    """Read a script from a YAML file. Raises ConfigurationError with all problems."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -267,7 +269,7 @@ def load_script(path: Path) -> Script:
 
 
 def parse_script(document: Json, *, place: str = "script") -> Script:
-    """Parse a script's YAML: `default`, `rules` with `replies`, `models`."""
+    """Parse a script with `default`, `rules` with `replies`, and `models`. Raises ConfigurationError."""
     problems = [
         Problem(f"{place}: {error.json_path}", error.message) for error in _SCRIPT.iter_errors(document)
     ]

@@ -1,7 +1,4 @@
-"""The scripted model's HTTP server: one thread, one free port of the loopback interface.
-
-Reads a request, says what the script says, and remembers what it was asked.
-"""
+"""The HTTP server of the scripted model, in a thread and on the loopback interface."""
 
 import asyncio
 import socket
@@ -40,10 +37,10 @@ Client: TypeAlias = tuple[str, int]
 
 
 class ScriptedModel:
-    """A server that can be started, stopped as if it had died, and started again on its port."""
+    """A server that plays a script and records requests. It can be stopped and restarted on the same port."""
 
     def __init__(self, script: Script, *, port: int = 0) -> None:
-        """`port`: 0 takes a free one, which a later start takes again."""
+        """Create a server that is not started. If `port` is 0, the first start selects a free port."""
         self._playback = Playback(script)
         self._port = port
         self._running: _Running | None = None
@@ -62,12 +59,13 @@ class ScriptedModel:
         return [request for request in self.requests if request.prompt_id == prompt_id]
 
     def follow(self, script: Script) -> None:
-        """Go on with another script; requests stay remembered."""
+        """Replace the script, keeping the recorded requests."""
         self._playback = Playback(script)
 
     def start(self) -> None:
-        """Serve, and return when connections are accepted."""
-        # Named as TCP, or asyncio leaves Nagle's algorithm on, and each answer is 40 ms late.
+        """Start the server and return when it accepts connections."""
+        # Without the explicit protocol, asyncio keeps Nagle's algorithm on, which delays each answer by 40
+        # ms.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -80,13 +78,13 @@ class ScriptedModel:
         self._running.start()
 
     def stop(self) -> None:
-        """Break every connection and free the port, as when a process is killed. Twice is once."""
+        """Abort all connections and free the port, as if the process was killed. Can be repeated."""
         running, self._running = self._running, None
         if running is not None:
             running.stop()
 
     def wait(self) -> None:
-        """Serve until stopped from elsewhere."""
+        """Wait until the server is stopped."""
         if self._running is not None:
             self._running.join()
 
@@ -103,7 +101,7 @@ class ScriptedModel:
 
 
 class _Running(threading.Thread):
-    """A running server, from start to stop."""
+    """The thread of a running server."""
 
     def __init__(
         self,
@@ -138,12 +136,12 @@ class _Running(threading.Thread):
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._serving = asyncio.current_task()
-        self._listener.listen(128)  # From here on connections are accepted, if not yet answered.
+        self._listener.listen(128)  # From here on, connections are accepted.
         self._accepting.set()
         await self._server.serve(sockets=[self._listener])
 
     def _break_off(self) -> None:
-        """End at once: the server's own way out looks ten times a second whether it is to end."""
+        """Stop immediately. uvicorn's own shutdown checks only ten times a second."""
         for connection in self._connections():
             connection.transport.abort()
         if self._serving is not None:
@@ -155,7 +153,7 @@ class _Running(threading.Thread):
                 connection.transport.abort()
 
     def _connections(self) -> list[Any]:
-        # uvicorn's protocols have a transport and a client, which their common type does not say.
+        # uvicorn's protocols have a transport and a client, but their common type doesn't declare them.
         return cast("list[Any]", list(self._server.server_state.connections))
 
 
@@ -169,7 +167,7 @@ class Served:
 
 
 def application(served: Served) -> Starlette:
-    """Create the application with its three paths."""
+    """Create the application with its three routes."""
 
     async def models(_: HttpRequest) -> Response:
         return JSONResponse(wire.model_list(served.script().models))
@@ -239,7 +237,7 @@ async def _events(
     for number, chunk in enumerate(wire.chunks(request, reply)):
         if number and await _gone(http, pause):
             return
-        # The first chunk carries only the role.
+        # The first chunk contains only the role.
         if break_after is not None and number > break_after:
             await _break(http, served)
             return
@@ -259,7 +257,7 @@ async def _break(http: HttpRequest, served: Served) -> None:
 
 
 async def _gone(http: HttpRequest, within_s: float | None = None) -> bool:
-    """Wait until the caller is gone, or for some seconds; say whether it is gone."""
+    """Wait until the client disconnects or the time has passed. Return whether it has disconnected."""
     if within_s == 0:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The bodies of the OpenAI API: completions, pieces of a stream, errors, embeddings."""
+"""Response bodies of the OpenAI API: completions, chunks, errors and embeddings."""
 
 import base64
 import re
@@ -18,7 +18,7 @@ _WORDS = re.compile(r"\w+")
 
 
 def answer_text(answer: Answer) -> str:
-    """Write an answer's text, cut where the script says."""
+    """Return the text of an answer, truncated at `cut_at`."""
     text = answer.text if answer.json is None else to_json(answer.json)
     return text[: answer.cut_at]
 
@@ -28,7 +28,6 @@ def to_json(value: Json) -> str:
 
 
 def completion(request: Request, reply: Answer | ToolUse) -> JsonObject:
-    """Return the body of a complete answer."""
     message, finish_reason = _message(reply)
     body = _envelope(request, "chat.completion")
     body["choices"] = [{"index": 0, "message": message, "finish_reason": finish_reason}]
@@ -38,7 +37,7 @@ def completion(request: Request, reply: Answer | ToolUse) -> JsonObject:
 
 
 def chunks(request: Request, reply: Answer | ToolUse) -> Iterator[JsonObject]:
-    """Return the bodies of a streamed answer, in order, one word each."""
+    """Yield the bodies of a streamed answer, one word each."""
     envelope = _envelope(request, "chat.completion.chunk")
     yield envelope | {"choices": [_piece({"role": "assistant", "content": ""})]}
     message, finish_reason = _message(reply)
@@ -59,7 +58,7 @@ def chunks(request: Request, reply: Answer | ToolUse) -> Iterator[JsonObject]:
 
 
 def usage(request: Request, reply: Answer | ToolUse) -> JsonObject:
-    """Count tokens as words."""
+    """Return the usage, counting each word as a token."""
     prompt = sum(len(str(message.get("content") or "").split()) for message in request.messages)
     text = answer_text(reply) if isinstance(reply, Answer) else to_json(reply.calls)
     words = len(text.split())
@@ -78,7 +77,7 @@ def model_list(models: tuple[str, ...]) -> JsonObject:
 
 
 def embeddings(body: JsonObject, dimensions: int) -> JsonObject:
-    """Embed each input: the same words give the same direction, whatever their order."""
+    """Return embeddings of the inputs, independent of the order of words."""
     inputs: list[str] = (
         [body["input"]] if isinstance(body.get("input"), str) else list(body.get("input") or ())
     )
@@ -94,7 +93,7 @@ def embeddings(body: JsonObject, dimensions: int) -> JsonObject:
 
 
 def embed(text: str, dimensions: int) -> list[float]:
-    """Hash each word to a signed place of a vector of length 1 (the zero vector without words)."""
+    """Hash each word to a position and sign, and return a vector of length 1, or zero if there are no words."""
     vector = [0.0] * dimensions
     for word in _WORDS.findall(text.lower()):
         digest = int.from_bytes(blake2b(word.encode(), digest_size=8).digest())
