@@ -49,7 +49,7 @@ class Waited:
 
 
 Opener: TypeAlias = Callable[[Stores, Path], AbstractAsyncContextManager[Candidate]]
-"""Start one worker process of a candidate, on separate stores."""
+"""A function that runs one worker process of a candidate, on separate stores."""
 Results: TypeAlias = dict[str, list[Waited]]
 
 

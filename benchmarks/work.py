@@ -19,7 +19,7 @@ _Made = TypeVar("_Made")
 
 
 def made_once(make: Callable[[], _Made]) -> Callable[[], _Made]:
-    """Create one object per process, even if several threads call first."""
+    """Return a function that creates one object per process. Thread-safe."""
     made, making = cache(make), Lock()
 
     @wraps(make)

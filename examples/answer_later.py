@@ -1,4 +1,4 @@
-"""A tool that answers later: a bank accepts a payment and confirms it later, after other turns.
+"""A tool that answers later: a bank accepts a payment and confirms it a few turns later.
 
 Start `parley up --domain examples/donations` in one terminal, then in another:
 

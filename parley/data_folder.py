@@ -39,7 +39,7 @@ def hold(data_dir: Path) -> Iterator[None]:
             raise FolderInUse(
                 f"{data_dir} is in use by a running Parley (pid {pid}): stop that one, or choose another folder."
             )
-        # Only with the lock: the holder may have opened the folder to its PostgreSQL account.
+        # Change the mode only with the lock: its holder may have opened the folder to a PostgreSQL account.
         if data_dir.stat().st_mode & 0o777 != CLOSED:
             data_dir.chmod(CLOSED)
         os.ftruncate(descriptor, 0)

@@ -40,7 +40,7 @@ STARTED: Final = """
 
 
 class Screen:
-    """Output of the conversation and of process events, with pauses for reading in a terminal."""
+    """The demo's output, with pauses for reading in a terminal."""
 
     def __init__(self) -> None:
         self._terminal = sys.stdout.isatty()

@@ -63,7 +63,7 @@ GROUPS: Final = {
         "bench": ("lab.commands.bench", "Run a benchmark."),
     },
 }
-"""Commands by group and name: module, and summary so that ``--help`` imports none of them.
+"""Commands by group and name: module and summary. ``--help`` imports none of the modules.
 
 A module with a leading dot is below `parley.commands`.
 """

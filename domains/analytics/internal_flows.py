@@ -15,7 +15,7 @@ PAGE = 500
 
 
 class Due(BaseModel):
-    """A due report. `at`: when it was due, in Unix seconds."""
+    """A due report. `at`: the due time, in Unix seconds."""
 
     tenant_id: TenantId
     key: str
@@ -25,7 +25,7 @@ class Due(BaseModel):
 
 
 class SendReports(InternalFlow):
-    """A system turn for each due report. If several were missed, only the latest is sent."""
+    """A background flow that submits a turn per due report. If several were missed, only the latest is sent."""
 
     name: ClassVar[str] = "send_reports"
     trigger: ClassVar[str] = "send_reports"

@@ -237,7 +237,7 @@ def view(booking: JsonObject) -> JsonObject:
 
 
 def refund(booking: JsonObject, now: float) -> int:
-    """Return the refund: all within a day of booking, later REFUND_SHARE, and nothing after departure."""
+    """Return the refund: the full price within a day of booking, then a share, and nothing after departure."""
     if booking["status"] != "confirmed" or now >= booking["leaves_at"]:
         return 0
     is_free = now - booking["booked_at"] < FREE_CANCELLATION_S

@@ -13,7 +13,7 @@ RESET = "evaluations/reset.py"
 """File with a domain's function `reset`."""
 
 Reset = Callable[[], Awaitable[None]]
-"""Resets services to their initial state."""
+"""A function that resets services to their initial state."""
 
 
 def read_reset(folder: str | Path) -> Reset | None:

@@ -89,7 +89,7 @@ class Sound:
         return known[0] == known[1]
 
     def has_offered(self, heard: Heard) -> bool:
-        """Return whether the reply is one of the script's replies."""
+        """Return whether the reply ends with one of the script's replies."""
         return any(self.mask(heard.reply).endswith(reply) for reply in self.replies)
 
     def turns_down(self, reply: str) -> bool:

@@ -40,7 +40,7 @@ class Fault(StrEnum):
 
 @dataclass
 class Verdict:
-    """The result of a conversation. `reached`: it has no fault."""
+    """The result of a conversation."""
 
     seed: int
     faults: list[tuple[Fault, str]] = field(default_factory=list)
@@ -95,7 +95,7 @@ def _reason(verdict: Verdict) -> str:
 
 
 def mask_references(text: str) -> str:
-    # A booking reference contains the idempotency key of its call, which is new each time.
+    # A booking reference is derived from the call's idempotency key, which differs between runs.
     return re.sub(r"\b(?=\w*\d)[A-Z0-9]{6}\b", "…", text)
 
 

@@ -168,7 +168,7 @@ class World(Protocol):
         ...
 
     def changed(self, wish: Wish) -> None:
-        """Drop what depended on a value of the wish that has changed."""
+        """Update the wish after one of its values has changed."""
         ...
 
     def tails(self, wish: Wish, said: frozenset[str]) -> Sequence[str]:

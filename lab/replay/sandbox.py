@@ -46,7 +46,7 @@ _NEW = ":new"
 
 
 class RecordedJournal(Journal):
-    """Answers to calls, from the recording. `missed`: calls without a recording. `unused`: unused recordings."""
+    """A journal of recorded answers. `missed`: calls without a recording. `unused`: unused recordings."""
 
     def __init__(self, lane: RecordedLane, lease: Lease, *, asks: bool) -> None:
         super().__init__(lane, lease, lease.work)

@@ -81,7 +81,7 @@ def _talk(conversation: Conversation, data_dir: Path, *, as_json: bool) -> None:
 def _private_gateway(domain: str | None, data_dir: Path, *, lasting: bool) -> Iterator[str]:
     """Run a private stack, in `data_dir` if `lasting`, or in a temporary folder.
 
-    A user or session that later runs should know needs `lasting`. Trained models are always kept in `data_dir`.
+    Set `lasting` for a user or session that later runs need. Trained models are always kept in `data_dir`.
     """
     from parley.domain_documents import add_documents  # noqa: PLC0415  # a client may lack these dependencies
     from parley.embedded.ports import free_port  # noqa: PLC0415

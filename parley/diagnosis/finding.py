@@ -13,7 +13,7 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check. `fine`: None for a note. `remedy`: the fix, or empty if none is needed.
+    """The result of a check. `fine`: whether it passed, or None for a note. `remedy`: the fix, if any.
 
     Secrets in `message` are hidden.
     """

@@ -218,7 +218,7 @@ async def probe_configured(settings: Settings) -> AsyncGenerator[Finding, None]:
 
 
 def _forms(endpoint: Endpoint) -> str:
-    """Describe how the endpoint's features are known."""
+    """Describe the endpoint's provider, if known."""
     if endpoint.is_compatible:
         return "; all that is known of it is its URL"
     return f", by what is known of {endpoint.provider}"

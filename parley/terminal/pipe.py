@@ -33,7 +33,7 @@ def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool)
 
 
 def read_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield lines without line ends. Lines that exceed `LONGEST_LINE` are truncated just above it."""
+    """Yield lines without line ends. Truncates an overlong line, but keeps it too long for `decode`."""
     while line := stream.readline(LONGEST_LINE + 2):
         kept = line
         while not line.endswith(b"\n") and (line := stream.readline(LONGEST_LINE)):

@@ -10,11 +10,11 @@ from parley import Ending, Execution, FailureCategory
 
 
 class Saving(TablePolicy):
-    """Prepare flows without special rules."""
+    """The default policy of Prepare flows."""
 
 
 class Dropping(TablePolicy):
-    """A policy that rejects dropping a base table."""
+    """The policy of `drop_table`, which rejects base tables."""
 
     dact: ClassVar[str | None] = "drop_table"
 

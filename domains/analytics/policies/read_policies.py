@@ -31,11 +31,11 @@ WITHOUT_MODEL = (
 
 
 class Reading(TablePolicy):
-    """Read flows without special rules."""
+    """The default policy of Read flows."""
 
 
 class Chart(TablePolicy):
-    """A chart, with its rows as a table if the chart would be unreadable (AG-6)."""
+    """The policy of `chart`. Displays the rows as a table if the chart would be unreadable (AG-6)."""
 
     dact: ClassVar[str | None] = "chart"
 
@@ -87,7 +87,7 @@ def _find_what_hides(kind: str, chart: JsonObject) -> str | None:
 
 
 class AskData(TablePolicy):
-    """Questions that the model answers with SQL. Numbers that the rows don't contain are rejected."""
+    """The policy of `ask_data`, which rejects answers with numbers that the rows don't contain."""
 
     dact: ClassVar[str | None] = "ask_data"
 

@@ -20,7 +20,7 @@ from parley import (
 OTHER_DAYS = ("other_date", "other_return_date")
 """Slots for alternative days."""
 ASKED_AGAIN = "asked_again"
-"""Scratch key of the slot that was last asked again."""
+"""Key in a flow's notes for the slot that was last asked again."""
 
 
 class PlanTripPolicy(PlanPolicy):

@@ -12,7 +12,7 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
 class TripAdvice(BasePolicy):
-    """Advice whose flight and numbers must come from search results. The flight can then be booked."""
+    """The policy of `trip_advice`, which rejects flights and numbers that no search returned."""
 
     dact = "trip_advice"
 
@@ -35,7 +35,7 @@ class TripAdvice(BasePolicy):
 
 
 class CompareFares(BasePolicy):
-    """A fare comparison that copies the chosen days to the plan, so that the plan books those days."""
+    """The policy of `compare_fares`, which copies the chosen days to the plan."""
 
     dact = "compare_fares"
 
