@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 
-# Startup objects are permanent. Scanning them hundreds of times takes a sixth of the startup.
+# Scanning permanent startup objects hundreds of times takes a sixth of the startup time.
 gc.set_threshold(50_000)
 
 import sys
@@ -24,7 +24,7 @@ from orchestrator.telemetry.logs import set_up_logging
 from orchestrator.turns.submission import MAX_INPUT_BYTES
 
 LOOPBACK = "127.0.0.1"
-# A slightly oversized message gets an error; a larger one closes its socket before it is buffered.
+# A slightly oversized message gets an error. A larger message closes its socket before it is buffered.
 MAX_SOCKET_MESSAGE_BYTES = 2 * MAX_INPUT_BYTES
 
 
@@ -45,7 +45,7 @@ def serve(
 
 
 def server_options(settings: Settings) -> dict[str, Any]:
-    """Return the HTTP server's options, except its address."""
+    """Return the HTTP server's options, except host and port."""
     owners_only = settings.owner_only and not requires_callers(settings)
     return {
         "http": OwnersProtocol if owners_only else BoundedProtocol,

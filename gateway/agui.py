@@ -1,4 +1,4 @@
-"""Translation of a session's events into those of an AG-UI run; see docs.ag-ui.com."""
+"""Translate a session's events to AG-UI events; see docs.ag-ui.com."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ APPROVAL_ANSWER: Final[JsonObject] = {
 }
 """JSON Schema of the payload that resumes a run after an approval."""
 STATE: Final = ("session_id", "turn_id", "epoch", "flows", "completed", "frames", "actions", "interaction")
-"""Members of the turn object that are the state of an AG-UI client."""
+"""Members of the turn object that form an AG-UI client's state."""
 
 
 class TurnTranslator:
-    """The events of one turn within a run."""
+    """A translator of one turn's events within an AG-UI run."""
 
     def __init__(self, given: RunAgentInput, turn_id: TurnId) -> None:
         self._given = given
@@ -52,20 +52,20 @@ class TurnTranslator:
         self._text = ""
         self._is_open = False
         self._is_replaced = False
-        """A piece took the place of text that was sent already, which AG-UI cannot take back piecewise."""
+        """True after sent text was replaced, which AG-UI deltas can't express."""
         self._calls = 0
         self._started: list[tuple[str, str]] = []
-        """IDs and names of calls that were announced and have no result yet."""
+        """IDs and names of started calls without a result."""
 
     def during(self, event: Event) -> Iterator[BaseEvent]:
-        """Translate an event of a turn that is running: a piece of its answer, or the start of a call."""
+        """Translate an event of a running turn: part of its answer, or the start of a call."""
         if event.type == TOKEN:
             yield from self._add(event.payload["text"], event.payload["offset"])
         elif event.type == "tool_started" and event.number is None:
             yield from self._start_call(event.payload["tool_id"])
 
     def at_end(self, turn: JsonObject) -> Iterator[BaseEvent]:
-        """Translate the turn object of a turn that has ended."""
+        """Translate the turn object of a finished turn."""
         for call in turn["tools"]:
             yield from self._end_call(call["tool_id"], call)
         for call_id, _ in self._started:
@@ -118,7 +118,7 @@ class TurnTranslator:
 def end_run(
     given: RunAgentInput, turn: JsonObject | None, approvals: Sequence[ApprovalRecord]
 ) -> RunFinishedEvent | RunErrorEvent:
-    """Return the last event of a run. `turn`: its last turn, or None for a run without anything to do."""
+    """Return the last event of a run. `turn`: the run's last turn, or None if it submitted no turn."""
     status = TurnStatus.DONE if turn is None else TurnStatus(turn["status"])
     if turn is not None and status not in {TurnStatus.DONE, TurnStatus.CANCELLED}:
         return RunErrorEvent(message=turn["reply"] or "The turn failed.", code=status.value)

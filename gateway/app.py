@@ -1,4 +1,4 @@
-"""The gateway application: routes, limits and errors around the ports."""
+"""The gateway application: routes, middleware and error handlers."""
 
 import os
 from collections.abc import AsyncGenerator, Callable
@@ -47,7 +47,7 @@ from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
 # In documentation order.
 ROUTES = (
     sessions,
-    turn_search,  # its paths look like turns' IDs
+    turn_search,  # before `turns`, whose paths with an ID match too
     turns,
     read_models,
     feedback,
@@ -73,7 +73,7 @@ OpenDependencies = Callable[[], AbstractAsyncContextManager[Dependencies]]
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """The gateway's exposure to browsers. `hosts`: the accepted host names, or None for any."""
+    """The gateway's exposure to browsers. `hosts`: accepted host names, or None to accept any."""
 
     cors_origins: tuple[str, ...] = ()
     docs: bool = True
@@ -81,7 +81,7 @@ class Exposure:
 
 
 def create_app(open_dependencies: OpenDependencies, exposure: Exposure | None = None) -> FastAPI:
-    """Create the application; `open_dependencies` is entered at startup and exited at shutdown."""
+    """Create the application. `open_dependencies` is entered at startup and exited at shutdown."""
     exposure = exposure or Exposure()
 
     @asynccontextmanager
@@ -99,7 +99,7 @@ def create_app(open_dependencies: OpenDependencies, exposure: Exposure | None = 
         redoc_url=None,
         docs_url=None,
         openapi_url="/openapi.json" if exposure.docs else None,
-        # A redirect would repeat the caller's Host header, with the query and its ticket.
+        # A redirect would send the query, with its ticket, to whatever host the caller's Host header names.
         redirect_slashes=False,
         dependencies=[Depends(guard)],
         generate_unique_id_function=openapi.operation_id,
@@ -115,15 +115,15 @@ def create_app(open_dependencies: OpenDependencies, exposure: Exposure | None = 
 
 
 def _trace(app: FastAPI) -> None:
-    """Export requests as spans in the caller's trace, if tracing is on."""
+    """Export requests as spans in the caller's trace, if tracing is enabled."""
     if set_up_tracing("gateway", os.environ):
-        from opentelemetry.instrumentation.fastapi import FastAPIInstrumentor  # noqa: PLC0415  # seldom needed
+        from opentelemetry.instrumentation.fastapi import FastAPIInstrumentor  # noqa: PLC0415  # rarely needed
 
         FastAPIInstrumentor.instrument_app(app, excluded_urls="health,metrics")
 
 
 def _add_middleware(app: FastAPI, exposure: Exposure) -> None:
-    """Add the middleware; the last added sees a request first."""
+    """Add the middleware, innermost first."""
     app.add_middleware(BodyLimit)
     if exposure.hosts is not None:
         app.add_middleware(AllowedHosts, hosts=exposure.hosts, origins=exposure.cors_origins)
@@ -136,14 +136,14 @@ def _add_middleware(app: FastAPI, exposure: Exposure) -> None:
             allow_methods=["GET", "POST", "PUT", "DELETE"],
             allow_headers=[
                 *("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"),
-                *("traceparent", "tracestate", "baggage"),  # of traced pages (W3C)
+                *("traceparent", "tracestate", "baggage"),  # sent by traced pages (W3C)
             ],
             expose_headers=["Retry-After"],
         )
 
 
 def production_app(host: str = "127.0.0.1") -> FastAPI:
-    """Create the application on the configured stores. Raises ConfigurationError."""
+    """Create the application with the configured stores. Raises ConfigurationError."""
     settings = load_settings()
     tokens = read_tokens(settings)
     open_hosts = None if requires_callers(settings) else LOOPBACK_HOSTS | {host}

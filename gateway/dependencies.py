@@ -1,4 +1,4 @@
-"""Route dependencies: ports in groups, bound once per process, and a request's caller."""
+"""Route dependencies: groups of ports, bound once per process, and the request's caller."""
 
 import math
 import time
@@ -35,13 +35,13 @@ from orchestrator.turns.scheduled import ScheduledEvent
 from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnRecord
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
-# Wait for a turn to finish, up to a timeout; return its record.
+# Waits for a turn to finish, up to a timeout in seconds, and returns its record.
 Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
 
 
 @dataclass(frozen=True, slots=True)
 class TurnServices:
-    """Accepts turns and waits for answers. `longest_s`: upper limit on any wait."""
+    """Ports for turns. `longest_s`: upper limit on any wait, in seconds."""
 
     inbox: Inbox
     wakeup: Wakeup
@@ -53,11 +53,11 @@ class TurnServices:
     async def wait(
         self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, wait_s: float
     ) -> TurnRecord:
-        """Return the turn once it has finished, or at the timeout."""
+        """Return the turn after it has finished, or at the timeout."""
         return await self.waiter(tenant_id, session_id, turn_id, min(wait_s, self.longest_s))
 
     async def submit(self, submission: Submission) -> Receipt:
-        """Accept a turn and wake a worker, unless it repeats a finished one."""
+        """Accept a turn, and wake a worker unless the request repeats a finished turn."""
         receipt = await self.inbox.submit(submission)
         if receipt.status not in FINISHED:
             await self.wakeup.offer(submission.session_id, tenant_id=submission.tenant_id)
@@ -72,7 +72,7 @@ class TurnServices:
 
 @dataclass(frozen=True, slots=True)
 class SessionServices:
-    """Sessions, and data of past turns."""
+    """Ports for sessions and data of past turns."""
 
     store: Sessions
     domains: DomainRegistry
@@ -85,7 +85,7 @@ class SessionServices:
 
 @dataclass(frozen=True, slots=True)
 class RunServices:
-    """Background runs. `notify_workers` never raises: workers look for started runs anyway."""
+    """Ports for background runs. `notify_workers` never raises, because workers also poll for started runs."""
 
     store: PostgresRuns
     flows: KnownFlows
@@ -101,7 +101,7 @@ class RunServices:
 
 @dataclass(frozen=True, slots=True)
 class MemoryServices:
-    """Memory beyond a session: documents and preferences."""
+    """Ports for memory beyond a session."""
 
     context: BusinessContext
     preferences: PreferenceStore
@@ -109,11 +109,11 @@ class MemoryServices:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """System health and metrics.
+    """Ports for health and metrics.
 
-    `probe`: what is not ready and why, or empty. `circuits`: models that workers currently don't call.
-    `off`: why background flows or jobs are disabled. `flower_url`: Flower's URL, for a link. `evaluations`:
-    the folder with the runs of `parley eval` and `parley replay`.
+    `probe`: returns the unavailable components with reasons. `circuits`: returns the models with an open circuit
+    breaker. `off`: returns the problems that disable background flows or jobs. `evaluations`: folder with the
+    results of `parley eval` and `parley replay`.
     """
 
     probe: Callable[[], Awaitable[dict[str, str]]]
@@ -127,7 +127,7 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """All dependencies; routes use groups such as `TheTurns` and `TheSessions`."""
+    """All dependencies. Routes declare groups of them, such as `TheTurns` and `TheSessions`."""
 
     turns: TurnServices
     sessions: SessionServices
@@ -158,9 +158,9 @@ def leave_of(
     longest_s: float = math.inf,
     renew: Callable[[], Awaitable[None]] = _nothing,
 ) -> Leave:
-    """Return permission to listen while the caller's credentials are valid, for at most `longest_s`.
+    """Return permission to listen while the caller's credentials are valid, for at most `longest_s` seconds.
 
-    `renew` is called periodically meanwhile.
+    `renew`: called after each successful check.
     """
     until = time.monotonic() + longest_s
 

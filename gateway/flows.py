@@ -1,4 +1,4 @@
-"""Background flows that can be started over HTTP: known by name here, run by workers."""
+"""Background flows that can be started over HTTP. Workers run them."""
 
 from functools import cached_property
 
@@ -10,10 +10,10 @@ from orchestrator.domain.compile.problems import Problems
 
 
 class KnownFlows:
-    """Flows of the system and of the domains, loaded on first use.
+    """Parley's background flows and those of the served domains, loaded on first use.
 
     Args:
-        catalogue: replaces the domains' flows.
+        catalogue: Replaces these flows, if given.
     """
 
     def __init__(self, domain: str, catalogue: Catalogue | None = None) -> None:
@@ -22,7 +22,7 @@ class KnownFlows:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """Return the flows; those of invalid files are unknown here, and workers report why."""
+        """Return the flows. Flows in invalid files are missing here, and workers report the problems."""
         if self._given is not None:
             return self._given
         own = [import_internal_flows(folder, Problems()) for folder in served_folders(self._domain)]

@@ -1,6 +1,6 @@
-"""The guard before every route: authenticates, counts and authorizes requests (RT-22).
+"""The guard of every HTTP and WebSocket route: authentication, rate limits, authorization (RT-22).
 
-Handles HTTP and WebSockets. A rejected WebSocket gets the reason with its close code.
+A rejected WebSocket is closed with a code and the reason.
 """
 
 from fastapi import WebSocketException, status
@@ -22,15 +22,15 @@ SUBMITTING = frozenset(
     ("POST", f"/v1/sessions/{{session_id}}/{name}") for name in ("turns", "rollback", "branch")
 )
 
-# Browsers cannot send a header here, so a ticket in the URL replaces it.
+# Browsers can't send headers on these routes, so a ticket in the URL replaces the header.
 EVENTS = ("GET", "/v1/sessions/{session_id}/events")
 BY_TICKET = frozenset({EVENTS, ("GET", "/v1/sessions/{session_id}/ws")})
 
 
 async def guard(connection: HTTPConnection) -> None:
-    """Authenticate, count and authorize a request; routes get the caller as `TheCaller`.
+    """Authenticate, count and authorize a request. Routes receive the caller as `TheCaller`.
 
-    Raises Unauthenticated, Forbidden, NotFound, TooManyRequests.
+    Raises Unauthenticated, Forbidden, NotFound or TooManyRequests.
     """
     try:
         await _guard(connection)
@@ -58,7 +58,7 @@ async def _guard(connection: HTTPConnection) -> None:
 async def _identify(
     connection: HTTPConnection, access: Access, *, by_ticket: bool, stream: SessionId | None
 ) -> Caller:
-    """Authenticate, and count wrong credentials by IP address."""
+    """Authenticate the caller, and count wrong credentials by IP address."""
     try:
         return await access.identify(connection, by_ticket=by_ticket, stream=stream)
     except Unauthenticated:
@@ -68,10 +68,10 @@ async def _identify(
 
 
 def is_guarded(connection: HTTPConnection, access: Access) -> bool:
-    """Return whether a request needs credentials: API calls do, except with a signed path, and so do metrics.
+    """Return whether a request needs credentials.
 
-    Open metrics are for scrapers in the own network. A web page whose own name resolves to this address (DNS
-    rebinding) needs credentials.
+    API calls need credentials, except on signed paths. Metrics need them unless `open_metrics` is set and the
+    request's host is private. The host check prevents web pages from reading metrics by DNS rebinding.
     """
     path = connection.scope["path"]
     if path == "/metrics":

@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's, with every error as a problem document."""
+"""The OpenAPI document, which describes every error as a problem document."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from any number on.
 Every error is `application/problem+json` with a stable `code`.
 """
 
-# For any JSON value: a request with a NUL character is rejected.
+# Schema of any JSON value. Requests with NUL characters are rejected.
 ANY_JSON: JsonObject = {
     "title": "JsonValue",
     "description": "Any JSON without NUL characters.",
@@ -45,7 +45,7 @@ _GUARDED = {
 _WITH_INPUT = {422: "The input is malformed; `field` says where."}
 _WITH_BODY = {413: "The body is over 64 KiB."}
 _WITH_NAME = {404: "No object with this ID exists, or it belongs to another tenant."}
-# By operation: statuses that others don't have.
+# Additional status codes by operation.
 _FURTHER: dict[str, dict[int, str]] = {
     "create_session": {409: "The ID is already in use."},
     "read_plan": {404: "There is no such session, or nothing was planned in it."},
@@ -86,12 +86,12 @@ _FURTHER: dict[str, dict[int, str]] = {
 
 
 def operation_id(route: APIRoute) -> str:
-    """Return the function's name: stable, and the method name in generated clients."""
+    """Return the route function's name, which generated clients use as the method name."""
     return route.name
 
 
 def describe(app: FastAPI) -> JsonObject:
-    """Return the document, created once."""
+    """Return the OpenAPI document, created on first use."""
     if app.openapi_schema is None:
         document = get_openapi(
             title=app.title,
@@ -153,7 +153,7 @@ def _add_problems(path: str, operation: dict[str, Any]) -> None:
 
 
 def _remove_null(parameter: JsonObject) -> None:
-    """Remove null from an optional parameter: URLs and headers have none."""
+    """Remove null from an optional parameter's schema, because URLs and headers can't contain null."""
     kinds = parameter["schema"].get("anyOf")
     if kinds is not None:
         (only,) = [kind for kind in kinds if kind != {"type": "null"}]

@@ -1,4 +1,4 @@
-"""Query and path parameters of several routes."""
+"""Query parameters shared by several routes."""
 
 from typing import Annotated
 

@@ -32,7 +32,7 @@ MEDIA_TYPE = "application/problem+json"
 LONGEST_LOGGED = 200  # characters of a caller's input
 CHALLENGE = 'Bearer realm="parley"'
 
-# The first matching class decides; narrower classes precede wider ones.
+# The first matching class decides, so subclasses come first.
 STATUS_OF: tuple[tuple[type[ParleyError], HTTPStatus], ...] = (
     (InputTooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     (InvalidInput, HTTPStatus.UNPROCESSABLE_ENTITY),
@@ -85,7 +85,7 @@ def problem_of_request(error: RequestValidationError) -> Response:
 
 
 def problem_of_framework(request: Request, error: HTTPException) -> Response:
-    """Translate the framework's errors: unknown URL, wrong method, undecodable body."""
+    """Return the problem of a framework error: unknown URL, wrong method or undecodable body."""
     if error.status_code == HTTPStatus.BAD_REQUEST:
         return problem_of(InvalidInput("The body is not JSON in UTF-8.", field="body"))
     headers = dict(error.headers or {})
@@ -96,7 +96,7 @@ def problem_of_framework(request: Request, error: HTTPException) -> Response:
 
 
 def _methods(request: Request) -> set[str]:
-    """Return the methods of a URL, across its routes."""
+    """Return the methods of all routes that match the request's path."""
     found: set[str] = set()
     for route in request.app.routes:
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
@@ -105,7 +105,7 @@ def _methods(request: Request) -> set[str]:
 
 
 def problem_of_fault(path: str, error: Exception) -> Response:
-    """Log an unexpected error; the caller learns no details."""
+    """Log an unexpected error, and return a problem without details."""
     _log.error("A request failed unexpectedly.", path=path[:LONGEST_LOGGED], exc_info=error)
     detail = "Something went wrong on our side. The request was logged; try again later."
     return problem(500, ParleyError.code, detail)

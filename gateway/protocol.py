@@ -1,4 +1,4 @@
-"""Server connections: a timeout for request headers, and which peers can connect."""
+"""Server connections: a timeout for request headers, and a check of the peer's account."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ STRANGER = (
 
 
 class BoundedProtocol(H11Protocol):
-    """Closes a connection without a complete request header after a timeout."""
+    """A protocol that closes a connection if complete request headers don't arrive in time."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -53,7 +53,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class OwnersProtocol(BoundedProtocol):
-    """Serves only programs of the gateway's account and root."""
+    """A protocol that only serves processes of the gateway's account and of root."""
 
     _is_refused = False
 

@@ -1,4 +1,4 @@
-"""Request bodies used only over HTTP; a turn's is `orchestrator.turns.submission`."""
+"""Request bodies used only over HTTP. For a turn's body, see `orchestrator.turns.submission`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _HOST = (
     r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?"
     rf"|\[(::1|({_SIX}:){{7}}{_SIX}|({_SIX}:){{1,3}}(:{_SIX}){{1,4}})\])"
 )
-# Without user, password and fragment.
+# HTTP URLs without user, password and fragment.
 WebAddress = Annotated[
     str,
     StringConstraints(max_length=2048, pattern=rf'^https?://{_HOST}(:({_PORT}))?([/?][!"$-~]*)?$'),
@@ -52,13 +52,13 @@ PreferenceText = Annotated[str, StringConstraints(max_length=LONGEST_TEXT, patte
 DomainName = Annotated[str, StringConstraints(max_length=128, pattern=NO_NUL)]
 Title = Annotated[str, StringConstraints(max_length=200, pattern=NO_NUL)]
 
-# JSON Schema for what the types cannot express.
+# JSON Schema for constraints that the types can't express.
 GIVEN: JsonDict = {"not": {"type": "null"}}
 ABSENT: JsonDict = {"type": "null"}
 
 
 class CallResult(RequestBody):
-    """The result of a tool that answers later. `data`: its output. `message`: why it was not done, for the user."""
+    """The result of a deferred tool call. `data`: the output. `message`: the failure's reason, for the user."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -75,7 +75,7 @@ class CallResult(RequestBody):
     category: FailureCategory | None = None
 
     def outcome(self) -> JsonObject:
-        """Return the result as it is stored."""
+        """Return the result in its stored form."""
         if self.status == "done":
             return {"status": self.status, "data": dict(self.data)}
         category = self.category or FailureCategory.VALIDATION_ERROR
@@ -142,7 +142,7 @@ _OPTIONS: JsonDict = {
 
 
 class NewRunBody(RequestBody):
-    """A flow, or a trigger for all its flows; without a session if none is needed."""
+    """A request to start either a flow or all flows of a trigger, for a session if given."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -173,7 +173,7 @@ class NewRunBody(RequestBody):
 
 
 class Correction(RequestBody):
-    """The correct result; any part of it."""
+    """The correct reply, flow or slots."""
 
     reply: Annotated[str, StringConstraints(min_length=1, max_length=10_000, pattern=NO_NUL)] | None = None
     dact: Identifier | None = None
@@ -181,7 +181,7 @@ class Correction(RequestBody):
 
 
 class NewFeedback(RequestBody):
-    """A rating, a comment or a correction; at least one."""
+    """Feedback with at least one of rating, comment and correction."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -213,7 +213,7 @@ class NewFeedback(RequestBody):
 
 
 class DocumentBody(RequestBody):
-    """A document. Without `domain` it is for all domains, without `user_id` for the whole tenant."""
+    """A document. `domain`: default: all domains. `user_id`: the owner. Default: all users of the tenant."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -239,10 +239,8 @@ class DocumentBody(RequestBody):
 class PreferenceBody(RequestBody):
     """A preference.
 
-    `key`: ``*.slot`` or ``flow.slot`` for a rule with its value; anything else for a note in words.
-
-    Other members of a response (source, origin, labels, time) can be sent back; those about provenance are
-    kept.
+    `key`: ``*.slot`` or ``flow.slot`` for a rule with a value, or any other key for a text note. A preference
+    from a response can be sent back, and keeps its source and origin.
     """
 
     model_config = ConfigDict(
@@ -273,7 +271,7 @@ class PreferenceBody(RequestBody):
 
 
 class PreferencesBody(RequestBody):
-    """All preferences to remember: others are forgotten."""
+    """All preferences of a user. Preferences that are not listed are deleted."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -296,12 +294,12 @@ def _name_alone(action: Any) -> Any:
 
 
 class SocketMessage(RequestBody):
-    """A client's WebSocket message; at least one of the first three members.
+    """A client's WebSocket message, with at least one of the first three members.
 
-    `dialogueAct`: the dact of a flow to start. `lastAction`: the user's action.
+    `dialogueAct`: name of a flow to start. `lastAction`: action that the user clicked.
     """
 
-    currentMessage: PlainText | None = None  # noqa: N815  # the name is a contract
+    currentMessage: PlainText | None = None  # noqa: N815  # the name is public API
     dialogueAct: Identifier | None = None  # noqa: N815
     lastAction: Annotated[Action, BeforeValidator(_name_alone)] | None = None  # noqa: N815
     conversation_id: str | None = None
@@ -317,7 +315,7 @@ class SocketMessage(RequestBody):
         return self
 
     def turn_request(self) -> TurnRequest:
-        """Return the turn: the text if given, or else the action, or else the dialogue act."""
+        """Return a turn with the text or, without a text, with the action or dialogue act."""
         text, action = self.currentMessage, None
         if text is None:
             action = self.lastAction or Action(name="start_flow", payload={"dact": self.dialogueAct})
@@ -332,7 +330,7 @@ class SocketMessage(RequestBody):
 
 
 def schema_of(body: type[RequestBody]) -> dict[str, Any]:
-    """Return the schema of a body parsed by a route itself; its parts belong to the whole document."""
+    """Return the schema of a body that a route parses, without the definitions that it refers to."""
     schema = body.model_json_schema(ref_template="#/components/schemas/{model}")
     schema.pop("$defs", None)
     return schema

@@ -1,4 +1,4 @@
-"""Route dependencies on the real stores."""
+"""Create the route dependencies with the real stores."""
 
 import math
 from collections.abc import AsyncGenerator
@@ -29,7 +29,7 @@ from orchestrator.telemetry import log_signal
 async def open_dependencies(
     settings: Settings, tokens: TokenReader | None = None, flows: KnownFlows | None = None
 ) -> AsyncGenerator[Dependencies]:
-    """Open the ports on the real stores, which need not respond yet. `flows`: replaces the domains' flows."""
+    """Open the ports, even if the stores don't respond yet. `flows`: replaces the configured background flows."""
     async with open_ports(settings, tenant_bound=settings.row_security) as ports:
         yield Dependencies(
             turns=TurnServices(

@@ -1,10 +1,11 @@
-"""Authentication: from a request's credentials to a caller (RT-22). `authorisation` decides what they may do.
+"""Authentication: from a request's credentials to a caller (RT-22). For permissions, see `authorisation`.
 
-A key or token comes in the `Authorization` header. Where no header can be sent, by a browser's EventSource and
-WebSocket, a ticket comes in the query: it opens nothing else, and lives for a minute at most and no longer than
-the key or token that it was given for. An EventSource that is cut off reconnects to the same URL automatically, so a
-ticket that has opened a session's stream goes on opening that stream: while it is open and for ten minutes after it,
-for half a day at most. So no lasting secret stands in a URL.
+A key or token comes in the `Authorization` header. A browser's EventSource and WebSocket can't send headers,
+so they send a ticket in the query. A ticket is valid for at most a minute, and no longer than its key or
+token.
+
+An interrupted EventSource reconnects to the same URL. Therefore, a ticket can reopen its session's stream
+until ten minutes after the stream closed, for half a day at most. URLs never contain a long-lived secret.
 """
 
 import hashlib
@@ -23,13 +24,13 @@ from orchestrator.types import SessionId
 
 UNKNOWN = "These credentials are invalid or expired: use another key or token."
 MISSING = "Say who you are: send a key or token as `Authorization: Bearer …`."
-TICKET = "access_token"  # the ticket's query parameter
-KEY_KEPT_S = 1.0  # how long a found key is trusted without asking the store
+TICKET = "access_token"  # query parameter of the ticket
+KEY_KEPT_S = 1.0  # time for which a valid key is cached
 KEYS_KEPT = 10_000
 STREAM_AWAY_S = 600
 LONGEST_STREAM_S = 12 * 3600
-"""Maximum time during which a ticket can reopen its stream."""
-RECHECK_EVERY_S = 30.0  # how often the credentials of an open stream are re-checked
+"""Maximum time in seconds for which a ticket can reopen its stream."""
+RECHECK_EVERY_S = 30.0  # interval between checks of an open stream's credentials
 
 
 class TokenReader(Protocol):
@@ -40,7 +41,7 @@ class TokenReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Requests per minute; 0: unlimited."""
+    """Maximum requests per minute, or 0 for no limit."""
 
     caller: int = 0
     tenant: int = 0
@@ -65,12 +66,12 @@ class Access:
     async def identify(
         self, connection: HTTPConnection, *, by_ticket: bool = False, stream: SessionId | None = None
     ) -> Caller:
-        """Authenticate the caller. Raises Unauthenticated; Unavailable if no store responds.
+        """Authenticate the caller. Raises Unauthenticated, or Unavailable if a store does not respond.
 
         Args:
-            connection: the request.
-            by_ticket: whether this route accepts a ticket.
-            stream: the session of this route's events.
+            connection: The request.
+            by_ticket: Whether the route accepts a ticket.
+            stream: The session whose events the route streams, or None for other routes.
         """
         if not self.required:
             return ANYBODY
@@ -89,7 +90,7 @@ class Access:
         return self.tokens.caller(credential)
 
     async def holds(self, caller: Caller) -> bool:
-        """Re-check a long-lived connection's credentials; they stay valid while no store responds."""
+        """Return whether a long-lived connection's credentials are still valid, or can't be checked now."""
         if has_ended(caller):
             return False
         kind, _, key_id = caller.credential.partition(":")
@@ -101,7 +102,7 @@ class Access:
             return True
 
     async def keep_ticket(self, connection: HTTPConnection, stream: SessionId, caller: Caller) -> None:
-        """Allow an open stream's ticket to reopen the stream. Without a store, the page requests another ticket."""
+        """Allow an open stream's ticket to reopen the stream. If this fails, the page requests another ticket."""
         ticket = connection.query_params.get(TICKET)
         if self.tickets is None or ticket is None or "authorization" in connection.headers:
             return

@@ -53,16 +53,16 @@ FOR_EVERYBODY: Final = frozenset(
         ("GET", "/v1/inspector"),
         ("GET", "/v1/domains/{domain}/flows"),
         ("POST", "/v1/tickets"),
-        ("POST", "/v1/agui"),  # the route checks whose session the thread is
+        ("POST", "/v1/agui"),  # the route checks the owner of the thread's session
     }
 )
 
-# A user can only list those of one of their sessions, given in the query.
+# A user can only list the items of one of their sessions, which the query names.
 LISTS: Final = frozenset(
     {("GET", "/v1/turns"), ("GET", "/v1/approvals"), ("GET", "/v1/runs"), ("GET", "/v1/feedback")}
 )
 
-# A user can read their own and shared documents; only backends write shared ones.
+# A user can read their own and shared documents. Only backends can write shared documents.
 DOCUMENTS: Final = frozenset(
     {("GET", "/v1/documents"), ("GET", "/v1/documents/search"), ("GET", "/v1/documents/{document_id}")}
 )
@@ -70,7 +70,7 @@ DOCUMENTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Looks up the owner of a session, turn, approval or run."""
+    """Stores for finding the owner of a session, turn, approval or run."""
 
     sessions: Sessions
     inbox: Inbox
@@ -79,7 +79,7 @@ class Owners:
 
 
 async def authorise(connection: HTTPConnection, owners: Owners, caller: Caller) -> None:
-    """Check that the caller may make this request.
+    """Check that the caller is allowed to make this request.
 
     Raises Forbidden, or NotFound to hide a resource's existence.
     """
@@ -102,13 +102,13 @@ async def authorise(connection: HTTPConnection, owners: Owners, caller: Caller) 
 
 
 def route_of(connection: HTTPConnection) -> tuple[str, str]:
-    """Return method and path template; a WebSocket counts as GET."""
+    """Return the request's method and path template. A WebSocket counts as GET."""
     route = connection.scope.get("route")
     return connection.scope.get("method", "GET"), getattr(route, "path", connection.url.path)
 
 
 async def _require_named(connection: HTTPConnection, owners: Owners, caller: Caller) -> None:
-    """Check that the caller owns the path's resource."""
+    """Check that the caller owns the resource in the path."""
     match connection.path_params:
         case {"session_id": str(session_id)}:
             await _require_session(owners, caller, SessionId(session_id))

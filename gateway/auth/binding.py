@@ -1,4 +1,4 @@
-"""Addresses the gateway can listen on: reachable from other machines only with authentication (RT-22)."""
+"""Listening addresses: reachable from other machines only with authentication (RT-22)."""
 
 import ipaddress
 
@@ -7,12 +7,12 @@ from orchestrator.settings import Settings
 
 
 def requires_callers(settings: Settings) -> bool:
-    """Return whether every caller must authenticate; token settings imply it."""
+    """Return whether every caller must authenticate, as explicitly required or implied by token settings."""
     return settings.auth == "required" or settings.jwt_key is not None or settings.jwt_jwks is not None
 
 
 def require_safe_host(host: str, *, authenticated: bool) -> None:
-    """Raise ConfigurationError for an address reachable from other machines without authentication."""
+    """Raise ConfigurationError if other machines could reach the address without authentication."""
     if authenticated or is_loopback(host):
         return
     raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""Hiding of operators' notes from users: who made a repair, and why (RT-35)."""
+"""Hide operators' notes from users, such as the author and reason of a repair (RT-35)."""
 
 from dataclasses import replace
 

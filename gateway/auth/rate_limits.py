@@ -13,14 +13,14 @@ from orchestrator.types import TenantId
 WARN_EVERY_S = 30.0
 FAILURES_A_MINUTE, FAILURES_AT_ONCE = 60, 20  # with wrong credentials, per IP address
 NO_TENANT = TenantId("")
-BURST_SHARE = 6  # a sixth of a minute's requests can arrive at once
+BURST_SHARE = 6  # a sixth of a minute's requests can arrive at the same time
 
 _log = get_logger(__name__)
 _warned_at = -WARN_EVERY_S
 
 
 async def count_request(access: Access, caller: Caller, session_id: str | None = None) -> None:
-    """Count a request; `session_id`: the session of a submitted turn. Raises TooManyRequests."""
+    """Count a request. `session_id`: the session of a submitted turn. Raises TooManyRequests."""
     if access.limits is None or not caller.known:
         return
     rates = access.rates
@@ -35,7 +35,7 @@ async def count_request(access: Access, caller: Caller, session_id: str | None =
 
 
 async def count_failure(access: Access, address: str) -> None:
-    """Count a request with wrong credentials. Raises TooManyRequests in place of the rejection."""
+    """Count a request with wrong credentials. Raises TooManyRequests."""
     if access.limits is not None:
         limit = Limit(f"failed:{address}", FAILURES_A_MINUTE, FAILURES_AT_ONCE)
         message = "Too many requests with wrong credentials; wait a moment."
@@ -48,14 +48,14 @@ async def _take(limits: RequestLimits, tenant_id: TenantId, wanted: list[Limit],
     try:
         wait_s = await limits.take(tenant_id, wanted)
     except Unavailable as error:
-        _warn(error)  # without Redis nothing is counted: availability matters more
+        _warn(error)  # requests are not limited without Redis: availability matters more
         return
     if wait_s > 0:
         raise TooManyRequests(message, retry_after_s=math.ceil(wait_s))
 
 
 def _warn(error: Unavailable) -> None:
-    """Log once in a while, not for every request."""
+    """Log a warning, at most every `WARN_EVERY_S` seconds."""
     global _warned_at  # noqa: PLW0603
     now = time.monotonic()
     if now - _warned_at >= WARN_EVERY_S:

@@ -1,4 +1,4 @@
-"""JSON Web Tokens: from a signed token to a caller.
+"""Verification of JSON Web Tokens.
 
 The settings determine the algorithm, never the token (RT-22).
 """
@@ -23,7 +23,7 @@ REQUIRED = ["exp", "aud", "iss", "sub", "tenant"]
 
 
 class Tokens:
-    """Verifies tokens with one shared secret, or with a key set's public keys by ``kid``."""
+    """A token verifier with one shared secret, or with public keys by ``kid``."""
 
     def __init__(self, keys: dict[str | None, tuple[Any, str]], audience: str, issuer: str) -> None:
         self._keys = keys
@@ -48,7 +48,7 @@ class Tokens:
             KeyError,
             TypeError,
             ValueError,
-        ) as error:  # caused by whatever a stranger sent
+        ) as error:  # malformed or forged tokens cause any of these
             raise Unauthenticated(UNKNOWN) from error
         return _caller(claims)
 
@@ -57,7 +57,7 @@ class Tokens:
 
 
 def read_tokens(settings: Settings) -> Tokens | None:
-    """Return the configured verifier, or None to accept no tokens. Raises ConfigurationError."""
+    """Return the configured verifier, or None if tokens are not accepted. Raises ConfigurationError."""
     if settings.jwt_key is None and settings.jwt_jwks is None:
         return None
     missing = [
@@ -85,7 +85,7 @@ def _secret_key(secret: str) -> dict[str | None, tuple[Any, str]]:
 
 
 def _key_set(text: str | None) -> dict[str | None, tuple[Any, str]]:
-    """Return a set's public keys, each for its own algorithm."""
+    """Return a key set's supported public keys with their algorithms, by ``kid``."""
     try:
         described = orjson.loads(text or "")["keys"]
         keys = [jwt.PyJWK(one) for one in described]

@@ -1,4 +1,4 @@
-"""The inspector: a page at `/` to talk to the system and watch it work.
+"""The inspector: a page at `/` for chatting with the assistant and inspecting its state.
 
-Plain HTML, CSS and ES modules in `static/`, using only the public API.
+It consists of plain HTML, CSS and ES modules in `static/`, and uses only the public API.
 """

@@ -1,6 +1,6 @@
-"""The Vega-Lite libraries as one script, from an installed package; nothing is downloaded.
+"""The Vega-Lite libraries as one script, built from an installed package without downloads.
 
-Building it takes a JavaScript engine and two seconds, so it happens once, in a separate process.
+Building the script needs a JavaScript engine and two seconds, so a separate process builds it once.
 """
 
 import asyncio
@@ -19,21 +19,21 @@ _MAKE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_b
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A compressed script for browsers; `tag` identifies its version."""
+    """A compressed script. `tag`: the ETag of its version."""
 
     compressed: bytes
     tag: str
 
 
 class ChartScript:
-    """Builds the script that sets `vegaEmbed` on the window, on first use. Belongs to one event loop."""
+    """The script that defines `window.vegaEmbed`, built on first use. Bound to one event loop."""
 
     def __init__(self) -> None:
         self._made: Script | None = None
         self._making = asyncio.Lock()
 
     async def get(self) -> Script:
-        """Return the script. Raises Unavailable if the package is missing or cannot build it."""
+        """Return the script. Raises Unavailable if the package is missing or the build fails."""
         if find_spec("vl_convert") is None:
             raise Unavailable(needs_extra("charts"))
         async with self._making:

@@ -1,4 +1,4 @@
-"""Show operators the runs of `parley eval`: a list per domain, and each in detail."""
+"""Results of `parley eval`, for operators."""
 
 import asyncio
 import re
@@ -17,15 +17,15 @@ from orchestrator.errors import NotFound
 from orchestrator.types import JsonObject, TenantId, is_object
 
 MOST = 50
-"""Maximum listed runs: the latest."""
+"""Maximum number of listed runs."""
 DETAILS = frozenset({"confusion", "outcomes", "different"})
 
 router = APIRouter(prefix="/v1/evaluations", tags=["operate"])
 
-# A run is named by its time; other files are not runs.
+# Runs are named by their time. Other files are ignored.
 _OF_A_RUN = re.compile(r"\d{8}-\d{6}")
 
-# A name within the folder, without paths.
+# A file or folder name without path separators.
 Name = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
 
 
@@ -33,7 +33,7 @@ Name = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9_][
 async def list_evaluations(
     operations: TheOperations, tenant: TheTenant, domain: Name | None = None
 ) -> list[JsonObject]:
-    """Return the latest runs, of one domain or all, newest first; empty without a folder."""
+    """List the latest evaluation runs of one or all domains, newest first."""
     return await asyncio.to_thread(list_kept, operations.evaluations, domain or "*", tenant)
 
 
@@ -41,7 +41,7 @@ async def list_evaluations(
 async def show_evaluation(
     domain: Name, run: Name, operations: TheOperations, tenant: TheTenant
 ) -> JsonObject:
-    """Return a run with every turn: message, component, answer, and problems."""
+    """Return an evaluation run with every turn's message, component, answer and problems."""
     found = await asyncio.to_thread(read_kept, operations.evaluations, domain, run, tenant)
     if found is None:
         raise NotFound("evaluation", f"{domain}/{run}")
@@ -49,7 +49,7 @@ async def show_evaluation(
 
 
 def list_kept(folder: Path | None, place: str, tenant: TenantId) -> list[JsonObject]:
-    """Return a tenant's reports at a place in the folder, newest first, without details."""
+    """Return a tenant's latest reports in a subfolder, newest first, without details."""
     kept = () if folder is None else folder.glob(f"{place}/*.json")
     files = (file for file in kept if _OF_A_RUN.match(file.stem))
     latest = sorted(files, key=lambda file: file.stem, reverse=True)
@@ -64,6 +64,6 @@ def read_kept(folder: Path | None, place: str, name: str, tenant: TenantId) -> J
 
 
 def _read(file: Path, tenant: TenantId) -> JsonObject | None:
-    """Return a report of the tenant. One without a tenant is hidden."""
+    """Return the report if it belongs to the tenant, or None."""
     report = orjson.loads(file.read_bytes())
     return report if is_object(report) and report.get("tenant_id") == tenant else None

@@ -1,4 +1,4 @@
-"""Serve the inspector: its page, files, chart script and initial facts."""
+"""Serve the inspector: its page, static files, chart script and options."""
 
 import gzip
 import re
@@ -30,7 +30,7 @@ CONTENT_SECURITY_POLICY: Final[str] = "; ".join(  # noqa: FLY002  # one directiv
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
-        # No script can turn text into markup, except one that empties an element (scripts/trusted.js).
+        # No script can turn text into markup, except to empty an element (scripts/trusted.js).
         "require-trusted-types-for 'script'",
         "trusted-types default",
     )
@@ -43,7 +43,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-    # Revalidated each time, with 304 if unchanged: an upgrade is visible immediately.
+    # Revalidate each time, so that an upgrade is visible immediately.
     "Cache-Control": "no-cache",
 }
 
@@ -54,10 +54,10 @@ _VERSION = re.compile(r"[0-9a-f]{32}")
 
 
 class GuardedFiles(StaticFiles):
-    """Files with the inspector's headers, also under a folder named after their common `version`.
+    """Static files with the inspector's headers.
 
-    Browsers cache those. If another version's page requests a file during a rolling update, it gets this
-    version's file, uncached.
+    Files are also available under a path with their common `version`, which browsers cache. During a rolling
+    update, a page of another version may request a file. It then gets this version's file, uncached.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -102,7 +102,7 @@ async def read_chart_script(request: Request) -> Response:
 async def read_inspector_facts(
     sessions: TheSessions, operations: TheOperations, caller: TheCaller
 ) -> InspectorFacts:
-    """Return the inspector's options: domains for new sessions, and for operators Flower's URL."""
+    """Return the domains for new sessions and, for operators, Flower's URL."""
     return InspectorFacts(
         tenant_id=caller.tenant_id,
         domains=sessions.domains.names(),

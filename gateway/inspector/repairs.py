@@ -1,7 +1,6 @@
 """The repair console for operators: diagnose a session, preview repairs, apply them.
 
-A repair is a turn in the session's lane. Repairs of the lane itself, which may be stuck, and of quarantined
-turns are applied immediately.
+A repair is a turn in the session lane. Repairs of a stuck lane or a quarantined turn are applied immediately.
 """
 
 import time
@@ -81,7 +80,7 @@ async def _unfinished(turns: TurnServices, caller: Caller, session_id: SessionId
 async def list_repairs(
     session_id: SessionId, sessions: TheSessions, turns: TheTurns, approvals: TheApprovals, caller: TheCaller
 ) -> Trouble:
-    """Return a session's problems, its open items, and applicable repairs, for operators."""
+    """Return a session's problems, unfinished work and applicable repairs. Only operators can call this."""
     place = await _look(sessions, caller, session_id)
     waiting = await approvals.list(caller.tenant_id, session_id=session_id, status=ApprovalStatus.PENDING)
     unfinished = await _unfinished(turns, caller, session_id)
@@ -113,7 +112,7 @@ async def list_repairs(
 async def preview_repairs(
     session_id: SessionId, body: WantedRepairs, sessions: TheSessions, turns: TheTurns, caller: TheCaller
 ) -> Preview:
-    """Return what repairs would change, what the user would be told, and what prevents them."""
+    """Return the changes that repairs would make, the messages to the user, and reasons for rejection."""
     place = await _look(sessions, caller, session_id)
     about: JsonObject = {"session_id": session_id, "epoch": place.epoch}
     if (urgent := _find_urgent(body)) is not None:
@@ -142,7 +141,7 @@ def _find_urgent(body: WantedRepairs) -> Urgent | None:
 async def _find_obstacle(
     turns: TurnServices, caller: Caller, session_id: SessionId, urgent: Urgent
 ) -> list[str]:
-    """Return the obstacle to an immediate repair, or None."""
+    """Return the reason that prevents an immediate repair, or an empty list."""
     unfinished = await _unfinished(turns, caller, session_id)
     if isinstance(urgent, Release):
         running = any(turn.status is TurnStatus.RUNNING for turn in unfinished)
@@ -167,10 +166,10 @@ async def make_repairs(
     response: Response,
     wait: Wait = None,
 ) -> Repaired:
-    """Apply repairs as a turn of the session, signed with operator and reason; a rollback undoes them.
+    """Apply repairs as a turn of the session, recorded with operator and reason. A rollback undoes them.
 
-    Nothing changes if the session has moved on since `epoch`, or if something would break. A repeated order
-    returns the first result.
+    Repairs are rejected if the session has changed since `epoch`, or if they would make its state invalid. A
+    repeated request returns the first result.
     """
     signed = body.model_dump(mode="json") | {"by": caller.name}
     answer: JsonObject = {"session_id": session_id, "by": caller.name, "why": body.why}
@@ -228,7 +227,7 @@ async def _make_at_once(
 async def _find_earlier(
     sessions: SessionServices, caller: Caller, session_id: SessionId, signed: JsonObject
 ) -> Event | None:
-    """Return the logged event of an executed or rejected order."""
+    """Return the logged event of an earlier, identical order, or None."""
     async for event in sessions.events.read(caller.tenant_id, session_id):
         if event.type == REPAIRED and signed.items() <= event.payload.items():
             return event
@@ -236,7 +235,7 @@ async def _find_earlier(
 
 
 def _read(turn: TurnRecord) -> JsonObject:
-    """Return a repair turn's result. Raises Refused if it changed nothing."""
+    """Return a repair turn's result. Raises Refused if the repair was not applied."""
     result = turn.result or {}
     made = result.get("repair", {})
     if turn.status in FINISHED and made.get("decision") != "applied":

@@ -1,4 +1,4 @@
-"""Show operators the replays of `parley replay`: a list per domain, and the turns that differ."""
+"""Results of `parley replay`, for operators."""
 
 import asyncio
 
@@ -18,13 +18,13 @@ router = APIRouter(prefix="/v1/replays", tags=["operate"])
 async def list_replays(
     operations: TheOperations, tenant: TheTenant, domain: Name | None = None
 ) -> list[JsonObject]:
-    """Return the latest replays, of one domain or all, newest first; empty without a folder."""
+    """List the latest replays of one or all domains, newest first."""
     return await asyncio.to_thread(list_kept, operations.evaluations, f"{domain or '*'}/replays", tenant)
 
 
 @router.get("/{domain}/{replay}", responses=documented(WholeReplay))
 async def show_replay(domain: Name, replay: Name, operations: TheOperations, tenant: TheTenant) -> JsonObject:
-    """Return a replay with the turns that differ: the message, and each aspect before and now."""
+    """Return a replay with the turns that differ: the message, and each aspect before and after."""
     found = await asyncio.to_thread(read_kept, operations.evaluations, f"{domain}/replays", replay, tenant)
     if found is None:
         raise NotFound("replay", f"{domain}/{replay}")

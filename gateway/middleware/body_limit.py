@@ -1,4 +1,4 @@
-"""Limits on a request's body: its type, size, depth and duration."""
+"""Limits on request bodies: type, size, nesting and duration."""
 
 import asyncio
 
@@ -12,14 +12,15 @@ from orchestrator.turns.submission import MAX_INPUT_BYTES, require_bounded, too_
 BODY_WITHIN_S = 20.0
 JSON = "application/json"
 PLAIN_TYPES = frozenset({"text/plain", "text/markdown"})
-LARGER = {"/v1/agui": 1024 * 1024}  # bytes by path: its clients send the whole conversation each time
+LARGER = {"/v1/agui": 1024 * 1024}  # bytes by path; AG-UI clients send the whole conversation each time
 TAKEN = {"/v1/documents": PLAIN_TYPES | {JSON}}  # by path; JSON everywhere else
 
 
 class BodyLimit:
-    """Reject a body that is too large with 413, has a wrong type with 415, or is too deep with 422.
+    """Middleware that rejects invalid bodies.
 
-    A body that takes longer than `BODY_WITHIN_S` gets 408, so that slow senders occupy no connection.
+    Responds with 413 if the body is too large, 415 for a wrong type, and 422 if it is nested too deeply. Responds
+    with 408 after `BODY_WITHIN_S` seconds, so that slow senders don't occupy connections.
     """
 
     def __init__(self, app: ASGIApp) -> None:

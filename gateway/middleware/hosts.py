@@ -1,7 +1,7 @@
-"""Permitted hosts and origins of requests without authentication.
+"""Host and origin checks for a gateway without authentication.
 
-Such a gateway listens on loopback, where any web page can reach it: `Host` must be this machine's own name,
-and `Origin` (scheme, host and port) the gateway's own or an allowed one.
+Such a gateway listens on loopback, where any web page can reach it. Therefore, `Host` must be a name of this
+machine, and `Origin` must be the gateway's origin or an allowed origin.
 """
 
 from collections.abc import Collection
@@ -20,7 +20,7 @@ LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """Middleware that only permits requests to these hosts, from the gateway's own or allowed origins."""
+    """Middleware that only permits requests to `hosts`, from the gateway's origin or from `origins`."""
 
     app: ASGIApp
     hosts: Collection[str]
@@ -42,6 +42,6 @@ class AllowedHosts:
         if origin is not None:
             scheme = "https" if scope["scheme"] in {"https", "wss"} else "http"
             return origin in self.origins or origin == f"{scheme}://{host}"
-        # A browser that sends no Origin still reports a request's source.
+        # Browsers that don't send Origin still send Sec-Fetch-Site.
         changes = scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD", "OPTIONS"}
         return not changes or headers.get("sec-fetch-site", "none") in {"same-origin", "none"}

@@ -1,4 +1,4 @@
-"""Measure requests by route template and status; never by path, which contains session IDs."""
+"""Measure requests by route template and status. Paths are excluded, because they contain session IDs."""
 
 import time
 from typing import Final
@@ -12,7 +12,7 @@ OTHER: Final = "other"  # unknown URLs and methods
 
 
 class RequestMetrics:
-    """Observes the time to the start of a response; clients determine the end of a stream."""
+    """Middleware that measures the time to the start of a response, because clients decide when streams end."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,4 +1,4 @@
-"""Security headers of every response, including errors, and the limit on request headers."""
+"""Security headers for every response, including errors, and a limit on request headers."""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,10 +20,12 @@ OF_DATA = {
 
 
 class SecurityHeaders:
-    """Adds security headers to every response; a route's own take precedence."""
+    """Middleware that adds security headers to every response. Headers set by a route take precedence.
+
+    `shared`: whether pages of other origins can read responses.
+    """
 
     def __init__(self, app: ASGIApp, *, shared: bool = False) -> None:
-        """Initialize the middleware. `shared`: paths that pages of other origins can read."""
         self.app = app
         self._always = {**ALWAYS, **({"Cross-Origin-Resource-Policy": "cross-origin"} if shared else {})}
 

@@ -9,29 +9,29 @@ JsonMap = dict[str, Any]
 
 
 def format_time(at: object) -> object:
-    """Format a datetime or Unix seconds as ISO 8601; other values stay unchanged."""
+    """Format a datetime or Unix seconds as ISO 8601. Return other values unchanged."""
     if isinstance(at, datetime):
         return at.isoformat()
     return datetime.fromtimestamp(at, UTC).isoformat() if isinstance(at, float) else at
 
 
-# Records have datetimes or Unix seconds; responses ISO 8601.
+# Records have datetimes or Unix seconds, while responses use ISO 8601.
 Timestamp = Annotated[str, BeforeValidator(format_time), Field(json_schema_extra={"format": "date-time"})]
 
 
 class ResponseModel(BaseModel):
-    """A response, created from a record or an object. Members can be added, but not removed."""
+    """The base class of responses, created from a record. New members can be added, but not removed."""
 
     model_config = ConfigDict(extra="allow", from_attributes=True)
 
 
 def documented(model: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """Document a response that is stored as JSON and sent without further validation."""
+    """Document a response that is sent as JSON without validation."""
     return {status: {"model": model}}
 
 
 def optional(description: str) -> Any:
-    """Return a member that is omitted if empty."""
+    """Return a field that is omitted from the response if its value is None."""
     return Field(default=None, exclude_if=_is_none, description=description)
 
 

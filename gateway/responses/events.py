@@ -1,4 +1,4 @@
-"""Responses about outside events, reminders and results of calls."""
+"""Responses about outside events, reminders and deferred tool calls."""
 
 from gateway.responses.common import JsonMap, ResponseModel, Timestamp
 from orchestrator.turns.scheduled import EventStatus
@@ -16,7 +16,7 @@ class ScheduledEvent(ResponseModel):
 
 
 class AnsweredCall(ResponseModel):
-    """An answered call. `turn_id`: the turn that continues with the result."""
+    """A deferred tool call with a result. `turn_id`: the turn that continues with the result."""
 
     reference: str
     session_id: str

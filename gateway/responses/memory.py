@@ -15,7 +15,7 @@ def _name_status(space: str | None) -> str:
 
 
 class Uploaded(ResponseModel):
-    """An uploaded document. `created`: false if the same text existed. `run_id`: the run that embeds it."""
+    """An uploaded document. `created`: false if it already existed. `run_id`: the run that embeds it."""
 
     document_id: DocumentId
     created: bool

@@ -1,4 +1,4 @@
-"""Responses about the gateway itself: problems, health, the caller."""
+"""Responses about errors, health, evaluations and the caller."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from orchestrator.turns.access import Scope
 
 
 class Problem(ResponseModel):
-    """An error, as problem details (RFC 9457). `code` is stable; `detail` says what to do."""
+    """An error, as problem details (RFC 9457). `code` is stable. `detail` is for people."""
 
     type: str = Field(examples=["about:blank"])
     title: str = Field(examples=["Not Found"])

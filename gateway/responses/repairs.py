@@ -24,7 +24,7 @@ class UnfinishedTurn(ResponseModel):
 
 
 class Trouble(ResponseModel):
-    """Facts that an operator needs to repair a session."""
+    """A session's problems, unfinished work and applicable repairs."""
 
     session_id: str
     epoch: int
@@ -38,7 +38,7 @@ class Trouble(ResponseModel):
 
 
 class Preview(ResponseModel):
-    """The result of repairs at this epoch; with `refused` they would be rejected."""
+    """The expected result of repairs at this epoch. `refused`: reasons for rejection, or empty."""
 
     session_id: str
     epoch: int
@@ -50,7 +50,7 @@ class Preview(ResponseModel):
 
 
 class Repaired(ResponseModel):
-    """The result of repairs; `turn_id` is null for immediate ones."""
+    """The result of repairs. `turn_id` is null for repairs that are applied immediately."""
 
     session_id: str
     turn_id: str | None

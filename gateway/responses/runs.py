@@ -40,7 +40,7 @@ class RunInChain(Run):
 
 
 class RunDebt(ResponseModel):
-    """A session's backlog. `session_id`: null for runs without a session."""
+    """A session's backlog of maintenance runs. `session_id`: null for runs without a session."""
 
     session_id: str | None
     runs: int
@@ -48,7 +48,7 @@ class RunDebt(ResponseModel):
 
 
 class HousekeepingDebt(ResponseModel):
-    """Deferred maintenance. `turn_wait_s`: the 95th percentile of recent turns' wait for a worker."""
+    """Deferred maintenance. `turn_wait_s`: 95th percentile of the time that recent turns waited for a worker."""
 
     turn_wait_s: float
     sessions: list[RunDebt]

@@ -60,7 +60,7 @@ class SlotOutline(ResponseModel):
 
 
 class FlowOutline(ResponseModel):
-    """A flow as its domain declares it."""
+    """A flow as declared by its domain."""
 
     dact: str = Field(examples=["book_flight"])
     intent: str
@@ -76,7 +76,7 @@ class State(ResponseModel):
 
 
 class Event(ResponseModel):
-    """The data of a server-sent event; `number` is null for live-only events."""
+    """The data of a server-sent event. `number` is null for live events, which are not stored."""
 
     type: str
     turn_id: str | None
@@ -100,7 +100,7 @@ class Effect(ResponseModel):
 
 
 class ComparedTurns(ResponseModel):
-    """Two turns at the same position after two sessions diverged; null if one has ended."""
+    """Turns at the same position after two sessions diverged. A side is null if it has fewer turns."""
 
     left: JsonMap | None
     right: JsonMap | None

@@ -16,7 +16,7 @@ def _none_if_empty(correction: JsonMap) -> JsonMap | None:
 
 
 class Receipt(ResponseModel):
-    """An accepted turn: it is stored, and will be answered."""
+    """The receipt of an accepted turn, which is stored and will be answered."""
 
     turn_id: str
     seq: int
@@ -38,7 +38,7 @@ class ToolCall(ResponseModel):
 
 
 class Turn(ResponseModel):
-    """A turn; unknown parts are empty."""
+    """A turn. Members without a known value are empty."""
 
     session_id: str = Field(examples=["session_1"])
     turn_id: str = Field(examples=["turn_1"])
@@ -77,7 +77,7 @@ class TimedTurn(Turn):
 
 
 class FoundTurn(ResponseModel):
-    """A turn in a list over all sessions, with signs of its quality."""
+    """A search result, with indicators of the turn's quality."""
 
     turn_id: str
     session_id: str
@@ -106,7 +106,7 @@ class FoundTurns(ResponseModel):
 
 
 class DayOfTurns(ResponseModel):
-    """The figures of one day. Times are from a turn's start to its end."""
+    """Metrics of one day. `median_ms`: median time from a turn's start to its end."""
 
     day: str = Field(examples=["2026-01-31"])
     turns: int
@@ -120,7 +120,7 @@ class DayOfTurns(ResponseModel):
 
 
 class TurnsOfUser(ResponseModel):
-    """The figures of one user, or of all sessions without a user."""
+    """Metrics of one user, or of all sessions without a user."""
 
     user_id: str | None
     turns: int
@@ -131,7 +131,7 @@ class TurnsOfUser(ResponseModel):
 
 
 class TurnSignal(ResponseModel):
-    """A fact about a turn; `payload` depends on the type."""
+    """A signal of a turn. `payload` depends on `type`."""
 
     id: str
     source: str
@@ -143,7 +143,7 @@ class TurnSignal(ResponseModel):
 
 
 class TurnJournal(ResponseModel):
-    """A turn's journal: `steps` by last write, `signals` by time."""
+    """A turn's journal. `steps` are ordered by last write, and `signals` by time."""
 
     turn_id: str
     session_id: str
@@ -155,7 +155,7 @@ class TurnJournal(ResponseModel):
 
 
 class TestCase(ResponseModel):
-    """A case for `parley eval`: a file of a domain's `evaluations/`, and its name."""
+    """A test case for `parley eval`, as a file for a domain's `evaluations/` folder."""
 
     turn_id: str
     domain: str

@@ -25,7 +25,7 @@ class WebhookSecret(ResponseModel):
 
 
 class FailingFeed(ResponseModel):
-    """A session's undelivered events of a webhook."""
+    """A session's events that a webhook's receiver has not accepted."""
 
     webhook_id: str
     session_id: str

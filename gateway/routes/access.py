@@ -18,16 +18,16 @@ TICKET_LIVES_S = 60
 
 @router.get("/whoami", response_model=Whoami)
 async def whoami(caller: TheCaller) -> Caller:
-    """Return the caller; `known` is false on a gateway without authentication."""
+    """Return the caller. `known` is false on a gateway without authentication."""
     return caller
 
 
 @router.post("/tickets", status_code=HTTPStatus.CREATED)
 async def issue_ticket(caller: TheCaller, access: TheAccess) -> Ticket:
-    """Issue a ticket for a session's events and socket: add it to their URL as `?access_token=…`.
+    """Issue a ticket for a session's event stream or WebSocket. Add it to the URL as `?access_token=…`.
 
-    For a browser's EventSource and WebSocket, which send no header. It is valid for at most a minute, no
-    longer than the key or token behind it, and for nothing else.
+    For browsers, whose EventSource and WebSocket can't send headers. The ticket is valid for at most a minute,
+    and no longer than the caller's token.
     """
     if access.tickets is None:
         raise Unavailable("This gateway issues no tickets.")

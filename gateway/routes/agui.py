@@ -1,4 +1,4 @@
-"""AG-UI endpoints of a session. The protocol's types are imported on the first run."""
+"""The AG-UI endpoint, which imports the protocol's types on the first run."""
 
 from typing import Annotated, Any
 
@@ -16,8 +16,8 @@ async def run_agent(
 ) -> EventSourceResponse:
     """Run the last user message, or resume after interrupts, and stream the run's events.
 
-    The thread is a session, which is created if it doesn't exist. A run that is sent again isn't executed again.
+    The thread is a session, which is created if it doesn't exist. A repeated run isn't executed again.
     """
-    from gateway.routes.agui_runs import start_run  # noqa: PLC0415  # seldom needed, and 0.06 s of each start
+    from gateway.routes.agui_runs import start_run  # noqa: PLC0415  # rarely needed, and takes 0.06 s at startup
 
     return await start_run(body, dependencies, caller)

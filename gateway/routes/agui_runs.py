@@ -1,4 +1,4 @@
-"""The AG-UI protocol over a session: a run is a turn, its stream the turn's events, its interrupts approvals."""
+"""The AG-UI protocol for sessions: a run is a turn, its stream has the turn's events, interrupts are approvals."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from orchestrator.types import JsonObject, SessionId, TurnId, hash_json, is_obje
 MOST_INTERRUPTS: Final = 100
 LONGEST_REASON: Final = 2000
 OF_THE_USER: Final = frozenset({"timezone", "locale"})
-"""Members of `forwardedProps` that are part of a turn."""
+"""Members of `forwardedProps` that are copied to the turn."""
 _ENCODER = EventEncoder()
 
 
 async def start_run(body: JsonObject, dependencies: Dependencies, caller: Caller) -> EventSourceResponse:
-    """Submit a run's request as a turn, and stream its events. Raises InvalidInput if the protocol forbids it."""
+    """Submit a run as a turn and stream the turn's events. Raises InvalidInput."""
     try:
         given = RunAgentInput.model_validate(body)
     except ValidationError as error:
@@ -66,7 +66,7 @@ class _Run:
     session_id: SessionId
 
     async def open_session(self) -> None:
-        """Create the thread's session unless it exists. Raises NotFound for another user's."""
+        """Create the thread's session unless it exists. Raises NotFound if it belongs to another user."""
         sessions, caller = self.dependencies.sessions, self.caller
         try:
             owner = await sessions.store.owner(caller.tenant_id, self.session_id)
@@ -92,7 +92,7 @@ class _Run:
         return props if is_object(props) else {}
 
     async def submit(self) -> list[TurnId]:
-        """Submit the last message if it is the user's; return its turn."""
+        """Submit the last message if the user sent it. Return the turn's ID, or an empty list."""
         last = self.given.messages[-1] if self.given.messages else None
         text = _text_of(last) if isinstance(last, UserMessage) else ""
         if not text.strip():
@@ -108,7 +108,7 @@ class _Run:
         return [(await self.dependencies.turns.submit(submission)).turn_id]
 
     async def resume(self, answers: Sequence[ResumeEntry]) -> list[TurnId]:
-        """Decide the approvals that the run was interrupted for; return the turns in which their flows resume."""
+        """Decide the approvals that interrupted the run. Return the IDs of the turns that resume its flows."""
         return [await self._decide(answer) for answer in answers[:MOST_INTERRUPTS]]
 
     async def _decide(self, answer: ResumeEntry) -> TurnId:
@@ -130,7 +130,7 @@ class _Run:
         resuming = resuming_turn(caller.tenant_id, asked, granted=granted)
         inbox, key = self.dependencies.turns.inbox, resuming.idempotency_key
         for turn in await inbox.submitted_as(caller.tenant_id, key or "", self.session_id):
-            if turn.input.action == resuming.input.action:  # the run was sent again
+            if turn.input.action == resuming.input.action:  # a repeated run
                 return turn.turn_id
         await approvals.decide(caller.tenant_id, answer.interrupt_id, decision)
         return (await self.dependencies.turns.submit(resuming)).turn_id
@@ -152,7 +152,7 @@ class _Run:
             yield _encode(RunErrorEvent(message=str(error), code=error.code))
 
     async def _follow(self, turn_id: TurnId, after: int, translator: TurnTranslator) -> AsyncGenerator[bytes]:
-        """Yield the events of a turn until it has ended."""
+        """Yield a turn's events until the turn has ended."""
         tenant = self.caller.tenant_id
         leave = leave_of(self.dependencies.access, self.caller)
         events = self.dependencies.sessions.events.follow(tenant, self.session_id, after=after, leave=leave)
@@ -184,14 +184,14 @@ class _Run:
 
 
 def _session_of(thread_id: str) -> SessionId:
-    """Return the thread's session: the same ID if it is a valid session ID, or a digest of it."""
+    """Return the thread's session ID: the thread's ID if it is valid, or else a hash of it."""
     if IDENTIFIER_PATTERN.fullmatch(thread_id):
         return SessionId(thread_id)
     return SessionId(f"agui_{hash_json(thread_id)}")
 
 
 def _text_of(message: UserMessage) -> str:
-    """Return the text parts of a message; other parts of a multimodal message are ignored."""
+    """Return a message's text parts. Ignore other parts of a multimodal message."""
     if isinstance(message.content, str):
         return message.content
     return "\n".join(part.text for part in message.content if isinstance(part, TextPart))

@@ -1,4 +1,4 @@
-"""Approvals: list and decide. The flow resumes in a turn of its session (PX-17)."""
+"""Approvals: list and decide (PX-17)."""
 
 from fastapi import APIRouter
 
@@ -20,7 +20,7 @@ async def list_approvals(
     status: ApprovalStatus | None = None,
     limit: Limit = 100,
 ) -> list[ApprovalRecord]:
-    """List approvals, newest first; with `status=pending` those without a decision."""
+    """List approvals, newest first. Use `status=pending` for those without a decision."""
     return await approvals.list(tenant, session_id=session_id, status=status, limit=limit)
 
 
@@ -28,9 +28,9 @@ async def list_approvals(
 async def decide_approval(
     approval_id: str, body: ApprovalDecision, approvals: TheApprovals, turns: TheTurns, caller: TheCaller
 ) -> DecidedApproval:
-    """Grant or deny an approval, once. Repeating the decision has no further effect.
+    """Grant or deny an approval, and resume its flow. Repeating the decision has no further effect.
 
-    Only operators can grant a call with `operator_only`.
+    Only operators can grant an approval with `operator_only`.
     """
     granted = body.decision == "grant"
     decision = Decision(granted, caller.decider(body.decided_by), body.reason, by_operator=caller.operates)

@@ -1,4 +1,4 @@
-"""Results of tools that answer later, at the signed URL of the call (RT-32)."""
+"""Results of deferred tool calls, sent to the signed URL of the call (RT-32)."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -28,9 +28,9 @@ async def answer_call(
     signature: Annotated[str, Query(min_length=1, max_length=128)],
     tenant: Annotated[Identifier, Query()] = DEFAULT_TENANT,
 ) -> AnsweredCall:
-    """Bring the result of a call, once: its flow continues in a turn of the session. A repetition returns that turn.
+    """Submit the result of a deferred tool call. The flow continues in a turn, which repeated requests return.
 
-    The URL is the one that the tool got with the call; it needs no other credentials.
+    The tool received this URL with the call. It needs no other credentials.
     """
     tenant_id = TenantId(tenant)
     acting_tenant.set(tenant_id)

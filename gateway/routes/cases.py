@@ -1,4 +1,4 @@
-"""Test cases for `parley eval` from turns of a session."""
+"""Test cases for `parley eval`, created from turns."""
 
 from fastapi import APIRouter
 
@@ -22,9 +22,9 @@ router = APIRouter(prefix="/v1", tags=["operate"])
 async def make_test_case(
     turn_id: TurnId, turns: TheTurns, sessions: TheSessions, feedback: TheFeedback, tenant: TheTenant
 ) -> JsonObject:
-    """Return a turn as a case for `parley eval`, for operators: the session up to the turn, with expectations.
+    """Return a test case for `parley eval` with the session up to the turn. Only operators can call this.
 
-    The expectations follow from feedback on the turn, if any; otherwise they are empty. Secrets are hidden.
+    The turn's expectations come from feedback, and are empty without feedback. Secrets are hidden.
     """
     record = await turns.inbox.turn(tenant, turn_id)
     session = await sessions.store.get(tenant, record.session_id)
@@ -55,7 +55,7 @@ async def make_test_case(
 
 
 async def _read_until(turns: TurnServices, tenant: TenantId, last: TurnRecord) -> list[TurnRecord]:
-    """Return the session's turns up to this one, oldest first."""
+    """Return the session's turns up to `last`, oldest first."""
     found: list[TurnRecord] = [last]
     while page := await turns.inbox.turns(
         tenant, session_id=last.session_id, before=found[0].seq, limit=_AT_ONCE

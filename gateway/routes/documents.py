@@ -27,7 +27,7 @@ EMBED = "embed_documents"  # the background flow that makes an uploaded document
 
 Question = Annotated[str, Query(min_length=1, max_length=LONGEST_QUESTION, pattern=NO_NUL)]
 
-# Without a type: plain text is always valid.
+# No type, because plain text is always valid.
 _TEXT_SCHEMA = {"minLength": 1, "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"}
 _UPLOAD = {
     "requestBody": {
@@ -48,7 +48,7 @@ async def _read_document(
     domain: Annotated[DomainName, Query()] = "",
     user_id: Annotated[Identifier | None, Query()] = None,
 ) -> DocumentBody:
-    """Parse the body in either format. Raises InvalidInput naming what is invalid."""
+    """Parse a JSON or plain-text body. Raises InvalidInput."""
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     raw = await request.body()
     domain = domain and sessions.domains.resolve(domain)
@@ -93,9 +93,9 @@ async def upload_document(
     runs: TheRuns,
     tenant: TheTenant,
 ) -> Uploaded:
-    """Store a document, as JSON or plain text, and embed it.
+    """Store a document, sent as JSON or plain text, and embed it in the background.
 
-    The same title and text is stored once: uploading it again returns 200 with the same ID.
+    Uploading the same title and text again returns 200 with the same ID.
     """
     labels = {label.value for label in body.labels} | ({Label.PRIVATE.value} if body.user_id else set())
     added = await memory.context.documents.add(
@@ -124,7 +124,7 @@ async def list_documents(
     ] = "",
     limit: Limit = 100,
 ) -> list[DocumentRecord]:
-    """List documents by ID, without their texts."""
+    """List documents in the order of their IDs, without texts."""
     return await memory.context.documents.list(owned, after=after, limit=limit)
 
 
@@ -148,7 +148,7 @@ async def show_document(document_id: Identifier, owned: OwnedDocuments, memory: 
 
 @router.delete("/{document_id}", status_code=HTTPStatus.NO_CONTENT)
 async def delete_document(document_id: Identifier, owned: OwnedDocuments, memory: TheMemory) -> None:
-    """Delete a document; it is no longer found."""
+    """Delete a document."""
     await memory.context.documents.delete(owned, document_id)
 
 

@@ -1,4 +1,4 @@
-"""Domains: the flows that sessions of a domain can have."""
+"""The flows of each domain."""
 
 from fastapi import APIRouter
 
@@ -12,7 +12,7 @@ router = APIRouter(prefix="/v1/domains", tags=["sessions"])
 
 @router.get("/{domain}/flows")
 async def list_flows(domain: Identifier, sessions: TheSessions) -> list[FlowOutline]:
-    """List a domain's flows with their slots, confirmation and tools, in the order in which they are needed."""
+    """List a domain's flows, with their slots and tools in the order of use."""
     if domain not in sessions.domains.names():
         raise NotFound("domain", domain)
     return [

@@ -24,9 +24,9 @@ router = APIRouter(prefix="/v1/sessions", tags=["events"])
 
 RECONNECT_AFTER_MS = 1000
 HEARTBEAT_EVERY_S = 15
-SLOW_FOR_S = 30.0  # a client that reads nothing for this long is disconnected; it can reconnect and resume
+SLOW_FOR_S = 30.0  # disconnect a client that reads nothing for this long; it can reconnect and resume
 
-# An EventSource without a number yet may send an empty header.
+# An EventSource that has received no number yet may send an empty header.
 LastEventId = Annotated[
     Annotated[int, Field(ge=0, le=2**53)] | None,
     BeforeValidator(lambda value: None if isinstance(value, str) and not value.strip() else value),
@@ -75,10 +75,11 @@ async def stream_events(
 ) -> EventSourceResponse:
     """Stream a session's events as server-sent events.
 
-    Stored events have their number as `id`, and arrive once each, in order, after `Last-Event-ID` or `after`. Live
-    events between them have no `id`: pieces of a reply, and what a running turn does. With `follow=false`, the
-    stream ends with the log. It also ends when its key or token becomes invalid, and when it reaches the gateway's
-    maximum duration. An EventSource then reconnects with the same ticket.
+    Stored events have a number as `id`. Each arrives once, in order, starting after `Last-Event-ID` or `after`.
+    Live events in between have no `id`: parts of a reply, and the progress of a running turn.
+
+    With `follow=false`, the stream ends with the log. It also ends when the caller's credentials become invalid
+    and at the gateway's maximum duration. An EventSource then reconnects with the same ticket.
     """
     tenant = caller.tenant_id
     await sessions.store.get(tenant, session_id)

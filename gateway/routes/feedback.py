@@ -21,7 +21,7 @@ async def give_feedback(
 ) -> FeedbackRecord:
     """Submit feedback on a turn, replacing the author's earlier feedback.
 
-    For users, `author` is ignored: the user is the author. Backends set `author`.
+    Backends set `author`. For users, `author` is ignored, because the author is the user.
     """
     correction = {} if body.correction is None else body.correction.model_dump(exclude_none=True)
     given = Feedback(body.rating, body.comment, correction, caller.author(body.author))
@@ -46,7 +46,7 @@ async def give_feedback(
 async def list_all_feedback(
     feedback: TheFeedback, tenant: TheTenant, session_id: SessionId | None = None, limit: Limit = 100
 ) -> list[FeedbackRecord]:
-    """List feedback, of all sessions or of one, newest first."""
+    """List feedback on one or all sessions, newest first."""
     return await feedback.list(tenant, session_id=session_id, limit=limit)
 
 

@@ -1,4 +1,4 @@
-"""Live: the process responds. Ready: its dependencies respond too (RT-24)."""
+"""Liveness and readiness probes (RT-24)."""
 
 from fastapi import APIRouter, Response
 
@@ -12,16 +12,16 @@ router = APIRouter(prefix="/health", tags=["operate"])
 
 @router.get("/live")
 async def live() -> Alive:
-    """Return 200: the process responds."""
+    """Return 200 if the process responds."""
     return Alive(status="live")
 
 
 @router.get("/ready", response_model=Ready)
 async def ready(operations: TheOperations) -> Ready | Response:
-    """Return 200, or 503 naming what is missing; `models_down`: models with an open breaker.
+    """Return 200 if the stores respond, or 503 with the unavailable ones.
 
-    `off`: why background flows or scheduled jobs are disabled. Turns continue without these and without a
-    model, so neither makes the gateway unready.
+    `models_down`: models with an open circuit breaker. `off`: problems that disable background flows or
+    scheduled jobs. Neither makes the gateway unready, because turns continue.
     """
     missing = await operations.probe()
     if missing:

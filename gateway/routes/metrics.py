@@ -1,4 +1,4 @@
-"""``/metrics``: this process's and the whole system's metrics, for Prometheus (RT-24)."""
+"""Prometheus metrics of this process and of the whole system (RT-24)."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from orchestrator.ports.runs.status import Urgency
 router = APIRouter(tags=["operate"])
 
 SYSTEM = CollectorRegistry()
-"""Metrics exported only by a gateway: other processes that import this module don't know the whole system."""
+"""Metrics of the whole system, which only gateways export."""
 gauge = partial(Gauge, registry=SYSTEM)
 
 STORE_ANSWERS = gauge("parley_store_answers", "1 if PostgreSQL responded to the last scrape.")
@@ -39,14 +39,14 @@ JOB_DUE = gauge(
     ["scheduled"],
 )
 
-# Below Prometheus's timeout: otherwise it would get nothing at all when the store is down.
+# Below Prometheus's timeout, so that scrapes succeed even if the store is down.
 READ_WITHIN_S = 2.0
 OUTBOX_KINDS = ("internal_flow", "notes")
 
 
 @router.get("/metrics", response_class=Response, include_in_schema=False)
 async def metrics(operations: TheOperations) -> Response:
-    """Metrics in the Prometheus text format; `parley_store_answers` is 0 if the store does not respond."""
+    """Return metrics in the Prometheus text format. `parley_store_answers` is 0 if the store doesn't respond."""
     try:
         async with asyncio.timeout(READ_WITHIN_S):
             _set_gauges(await operations.stats.read())
@@ -74,7 +74,7 @@ def _set_gauges(stats: SystemStatus) -> None:
 
 
 def _set_queues(queues: Mapping[str, Queue], names: Iterable[str], waiting: Gauge, oldest: Gauge) -> None:
-    """Export empty queues as 0, so that alerts on them can end."""
+    """Set the gauges, with 0 for empty queues so that alerts can resolve."""
     for name in {*names, *queues}:
         queue = queues.get(name, Queue())
         waiting.labels(name).set(queue.waiting)

@@ -1,4 +1,4 @@
-"""Outside events and reminders: the assistant speaks first (RT-31)."""
+"""Outside events and reminders, which start flows without a user's message (RT-31)."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -45,7 +45,7 @@ async def send_event(
 async def list_scheduled_events(
     session_id: SessionId, turns: TheTurns, sessions: TheSessions, tenant: TheTenant, limit: Limit = 100
 ) -> list[Scheduled]:
-    """List outside events and reminders: those to come first, then delivered and canceled ones."""
+    """List outside events and reminders: first scheduled, then delivered and canceled ones."""
     await sessions.store.get(tenant, session_id)  # raises NotFound
     return await turns.scheduled.of_session(tenant, session_id, limit=limit)
 
@@ -54,7 +54,7 @@ async def list_scheduled_events(
 async def move_event(
     session_id: SessionId, event_id: Identifier, body: NewTime, turns: TheTurns, tenant: TheTenant
 ) -> Scheduled:
-    """Change when an event is due. 409 if it was delivered or canceled."""
+    """Change an event's due time. Returns 409 if the event was delivered or canceled."""
     return await turns.wake_for(await turns.scheduled.move(tenant, session_id, event_id, body.not_before))
 
 
@@ -62,5 +62,5 @@ async def move_event(
 async def cancel_event(
     session_id: SessionId, event_id: Identifier, turns: TheTurns, tenant: TheTenant
 ) -> Scheduled:
-    """Cancel an event, with its turn if that hasn't started. An event whose turn has started stays as it is."""
+    """Cancel an event, and its turn if the turn hasn't started. Otherwise, the event stays unchanged."""
     return await turns.scheduled.cancel(tenant, session_id, event_id)

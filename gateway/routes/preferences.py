@@ -14,7 +14,7 @@ router = APIRouter(prefix="/v1/users/{user_id}/preferences", tags=["memory"])
 
 @router.get("", response_model=Preferences)
 async def show_preferences(user_id: Identifier, memory: TheMemory, tenant: TheTenant) -> JsonObject:
-    """Return everything remembered about a user, with its sources."""
+    """Return a user's preferences, with their sources."""
     return {"user_id": user_id, "preferences": await memory.preferences.of_user(tenant, UserId(user_id))}
 
 
@@ -22,7 +22,7 @@ async def show_preferences(user_id: Identifier, memory: TheMemory, tenant: TheTe
 async def replace_preferences(
     user_id: Identifier, body: PreferencesBody, memory: TheMemory, tenant: TheTenant
 ) -> JsonObject:
-    """Replace everything that is remembered; an empty list forgets everything."""
+    """Replace a user's preferences. An empty list deletes all preferences."""
     given = tuple(
         Preference(
             key=one.key,

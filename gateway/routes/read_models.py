@@ -1,4 +1,4 @@
-"""Read models of past turns: frames and their pages, scratchpad, journal, turns with their times."""
+"""Read models of past turns: turns with times, frames, exports, scratchpad and journal."""
 
 import time
 from contextlib import suppress
@@ -27,7 +27,7 @@ _FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "bi
 
 
 def timed_turn(record: TurnRecord) -> JsonObject:
-    """Return the turn object with its input and its times: acceptance, start, end, wait and duration (ms)."""
+    """Return the turn object with its input, timestamps, and wait and run times in milliseconds."""
     return {
         **turn_object(record),
         "kind": record.input.kind.value,
@@ -55,7 +55,7 @@ async def list_session_turns(
     before: Before = None,
     limit: Limit = 50,
 ) -> list[JsonObject]:
-    """List a session's turns with their times, newest first; page back with `before`."""
+    """List a session's turns with their times, newest first. Use `before` for the next page."""
     tenant = caller.tenant_id
     records = await turns.inbox.turns(
         tenant, session_id=session_id, status=status, before=before, limit=limit
@@ -79,7 +79,7 @@ async def read_frame_page(
     sessions: TheSessions,
     tenant: TheTenant,
 ) -> JsonObject:
-    """Return a page of a frame's table, as many rows as `page_rows` of its block; pages from 1."""
+    """Return a page of a frame's table, numbered from 1. The block's `page_rows` sets the rows per page."""
     session = await sessions.store.get(tenant, session_id)
     frame = await sessions.archive.frame(tenant, session_id, frame_id)
     return await sessions.pages.page(
@@ -107,7 +107,7 @@ async def read_export(
 async def read_signed_export(
     token: str, sessions: TheSessions, access: TheAccess, request: Request
 ) -> Response:
-    """Download an export with the signed path in an answer, until it expires."""
+    """Download an export by its signed path from an answer, until the path expires."""
     try:
         return _as_file(await _redeem(token, sessions))
     except NotFound:
@@ -116,7 +116,7 @@ async def read_signed_export(
 
 
 async def _redeem(token: str, sessions: SessionServices) -> JsonObject:
-    """Return the export of a signed path. Raises NotFound for any problem of the path."""
+    """Return the export of a signed path. Raises NotFound if the path is invalid or has expired."""
     read = read_link(token)
     if read is not None and read[0].expires_at > time.time():
         link, signature = read
@@ -150,7 +150,7 @@ def _as_file(found: JsonObject) -> Response:
 
 
 def attach(name: str) -> str:
-    """Return a Content-Disposition header for any file name from a domain (RFC 6266)."""
+    """Return a Content-Disposition header for any file name (RFC 6266)."""
     plain = quote(name, safe="")
     return f'attachment; filename="{name}"' if plain == name else f"attachment; filename*=UTF-8''{plain}"
 
@@ -162,7 +162,7 @@ async def read_scratchpad(
     tenant: TheTenant,
     kind: Annotated[list[EntryKind] | None, Query()] = None,
 ) -> list[JsonObject]:
-    """List the session's scratchpad entries, least recently used first; reading them here does not count as use."""
+    """List a session's scratchpad entries, least recently used first. Listing does not count as use."""
     await sessions.store.get(tenant, session_id)
     entries = await sessions.scratchpad.read(tenant, session_id, kinds=frozenset(kind or ()), touch=False)
     return [entry.to_json() for entry in entries]
@@ -176,5 +176,5 @@ async def read_journal(
     turn_id: TurnId | None = None,
     limit: Limit = 200,
 ) -> list[JsonObject]:
-    """List model and tool calls of a session or of one turn, newest first, without contents."""
+    """List the model and tool calls of a session or turn, newest first, without contents."""
     return await sessions.archive.journal(tenant, session_id, turn_id=turn_id, limit=limit)

@@ -1,4 +1,4 @@
-"""Background runs: start, list, read by item, cancel, redo (IF-16)."""
+"""Background runs: start, list, show, cancel, redo (IF-16)."""
 
 from dataclasses import asdict
 from http import HTTPStatus
@@ -20,9 +20,9 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 @router.post("", status_code=HTTPStatus.ACCEPTED)
 async def start_run(body: NewRunBody, runs: TheRuns, sessions: TheSessions, tenant: TheTenant) -> StartedRun:
-    """Start a flow, or all flows of a trigger; a flow already running on the session is joined.
+    """Start a flow, or all flows of a trigger. If a flow is already running for the session, return its run.
 
-    Accepted means stored.
+    Runs are stored before the response.
     """
     session_id = None if body.session_id is None else SessionId(body.session_id)
     if session_id is not None:
@@ -55,7 +55,7 @@ async def show_debt(runs: TheRuns, tenant: TheTenant, limit: Limit = 100) -> Jso
 
 @router.get("/{run_id}", response_model=RunInChain)
 async def show_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> JsonObject:
-    """Return a run, with the runs of its chain in order."""
+    """Return a run, with the IDs of all runs in its chain."""
     record = await runs.store.get(tenant, run_id)
     chain = await runs.store.chain(tenant, record.chain_id)
     return {**asdict(record), "chain": [one.run_id for one in chain]}
@@ -69,20 +69,20 @@ async def list_items(
     after: Annotated[int, Query(ge=-1)] = -1,
     limit: Limit = 100,
 ) -> list[ItemRecord]:
-    """List items by position, after `after`."""
+    """List a run's items by position, starting after `after`."""
     await runs.store.get(tenant, run_id)
     return await runs.store.items(tenant, run_id, after=after, limit=limit)
 
 
 @router.post("/{run_id}/cancel", response_model=Run)
 async def cancel_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> RunRecord:
-    """Cancel a run; its results stay, and its dependents are not run."""
+    """Cancel a run. Its results are kept, and runs that depend on it don't start."""
     return await runs.store.cancel(tenant, run_id)
 
 
 @router.post("/{run_id}/redo", status_code=HTTPStatus.ACCEPTED)
 async def redo_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> StartedRun:
-    """Rerun with the chain's inputs and options."""
+    """Rerun a flow with the inputs and options of the run's chain."""
     started = await runs.store.redo(tenant, run_id)
     await runs.notify_workers(started)
     (new_run_id,) = started.runs.values()

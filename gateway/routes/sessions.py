@@ -23,7 +23,7 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
 
 MOST_COMPARED = 1000
-"""Maximum compared turns per session (the newest), and side effects."""
+"""Maximum number of turns, and of side effects, to compare per session."""
 
 
 @router.post("", status_code=HTTPStatus.CREATED, response_model=Session)
@@ -45,13 +45,13 @@ async def create_session(body: NewSession, sessions: TheSessions, caller: TheCal
         timezone=body.timezone,
         locale=body.locale,
     )
-    caller.require_owner(record.session_id, record.user_id)  # it may have existed
+    caller.require_owner(record.session_id, record.user_id)  # the session may have existed
     return record
 
 
 @router.get("", response_model=list[Session])
 async def list_sessions(sessions: TheSessions, caller: TheCaller, limit: Limit = 100) -> list[SessionRecord]:
-    """List sessions without states, most recently active first; users only see their own."""
+    """List sessions without their state, most recently active first. Users see only their own sessions."""
     return await sessions.store.list(caller.tenant_id, user_id=caller.only_user, limit=limit)
 
 
@@ -59,7 +59,10 @@ async def list_sessions(sessions: TheSessions, caller: TheCaller, limit: Limit =
 async def show_session(
     session_id: SessionId, sessions: TheSessions, caller: TheCaller, at: AtEpoch = None
 ) -> SessionRecord | Session:
-    """Return a session with its working state: flow stack, known values, open question; now, or after epoch `at`."""
+    """Return a session with its working state: flow stack, known values and open question.
+
+    `at`: an earlier epoch. Default: the current epoch.
+    """
     tenant = caller.tenant_id
     record = await sessions.store.get(tenant, session_id)
     if at is None:
@@ -77,7 +80,7 @@ async def show_session(
 
 @router.delete("/{session_id}", response_model=Session)
 async def close_session(session_id: SessionId, sessions: TheSessions, tenant: TheTenant) -> SessionRecord:
-    """Close a session: it accepts no further turns, but stays readable."""
+    """Close a session. It accepts no further turns, but stays readable."""
     return await sessions.store.close(tenant, session_id)
 
 
@@ -89,7 +92,7 @@ async def read_history(
     before: Before = None,
     limit: Limit = 200,
 ) -> list[JsonObject]:
-    """List utterances, oldest first: the last ones, or the last before the turn with this `seq`.
+    """List the latest utterances, oldest first. `before`: only utterances of turns with a lower `seq`.
 
     Operators' notes and reasons for repairs are hidden from users.
     """
@@ -101,7 +104,7 @@ async def read_history(
 async def read_effects(
     session_id: SessionId, sessions: TheSessions, tenant: TheTenant, limit: Limit = 200
 ) -> list[LedgerEntry]:
-    """List tools' side effects for this session, oldest first."""
+    """List the side effects of the session's tool calls, oldest first."""
     return await sessions.effects.list(tenant, session_id, limit=limit)
 
 
@@ -118,7 +121,7 @@ async def read_state(
     tenant: TheTenant,
     epoch: AtEpoch = None,
 ) -> State:
-    """Return the working state now, or after `epoch`."""
+    """Return the current working state, or the state after `epoch`."""
     if epoch is None:
         record = await sessions.store.get(tenant, session_id)
         return State(epoch=record.epoch, state=record.state)
@@ -129,7 +132,7 @@ async def read_state(
 async def roll_back(
     session_id: SessionId, body: Rollback, sessions: TheSessions, tenant: TheTenant
 ) -> SessionRecord:
-    """Restore an earlier state as the current one; history is kept."""
+    """Restore an earlier state. The history is kept."""
     return await sessions.store.rollback(tenant, session_id, Epoch(body.epoch))
 
 
@@ -137,7 +140,7 @@ async def roll_back(
 async def branch_off(
     session_id: SessionId, body: Branch, sessions: TheSessions, tenant: TheTenant
 ) -> SessionRecord:
-    """Fork the session at an epoch, for the same user; an identical existing fork is returned."""
+    """Fork the session at an epoch, for the same user. If an identical fork exists, return it."""
     return await sessions.store.branch(
         tenant,
         session_id,
@@ -154,7 +157,7 @@ async def compare_sessions(
     caller: TheCaller,
     other: Annotated[Identifier, Query(alias="with", description="The session to compare it with.")],
 ) -> JsonObject:
-    """Compare two sessions from where they diverge: messages, flows, calls, answers, side effects."""
+    """Compare messages, flows, calls, answers and side effects of two sessions after they diverge."""
     tenant = caller.tenant_id
     caller.require_owner(SessionId(other), await sessions.store.owner(tenant, SessionId(other)))
     left, right = [

@@ -1,6 +1,7 @@
-"""Conversations over WebSocket: messages in, answers out; any number of turns, across all of a session's pages.
+"""Conversations over WebSocket.
 
-Output follows the event log, so a client that reconnects with `after` misses no answer.
+Answers come from the session's event log, so every open page of a session receives all answers. A client that
+reconnects with `after` also receives the answers that it missed.
 """
 
 import asyncio
@@ -42,7 +43,7 @@ async def converse(
     caller: TheCaller,
     after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
 ) -> None:
-    """Send answers from now on, or of everything after event number `after`."""
+    """Receive messages, and send new answers, or all answers after event number `after`."""
     await websocket.accept()
     conversation = _Conversation(websocket, dependencies, caller, session_id)
     try:
@@ -61,14 +62,14 @@ async def converse(
         for task in (sending, receiving):
             task.cancel()
         await asyncio.gather(sending, receiving, return_exceptions=True)
-        # The client may have closed it first, or its connection broke.
+        # The client may have closed the socket, or its connection broke.
         with suppress(RuntimeError, WebSocketDisconnect):
             await websocket.close(conversation.close_code)
 
 
 @dataclass(slots=True)
 class _Conversation:
-    """An open socket."""
+    """The conversation of one open socket."""
 
     websocket: WebSocket
     dependencies: Dependencies
@@ -78,7 +79,7 @@ class _Conversation:
     close_code: int = TRY_AGAIN_LATER
 
     async def receive_messages(self) -> None:
-        """Submit the client's messages until it disconnects; reply to an invalid message with an error."""
+        """Submit the client's messages until the client disconnects. Send an error for an invalid message."""
         with suppress(WebSocketDisconnect):
             while True:
                 message = await self.websocket.receive()
@@ -94,14 +95,14 @@ class _Conversation:
     async def _submit(self, message: SocketMessage) -> None:
         submission = message.turn_request().to_submission(self.session_id, self.caller.tenant_id)
         receipt = await self.dependencies.turns.submit(submission)
-        if receipt.status in FINISHED:  # a repeat: its answer was sent before
+        if receipt.status in FINISHED:  # a repeated message, whose answer was sent before
             await self._send(await self._answer(receipt.turn_id, None))
         elif receipt.position > 0:
             queued = _message("queued", self.session_id, receipt.turn_id)
             await self._send({**queued, "position": receipt.position})
 
     async def send_answers(self, after: int | None) -> None:
-        """Send answers and tokens until the log ends, the client leaves or its permission expires."""
+        """Send answers and tokens until the client disconnects or its credentials expire."""
         events = self.dependencies.sessions.events.follow(
             self.caller.tenant_id,
             self.session_id,
@@ -130,7 +131,6 @@ class _Conversation:
         return _answer(record, number)
 
     async def complain(self, error: ParleyError) -> None:
-        """Send an error for an invalid message."""
         about: JsonObject = {"code": error.code, "detail": str(error)}
         if isinstance(error, InvalidInput):
             about["field"] = error.field
@@ -182,7 +182,7 @@ def _answer(record: TurnRecord, number: int | None) -> JsonObject:
 
 
 def _block(frame: JsonObject | None) -> JsonObject | None:
-    """Return how a frame is displayed, with its data."""
+    """Return a frame's block with its data, or None without a frame."""
     if frame is None:
         return None
     members = ("frame_id", "flow_id", "data", "table_id", "rows")
@@ -190,7 +190,7 @@ def _block(frame: JsonObject | None) -> JsonObject | None:
 
 
 def _failure(record: TurnRecord, payload: JsonObject, number: int | None) -> JsonObject:
-    """Return a message about a failed turn: its code, and a text for the user."""
+    """Return the message about a failed turn, with a code and a text for the user."""
     result: dict[str, Any] = record.result or {}
     text = payload.get("reply") or payload.get("message") or result.get("reply")
     code = payload.get("code") or payload.get("status") or record.status.value
@@ -203,7 +203,7 @@ def _failure(record: TurnRecord, payload: JsonObject, number: int | None) -> Jso
 
 
 def _piece(session_id: SessionId, event: Event) -> JsonObject:
-    """Return a partial answer, which replaces everything from its offset on."""
+    """Return part of an answer. It replaces the text from its offset on."""
     return {
         "type": TOKEN,
         "conversation_id": session_id,

@@ -1,4 +1,4 @@
-"""Turns of all sessions: search, and figures by day and user, for operators."""
+"""Search and metrics of turns across sessions, for operators."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -38,9 +38,9 @@ async def search_turns(
     before: Annotated[Text, Query(description="`next` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> FoundTurns:
-    """Search the turns of all sessions, newest first, by words and quality; for operators.
+    """Search turns across sessions by words and quality, newest first. Only operators can call this.
 
-    A page reads up to 2,000 turns, so it can be short or empty before the end: continue with `next`.
+    A request examines up to 2,000 turns, so a page can be short or empty before the end. Continue with `next`.
     """
     words = (q or "").split()
     if len(words) > MOST_WORDS:
@@ -68,9 +68,9 @@ async def search_turns(
 
 @router.get("/days")
 async def count_turns_by_day(turns: TheTurns, caller: TheCaller, days: Days = 14) -> list[DayOfTurns]:
-    """Count turns by the day (UTC) on which they were accepted, oldest first: failures, times and costs; for operators.
+    """Return failures, times and costs of turns by day of acceptance (UTC), oldest first. Only operators can call this.
 
-    At most the newest 20,000 turns are counted.
+    Only the newest 20,000 turns are counted.
     """
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     counted = await turns.search.by_day(caller.tenant_id, since=midnight - timedelta(days=days - 1))
@@ -81,9 +81,9 @@ async def count_turns_by_day(turns: TheTurns, caller: TheCaller, days: Days = 14
 async def count_turns_by_user(
     turns: TheTurns, caller: TheCaller, days: Days = 7, limit: Annotated[int, Query(ge=1, le=200)] = 20
 ) -> list[TurnsOfUser]:
-    """Count turns by the user of their session, the most expensive first; for operators.
+    """Return failures and costs of turns by user, most expensive user first. Only operators can call this.
 
-    At most the newest 20,000 turns are counted.
+    Only the newest 20,000 turns are counted.
     """
     since = datetime.now(UTC) - timedelta(days=days)
     counted = await turns.search.by_user(caller.tenant_id, since=since, limit=limit)

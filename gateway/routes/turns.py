@@ -38,7 +38,7 @@ async def submit_turn(
     wait: Wait = None,
     key: KeyHeader = None,
 ) -> JsonObject:
-    """Accept a turn: 202 with its queue position, or with `wait` 200 with the finished turn."""
+    """Accept a turn. Returns 202 with the queue position or, with `wait`, 200 with the finished turn."""
     if key and body.idempotency_key and key != body.idempotency_key:
         raise Refused("The header and the body have different idempotency keys: send only one.")
     receipt = await turns.submit(body.to_submission(session_id, tenant, idempotency_key=key))
@@ -69,7 +69,7 @@ async def list_turns(
     session_id: SessionId | None = None,
     limit: Limit = 100,
 ) -> list[JsonObject]:
-    """List turns of all sessions or of one, newest first; with `status=quarantined` those that need an operator."""
+    """List turns of one or all sessions, newest first. Use `status=quarantined` for those that need an operator."""
     records = await turns.inbox.turns(caller.tenant_id, session_id=session_id, status=status, limit=limit)
     return [turn_for(caller, turn_object(record)) for record in records]
 
@@ -84,7 +84,7 @@ async def list_turns(
 async def show_turn(
     turn_id: TurnId, turns: TheTurns, caller: TheCaller, response: Response, wait: Wait = None
 ) -> JsonObject:
-    """Return a turn now, or with `wait` once it has finished, up to a timeout in seconds."""
+    """Return a turn. `wait`: seconds to wait until the turn has finished."""
     record = await turns.inbox.turn(caller.tenant_id, turn_id)
     if wait is None or record.status in FINISHED:
         told = turn_object(record)
@@ -97,9 +97,9 @@ async def show_turn(
 async def read_turn_journal(
     turn_id: TurnId, turns: TheTurns, sessions: TheSessions, tenant: TheTenant
 ) -> JsonObject:
-    """Return a turn's model and tool calls, and its signals, for operators.
+    """Return a turn's model and tool calls, and its signals. Only operators can call this.
 
-    Signals exist once the turn has ended: predictions, checks, calls, recovery, templates.
+    Signals are predictions, checks, calls, recovery and templates. They are stored when the turn ends.
     """
     record = await turns.inbox.turn(tenant, turn_id)
     steps = await sessions.archive.journal(tenant, record.session_id, turn_id=turn_id, limit=1000)
@@ -116,7 +116,7 @@ async def read_turn_journal(
 
 @router.post("/turns/{turn_id}/cancel", responses=documented(Turn))
 async def cancel_turn(turn_id: TurnId, turns: TheTurns, tenant: TheTenant) -> JsonObject:
-    """Cancel a queued turn immediately; ask a running one to stop."""
+    """Cancel a queued turn immediately, or ask a running turn to stop."""
     return turn_object(await turns.inbox.cancel(tenant, turn_id))
 
 
@@ -128,7 +128,7 @@ async def retry_turn(
     caller: TheCaller,
     why: Annotated[str, Query(min_length=1, max_length=1000, pattern=NO_NUL)] = "Retried by its ID.",
 ) -> JsonObject:
-    """Queue a quarantined turn again, as its session's last: a repair, signed with the operator and `why`."""
+    """Requeue a quarantined turn at the end of its session. The repair is recorded with the operator and `why`."""
     record = await turns.inbox.turn(caller.tenant_id, turn_id)
     session = await sessions.store.get(caller.tenant_id, record.session_id)
     order = RepairOrder(repairs=[Retry(kind="retry", turn=turn_id)], epoch=session.epoch, why=why)
