@@ -1,6 +1,6 @@
-"""Import the Python files of a domain folder. Their exceptions are reported as errors of the folder.
+"""The Python files of a domain folder. Their exceptions are reported as problems of the folder.
 
-A shipped domain is imported under its package name, any other under a name derived from its path.
+A shipped domain is imported under its package name, any other domain under a name derived from its path.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ SHIPPED = "domains"
 
 
 def shipped_folder() -> Path | None:
-    """Return the folder of the shipped domains."""
+    """Return the folder of the shipped domains, or None if they are not installed."""
     try:
         package = importlib.import_module(SHIPPED)
     except ModuleNotFoundError:
@@ -34,7 +34,7 @@ def import_services(folder: Path, problems: Problems) -> dict[str, Any]:
 
 
 def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:
-    """Return what internal_flows.py itself defines, or an empty dict if the file doesn't exist."""
+    """Return the names that internal_flows.py itself defines, or an empty dict if the file doesn't exist."""
     module = _import(folder, "internal_flows", problems)
     if module is None:
         return {}
@@ -64,7 +64,7 @@ def import_policies(folder: Path, problems: Problems) -> tuple[PolicyCode, ...]:
 
 
 def forget(folder: Path) -> None:
-    """Drop everything imported from a folder, so that the next load re-reads it."""
+    """Unload the modules of a folder, so that the next load reads the files again."""
     package = _package(folder)
     if not package.startswith(f"{SHIPPED}."):
         for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
@@ -93,7 +93,7 @@ def _import(folder: Path, name: str, problems: Problems) -> ModuleType | None:
         sys.modules[package] = holder
     try:
         return importlib.import_module(f"{package}.{name}")
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a domain's code can raise anything
         line = _line_in(error, path)
         place = SourceFile(file, lines={("import",): line} if line else {})
         problems.add(place, ("import",), explain_missing(error) or f"{type(error).__name__}: {error}")
@@ -101,7 +101,7 @@ def _import(folder: Path, name: str, problems: Problems) -> ModuleType | None:
 
 
 def _line_in(error: BaseException, path: Path) -> int | None:
-    """Return the last line of this file in the error's traceback."""
+    """Return the last line of this file in the error's traceback, or None if the file is not in it."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)

@@ -1,6 +1,6 @@
-"""Load domains: shipped ones by name, others by path, and list those that sessions can use.
+"""Domains, loaded from shipped packages or from folders.
 
-`domain.compile` interprets the files and reports their errors.
+`domain.compile` interprets the files and reports their problems.
 """
 
 import re
@@ -40,7 +40,9 @@ _FENCE = re.compile(r"^---[ \t]*$", re.MULTILINE)
 class LoadedDomain:
     """A loaded domain.
 
-    `services`: tool implementations by name. `policies`: classes by flow name.
+    Args:
+        services: tool implementations by name.
+        policies: policy classes by flow name.
     """
 
     domain: Domain
@@ -71,12 +73,12 @@ def shipped_domains() -> list[str]:
 
 
 def domain_folder(name_or_path: str | Path) -> Path | None:
-    """Return the folder of a domain, or None if the domain doesn't exist."""
+    """Return a domain's folder, or None if the domain doesn't exist."""
     return _find(name_or_path, Problems())
 
 
 def served_folders(name_or_path: str | Path) -> list[Path]:
-    """Return the folders of all domains that sessions can use: the shipped ones, then the configured one."""
+    """Return the folders of all available domains: the shipped ones, then the configured one."""
     named = domain_folder(name_or_path)
     shipped = [folder for name in shipped_domains() if (folder := domain_folder(name)) not in {None, named}]
     return [folder for folder in (*shipped, named) if folder is not None]
@@ -160,13 +162,13 @@ def _gather(folder: Path, problems: Problems) -> DomainSources:
 
 
 def _read_mapping(folder: Path, name: str, problems: Problems) -> SourceFile:
-    """Read a mapping from a file that may be missing."""
+    """Read a YAML file, or return an empty source if the file doesn't exist."""
     path = folder / name
     return read_yaml(path, name, problems) if path.exists() else SourceFile(name)
 
 
 def _read_configuration(folder: Path, problems: Problems) -> SourceFile:
-    """Read domain.yaml, with the domain's own prompts as one section."""
+    """Read domain.yaml, adding the domain's prompts as one section."""
     file = _read_mapping(folder, "domain.yaml", problems)
     try:
         prompts = read_prompts(folder / "prompts")
@@ -178,7 +180,7 @@ def _read_configuration(folder: Path, problems: Problems) -> SourceFile:
 
 
 def read_prompts(folder: Path) -> dict[str, str]:
-    """Read the prompts of a folder, by file name. Raises ConfigurationError listing every problem."""
+    """Return the prompts of a folder, by file name. Raises ConfigurationError listing every problem."""
     problems = Problems()
     read = {path.name: read_text(path, path.name, problems) for path in sorted(folder.glob("*.md"))}
     texts = {name: text for name, text in read.items() if text is not None}
@@ -196,7 +198,7 @@ def _read_templates(folder: Path, problems: Problems) -> dict[str, str]:
 
 
 def _read_shared_skills(ontology: SourceFile, problems: Problems) -> dict[str, SkillSource]:
-    """Read the shipped skills of the flows that the domain defines."""
+    """Return the shipped skills of flows that the domain defines."""
     flows = ontology.body.get("flows") if is_object(ontology.body) else None
     shared = _read_skills(DEFAULTS.parent, problems)
     return {dact: skill for dact, skill in shared.items() if is_object(flows) and dact in flows}
@@ -213,9 +215,9 @@ def _read_skills(folder: Path, problems: Problems) -> dict[str, SkillSource]:
 
 
 def _split_skill(text: str, name: str, problems: Problems) -> SkillSource:
-    """Split a skill into front matter, between two lines of dashes, and body.
+    """Split a skill into the front matter, between two lines of dashes, and the body.
 
-    Line numbers count from the top.
+    Line numbers count from the top of the file.
     """
     parts = _FENCE.split(text, maxsplit=2)
     if len(parts) < 3 or parts[0].strip():
@@ -229,7 +231,7 @@ class DomainRegistry:
     """The domains that sessions can use.
 
     Args:
-        configured: name of a shipped domain, or path of a folder. The default for new sessions.
+        configured: default for new sessions: the name of a shipped domain, or the path of a folder.
     """
 
     def __init__(self, configured: str) -> None:
@@ -243,7 +245,7 @@ class DomainRegistry:
             self._places[self.default] = str(folder)
 
     def resolve(self, name: str | None) -> str:
-        """Return the domain's name, or the default for None. Raises InvalidInput if it is unknown."""
+        """Return the domain's name. Default: the configured domain. Raises InvalidInput if the domain is unknown."""
         if name is None:
             return self.default
         if name not in self._places:
@@ -252,7 +254,7 @@ class DomainRegistry:
         return name
 
     def names(self) -> list[str]:
-        """Return the sorted names of all domains that sessions can use."""
+        """Return the names of all available domains, sorted."""
         return sorted(self._places)
 
     def place(self, name: str) -> str:
@@ -260,9 +262,9 @@ class DomainRegistry:
         return self._places[self.resolve(name)]
 
     def config(self, name: str) -> DomainConfig:
-        """Return the domain's `domain.yaml` as of its first use.
+        """Return the domain's configuration, as of its first use.
 
-        Raises InvalidInput for an unknown domain and ConfigurationError for an invalid file.
+        Raises InvalidInput for an unknown domain, and ConfigurationError for an invalid file.
         """
         known = self._configs.get(name)
         if known is None:
@@ -283,11 +285,11 @@ class DomainRegistry:
             return ENGLISH
 
     def events(self, name: str) -> frozenset[str]:
-        """Return the outside events that start a flow of the domain; none if its ontology is invalid."""
+        """Return the external events that start a flow of the domain, or an empty set if its ontology is invalid."""
         return frozenset(event for flow in self.flows(name).values() for event in flow.events)
 
     def flows(self, name: str) -> Mapping[str, FlowEntry]:
-        """Return the domain's flows as of their first use; empty for an ontology with mistakes.
+        """Return the domain's flows as of their first use, or an empty mapping if its ontology is invalid.
 
         Raises InvalidInput for an unknown domain.
         """
@@ -301,7 +303,7 @@ class DomainRegistry:
     def if_busy(self, name: str) -> IfBusy:
         """Return the default `if_busy` of a domain's sessions.
 
-        If the domain is invalid, each turn reports why.
+        An invalid domain gets a fallback, because each of its turns reports the problems.
         """
         try:
             return IfBusy(self.config(name).session.if_busy)
@@ -312,5 +314,5 @@ class DomainRegistry:
 def _read_flows(ontology: object) -> Mapping[str, FlowEntry]:
     try:
         return OntologyFile.model_validate(ontology).flows
-    except ValidationError:  # each turn of the domain reports why
+    except ValidationError:  # each turn of the domain reports the problems
         return {}

@@ -1,7 +1,7 @@
-"""Further pages of frames' tables, and exports, requested from the domain's services outside any turn.
+"""Further pages of frames' tables, and exports, requested from a domain's services outside turns.
 
-A domain whose tables exceed one page has a service that implements `domain.services.Paged`; one with exports
-implements `Exporting`.
+A domain with tables longer than one page has a service that implements `domain.services.Paged`. A domain with
+exports has one that implements `Exporting`.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ MakeServices: TypeAlias = Callable[[LoadedDomain], Callable[[TenantId], Mapping[
 
 
 class FramePages:
-    """Pages and exports by domain. Domains are loaded on first use."""
+    """Pages and exports of frames. Domains are loaded at their first use."""
 
     def __init__(self, domains: DomainRegistry, make_services: MakeServices) -> None:
         self._domains = domains
@@ -101,7 +101,7 @@ class FramePages:
             raise Unavailable(f"The export could not be read: {failure}") from failure
 
     async def _load(self, domain: str) -> tuple[LoadedDomain, Callable[[TenantId], Mapping[str, object]]]:
-        """Return a domain and its services, loaded once."""
+        """Return a domain and its services. Each domain is loaded once."""
         if domain not in self._loaded:
             async with self._loading:
                 if domain not in self._loaded:

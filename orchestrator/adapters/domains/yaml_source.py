@@ -1,6 +1,6 @@
-"""Read YAML as JSON data with the line of every key. Problems are reported, not raised.
+"""YAML files as JSON data, with the line of every key. Problems are reported, not raised.
 
-Scalars follow YAML 1.2: ``no`` and ``12:30`` are strings, and dates stay strings.
+Scalars follow YAML 1.2: ``no`` and ``12:30`` are strings. Dates are also strings.
 """
 
 import re
@@ -15,13 +15,13 @@ from orchestrator.types import Json
 
 MAX_FILE_BYTES = 2 * 1024 * 1024
 MAX_NODES = 200_000
-"""Nested aliases can make a small file huge, so nodes are counted each time they are used."""
+"""Maximum number of nodes, counted at each use, because nested aliases can make a small file huge."""
 
 
 class _Loader(Composer, yaml.CSafeLoader):
     """The safe loader with YAML 1.2 resolvers and LibYAML's parser.
 
-    Composing happens in Python, so its recursion limit rejects files that are nested too deeply.
+    Composing happens in Python, so that its recursion limit rejects files that are nested too deeply.
     """
 
     def __init__(self, text: str) -> None:
@@ -38,14 +38,14 @@ _RESOLVERS: dict[str, tuple[str, list[str]]] = {
     "null": (r"~|null|Null|NULL|", [*"~nN", ""]),
     "merge": (r"<<", ["<"]),
 }
-"""By tag: the pattern, and the first characters of matching scalars."""
+"""Pattern, and first characters of matching scalars, by tag."""
 
 for _kind, (_pattern, _first) in _RESOLVERS.items():
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), _first)  # pyright: ignore[reportUnknownMemberType]
 
 
 def read_text(path: FilePath, name: str, problems: Problems) -> str | None:
-    """Return a file's text, or report a problem and return None if it is not valid UTF-8."""
+    """Return a file's text, or report a problem and return None if the file cannot be read."""
     file = SourceFile(name)
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
@@ -60,13 +60,13 @@ def read_text(path: FilePath, name: str, problems: Problems) -> str | None:
 
 
 def read_yaml(path: FilePath, name: str, problems: Problems) -> SourceFile:
-    """Parse a file. For a broken file, report the problem and return an empty source."""
+    """Parse a YAML file. If it is broken, report the problem and return an empty source."""
     text = read_text(path, name, problems)
     return SourceFile(name) if text is None else parse_yaml(text, name, problems)
 
 
 def parse_yaml(text: str, name: str, problems: Problems) -> SourceFile:
-    """Parse one YAML document."""
+    """Parse a YAML document. If it is broken, report the problem and return an empty source."""
     loader = _Loader(text)
     try:
         root = loader.get_single_node()
@@ -98,7 +98,7 @@ def _mistake(name: str, error: yaml.MarkedYAMLError) -> tuple[SourceFile, Path, 
 
 
 def _walk(root: yaml.Node) -> tuple[dict[Path, int], list[tuple[Path, int]]]:
-    """Return the lines of all keys and items, and the duplicate keys."""
+    """Return the lines of all keys and items, and the duplicate keys with their lines."""
     lines: dict[Path, int] = {}
     twice: list[tuple[Path, int]] = []
     pending: list[tuple[Path, yaml.Node]] = [((), root)]
@@ -127,6 +127,6 @@ def _children(node: yaml.Node) -> Iterator[tuple[str | int, int, yaml.Node]]:
 
 
 def write_items(items: Sequence[Mapping[str, object]]) -> str:
-    """Return the items of an indented list."""
+    """Return the items as an indented YAML list."""
     text = yaml.safe_dump([dict(item) for item in items], allow_unicode=True, sort_keys=False, width=110)
     return "".join(f"  {line}\n" for line in text.splitlines())

@@ -1,4 +1,4 @@
-"""Settings, tools and output mode of a request to the library."""
+"""The library's settings, tools and output mode for a request."""
 
 from dataclasses import asdict
 from typing import Any, cast
@@ -27,16 +27,16 @@ _THOUGHT = {
     Effort.MEDIUM: 10_000,
     Effort.HIGH: 16_384,
 }
-"""Thinking tokens by effort: the library's budgets for Anthropic models, which must be below their limit."""
+"""Thinking tokens by effort: the library's budgets for Anthropic models, which must stay below the token limit."""
 PROMPT_HEADER = "X-Parley-Prompt"
-"""Header with the prompt's name, for scripts and proxies. Providers ignore unknown headers."""
+"""Header with the prompt's name, for scripts and proxies. Providers ignore it."""
 _TEMPLATE = (
     "Answer with one JSON object that fits this JSON Schema, and with nothing before or after it:\n{schema}"
 )
 
 
 def settings_for(endpoint: Endpoint, model: Model[Any], request: ChatRequest) -> ModelSettings:
-    """Return the request's model settings, without those that the endpoint rejects."""
+    """Return the request's model settings, except those that the endpoint rejects."""
     takes, effort = request.profile.takes, _effort(request)
     wanted: JsonObject = {"timeout": request.timeout_s}
     if takes(RequestField.TOKEN_LIMIT):
@@ -60,7 +60,7 @@ def _openai_settings(endpoint: Endpoint, request: ChatRequest) -> JsonObject:
     may_store = endpoint.provider.startswith(("openai", "azure"))
     if may_store:
         settings["openai_store"] = endpoint.store
-        # The library requests cache diagnostics by default, and Parley does not read them.
+        # The library requests cache diagnostics by default, but Parley doesn't read them.
         settings["openai_prompt_cache_diagnostics"] = False
     # OpenAI accepts metadata only on requests that it stores.
     tells = endpoint.store if may_store else endpoint.metadata and endpoint.is_compatible
@@ -76,15 +76,14 @@ def _effort(request: ChatRequest) -> Effort | None:
 
 
 def _room_for_thought(model: Model[Any], effort: Effort | None) -> int:
-    """Return the tokens to reserve for thinking: providers count thinking and answer against one limit."""
+    """Return the tokens to reserve for thinking. Providers count thinking and the answer against one limit."""
     thinks = effort is not None and bool(model.profile.get("supports_thinking", False))
     return _THOUGHT[effort] if effort is not None and thinks else 0
 
 
 def _thinking(endpoint: Endpoint, effort: Effort) -> JsonObject:
     if endpoint.is_compatible:
-        # Parley cannot know whether a model behind a URL reasons, so it sends the effort and remembers a
-        # rejection.
+        # Whether a model behind a URL reasons is unknown. Send the effort, and remember a rejection.
         return {"openai_reasoning_effort": effort.value}
     return {"thinking": False if effort is Effort.NONE else effort.value}
 
@@ -96,7 +95,7 @@ def _forced_tool(request: ChatRequest) -> str | None:
 
 
 def parameters_for(model: Model[Any], request: ChatRequest) -> ModelRequestParameters:
-    """Return the tools and output of a request, in the best mode that model and endpoint support."""
+    """Return the request's tools and output, in the best mode that the model and endpoint support."""
     if request.output is not None:
         return _output(model, request.output, request)
     tools = [

@@ -1,4 +1,4 @@
-"""Build the library's model for an endpoint and a model name, following the endpoint's profile."""
+"""The library's clients and models for endpoints."""
 
 from inspect import iscoroutinefunction
 from typing import Any
@@ -19,7 +19,7 @@ from orchestrator.ports.language_model import EndpointProfile, OutputMode, Reque
 from orchestrator.settings import OPENAI_URL
 
 NO_KEY = "none"
-"""Local endpoints need no key, but the client insists on sending one."""
+"""Placeholder for the key of local endpoints, because the client insists on sending one."""
 _RESPONSES = frozenset({"openai", "openai-responses", "azure-responses"})
 _OWN_CLIENTS = frozenset(name for name, provider in PROVIDERS.items() if provider.package)
 
@@ -28,7 +28,7 @@ def open_provider(endpoint: Endpoint) -> Provider[Any]:
     """Open an endpoint's client.
 
     Raises:
-        ConfigurationError: a key, a URL or the provider's own client is missing.
+        ConfigurationError: the key, the URL, or the provider's client package is missing.
     """
     name = endpoint.provider
     try:
@@ -62,7 +62,7 @@ def _open_provider(endpoint: Endpoint, name: str) -> Provider[Any]:
 def build_model(
     endpoint: Endpoint, provider: Provider[Any], name: str, profile: EndpointProfile
 ) -> Model[Any]:
-    """Build the library's model. Opens no connection."""
+    """Build the library's model without opening a connection."""
     kind = endpoint.provider
     if kind in _OWN_CLIENTS:
         return infer_model(f"{kind}:{name}", lambda _kind: provider)
@@ -80,7 +80,7 @@ def build_model(
         supports_json_object_output=profile.output is not OutputMode.PROMPTED,
     )
     if not isinstance(provider, OpenAIProvider):
-        # Send schemas unchanged: a dialect drops the limits that a local server's grammar enforces.
+        # Send schemas unchanged. The library's transformers drop limits that a local server's grammar enforces.
         ours |= OpenAIModelProfile(
             json_schema_transformer=None, openai_chat_supports_multiple_system_messages=False
         )
@@ -90,14 +90,14 @@ def build_model(
 
 
 def is_openai_client(model: Model[Any]) -> bool:
-    """Return whether a model's requests go through the `openai` client, and so accept its settings."""
+    """Return whether a model uses the `openai` client and accepts its settings."""
     return isinstance(model, OpenAIChatModel | OpenAIResponsesModel)
 
 
 async def close_provider(provider: Provider[Any]) -> None:
     """Close the connections of a provider's client."""
     async with provider:
-        pass  # The library closes the client it opened when its provider exits.
+        pass  # On exit, the library closes clients that it has opened.
     close = getattr(provider.client, "close", None)
     if close is not None and iscoroutinefunction(close):
         await close()

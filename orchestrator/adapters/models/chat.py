@@ -1,6 +1,6 @@
-"""The model port on top of the library: any provider, one request at a time.
+"""The model port on top of the library, for any provider.
 
-Sends each request once: client retries are off because `orchestrator.models` retries.
+Each request is sent once. The library's retries are off, because `orchestrator.models` retries.
 """
 
 import asyncio
@@ -42,13 +42,13 @@ from orchestrator.ports.language_model import (
 
 
 class LibraryChat:
-    """A `ChatModel`. Belongs to the event loop that first uses it; close it with `aclose`."""
+    """A `ChatModel` for one endpoint. Belongs to the event loop that first uses it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._settings = endpoint
         self._provider = open_provider(endpoint)
         self._models: dict[tuple[str, EndpointProfile], Model[Any]] = {}
-        # Without the credentials that a URL can contain.
+        # Without the credentials that the URL may contain.
         self._endpoint = str(httpx2.URL(self._provider.base_url).copy_with(userinfo=b"")).rstrip("/")
 
     @property
@@ -75,7 +75,7 @@ class LibraryChat:
         except UserError:
             if "tool_choice" not in settings:
                 raise
-            # The library knows that this model cannot be forced to call a specific tool.
+            # The library knows that it cannot force this model to call a specific tool.
             del settings["tool_choice"]
             return await model.request(messages, settings, parameters)
 
@@ -126,7 +126,7 @@ class LibraryChat:
         return ChatDelta(finish_reason=reply.finish_reason, usage=reply.usage, opaque=reply.opaque)
 
     def _streams_nothing(self) -> ModelRejected:
-        """Return the error for a response without a single event: some servers always answer with plain JSON."""
+        """Return the error for a stream without events. Some servers always answer with plain JSON."""
         return ModelRejected(
             f"The model endpoint {self._endpoint} did not stream its answer.",
             said=EndpointError(self._endpoint, 200, field=RequestField.STREAM),
@@ -138,7 +138,7 @@ class LibraryChat:
             yield
         except ModelUnavailable:
             raise
-        except Exception as error:  # Whatever the library raised, no answer can follow.
+        except Exception as error:  # Any error of the library means that there is no answer.
             raise translate(error, self._endpoint, request.timeout_s) from error
 
 

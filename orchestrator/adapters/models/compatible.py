@@ -1,4 +1,4 @@
-"""Chat completions of compatible endpoints: the library's model, reading repaired responses."""
+"""The library's chat-completions model for compatible endpoints, with normalized responses."""
 
 from collections.abc import AsyncIterable
 from typing import Any, cast
@@ -16,11 +16,14 @@ from orchestrator.types import Json, JsonObject
 
 
 class MisreadThought(Exception):
-    """A streamed answer closes a thought that was already forwarded as text."""
+    """A streamed answer ended a thought that had already been forwarded as text."""
 
 
 class CompatibleChatModel(OpenAIChatModel):
-    """Chat completions of any endpoint. `tells_stream_usage`: request token counts for streams."""
+    """A chat-completions model for any endpoint.
+
+    `tells_stream_usage`: whether to request token counts for streams.
+    """
 
     tells_stream_usage = True
 
@@ -42,7 +45,7 @@ class CompatibleChatModel(OpenAIChatModel):
 
 class _NormalizedStream(OpenAIStreamedResponse):
     def _add_usage(self, usage: RequestUsage, *, reported: bool, cumulative: bool = False) -> None:
-        # Some servers repeat the counts in every chunk, as totals so far.
+        # Some servers send the current totals with every chunk.
         super()._add_usage(usage, reported=reported, cumulative=reported or cumulative)
 
     def _validate_response(self) -> AsyncIterable[ChatCompletionChunk]:
@@ -61,7 +64,7 @@ class _NormalizedStream(OpenAIStreamedResponse):
 
 
 def raise_error_member(body: Json, model_name: str) -> None:
-    """Raise the error that some gateways return with status 200."""
+    """Raise the error in a response with status 200, which some gateways send."""
     error: Json = body.get("error")
     if not error or body.get("choices"):
         return

@@ -15,11 +15,11 @@ from orchestrator.ports.memory.documents import Embedded
 WITHIN_S = 20.0
 RETRIES = 2
 MOST_DIMENSIONS = 16_000
-"""pgvector's maximum."""
+"""Maximum number of dimensions in pgvector."""
 
 
 class OpenAIEmbedder:
-    """Implements `ports.memory.documents.Embedder`. Belongs to the event loop that first uses it."""
+    """An `Embedder` that uses an endpoint. Belongs to the event loop that first uses it."""
 
     def __init__(self, endpoint: Endpoint, model: str) -> None:
         self._provider = open_provider(endpoint)
@@ -32,7 +32,7 @@ class OpenAIEmbedder:
             async with asyncio.timeout(WITHIN_S):
                 found = await self._model.embed(list(texts), input_type="document")
             vectors = tuple(_normal([float(value) for value in vector]) for vector in found.embeddings)
-        except Exception as error:  # Whatever the library raised, no vector can follow.
+        except Exception as error:  # Any error of the library means that there are no vectors.
             raise translate(error, shown, WITHIN_S) from error
         if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
             raise ModelFailed(f"{shown} returned {len(vectors)} vectors for {len(texts)} texts.")
@@ -43,7 +43,7 @@ class OpenAIEmbedder:
 
 
 def _normal(vector: list[float]) -> tuple[float, ...]:
-    """Return the vector scaled to length 1. Raises ValueError for a zero vector."""
+    """Return the vector scaled to length 1. Raises ValueError if the vector is too long or cannot be scaled."""
     length = sqrt(sum(value * value for value in vector))
     if not 0 < length < float("inf") or len(vector) > MOST_DIMENSIONS:
         raise ValueError(f"a vector of {len(vector)} numbers and length {length:g}")

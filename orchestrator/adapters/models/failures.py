@@ -1,6 +1,6 @@
-"""Translate failures of the library and of endpoints into `orchestrator.errors`.
+"""Translation of failures of the library and of endpoints into `orchestrator.errors`.
 
-An endpoint's own message is never repeated, because it can quote the key or the request.
+An endpoint's message is never repeated, because it can quote the key or the request.
 """
 
 import re
@@ -61,14 +61,14 @@ _WIRE_NAMES: dict[RequestField, tuple[str, ...]] = {
     RequestField.TOOL_CHOICE: ("tool_choice",),
     RequestField.STREAM: ("stream",),
 }
-"""Endpoints' names for the optional parts of a request, in search order."""
+"""The endpoints' names for optional parts of a request, in search order."""
 _TOO_LONG = re.compile(r"context (size|length|window)|too many tokens", re.IGNORECASE)
 _LOOKED_AT = 600
-"""Characters of an endpoint's message to search for a field name."""
+"""Maximum number of characters to search in an endpoint's message."""
 
 
 def translate(error: Exception, endpoint: str, timeout_s: float) -> ModelUnavailable:
-    """Translate a failed request to an endpoint. `timeout_s`: the timeout of the request."""
+    """Translate the failure of a request to an endpoint. `timeout_s`: the request's timeout."""
     match error:
         case TimeoutError() | ModelTimeoutError() | ModelRequestTimeout():
             return ModelTimedOut(
@@ -137,10 +137,10 @@ def _of_status(status: int | None, text: str, said: EndpointError, wait_s: float
 
 
 def _rejected_field(body: object, status: int | None) -> str | None:
-    """Return which `RequestField` an error response rejects, or None if it rejects none."""
+    """Return the `RequestField` that an error response rejects, or None if it rejects none."""
     if status in {400, 404, 422}:
         return find_field(body)
-    # Some servers report these as their own failure: ik_llama.cpp an output mode, chat templates a role.
+    # Some servers report a rejection as an internal error: ik_llama.cpp an output mode, chat templates a role.
     field = find_field(body) if status in {500, 501} else None
     return field if field in {RequestField.OUTPUT, RequestField.SYSTEM_ROLE} else None
 
@@ -152,13 +152,13 @@ def _is_too_long(body: object) -> bool:
 
 
 def _wait_s(error: ModelAPIError) -> float | None:
-    """Return the endpoint's retry delay. The library parses integer seconds and dates."""
+    """Return the endpoint's retry delay. The library parses only integer seconds and dates."""
     asked = (error.headers or {}).get("retry-after", "") if isinstance(error, ModelHTTPError) else ""
     return float(asked) if re.fullmatch(r"\s*\d+\.\d+\s*", asked) else error.retry_after
 
 
 def _codes(error: ModelAPIError) -> Iterable[str]:
-    """Yield the endpoint's error codes, the most specific first."""
+    """Yield the endpoint's error codes, most specific first."""
     own = _error_of(error.body)
     nested = _error_of({"error": own.get("innererror")}).get("code")
     for name in (
@@ -174,7 +174,7 @@ def _codes(error: ModelAPIError) -> Iterable[str]:
 
 
 def _error_of(body: object) -> JsonObject:
-    """Return the error object of a body: the body itself, its `error`, or the first in a list."""
+    """Return the error object of a body: its `error`, that of the first object in a list, or the body itself."""
     if isinstance(body, list) and body:
         body = cast("list[Json]", body)[0]
     if not isinstance(body, dict):
@@ -184,9 +184,9 @@ def _error_of(body: object) -> JsonObject:
 
 
 def find_field(body: object) -> str | None:
-    """Return which `RequestField` a rejection concerns, or None if it doesn't say.
+    """Return the `RequestField` that a rejection concerns, or None if the body doesn't mention one.
 
-    Endpoints name it as `param`, as the location of a validation error, or in their message.
+    Endpoints mention it as `param`, as the location of a validation error, or in their message.
     """
     error = _error_of(body)
     nested = _error_of({"error": error.get("message")})

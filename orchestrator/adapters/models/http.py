@@ -1,4 +1,4 @@
-"""HTTP connections to endpoints that the `openai` client supports."""
+"""HTTP clients for endpoints that the `openai` client supports."""
 
 from collections.abc import AsyncIterator
 from functools import cache
@@ -9,11 +9,11 @@ import httpx2
 import openai
 
 LONGEST_RESPONSE = 8_000_000
-"""In bytes; far above the longest answer that Parley requests."""
+"""Maximum response size in bytes, far above the longest answer that Parley requests."""
 
 
 class ResponseTooLong(httpx2.TransportError):
-    """A response exceeds `LONGEST_RESPONSE`."""
+    """The response exceeds `LONGEST_RESPONSE`."""
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -38,7 +38,7 @@ async def _bound(response: httpx2.Response) -> None:
 
 @cache
 def _trusted() -> SSLContext:
-    """Load the trusted certificates once for all clients, because loading takes 0.1 s."""
+    """Return the trusted certificates. All clients share them, because loading takes 0.1 s."""
     return httpx2.create_ssl_context()
 
 

@@ -1,4 +1,4 @@
-"""Convert between the model port's records and the library's."""
+"""Conversion between the records of the model port and those of the library."""
 
 import json
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def write_messages(
 ) -> list[ModelMessage]:
     """Convert a conversation to the library's messages. Opaque parts go only to the endpoint that wrote them.
 
-    `system_role`: whether the endpoint accepts system messages; their text opens the user's otherwise.
+    `system_role`: whether the endpoint accepts system messages. If not, their text precedes the next user message.
     """
     written: list[ModelMessage] = []
     parts: list[ModelRequestPart] = []
@@ -80,7 +80,7 @@ def _write_answer(message: ChatMessage, endpoint: str) -> ModelResponse:
         try:
             (known,) = ModelMessagesTypeAdapter.validate_python([opaque.body])
         except ValidationError:
-            pass  # Written by another release of the library: our own fields contain the same, without signatures.
+            pass  # Another release of the library wrote it. The other fields contain the same, without signatures.
         else:
             return cast("ModelResponse", known)
     said = [TextPart(message.content)] if message.content else []
@@ -89,7 +89,7 @@ def _write_answer(message: ChatMessage, endpoint: str) -> ModelResponse:
 
 
 def read_response(response: ModelResponse, endpoint: str, *, output_tool: str | None = None) -> ChatReply:
-    """Convert the library's answer to ours. `output_tool`: the tool whose arguments are the answer's text."""
+    """Convert the library's answer to a `ChatReply`. `output_tool`: the tool whose arguments are the answer's text."""
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
     if output_tool is not None:
@@ -108,13 +108,13 @@ def read_response(response: ModelResponse, endpoint: str, *, output_tool: str | 
 
 
 def read_arguments(arguments: Any) -> str:
-    """Return a call's arguments as text."""
+    """Return a call's arguments as JSON text."""
     text = arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
     return text.replace("\0", "")
 
 
 def read_usage(usage: RequestUsage) -> Usage | None:
-    """Return the token counts, or None if the endpoint sent none."""
+    """Return the token counts, or None if the endpoint did not send them."""
     if usage.input_tokens + usage.output_tokens == 0:
         return None
     reasoning = usage.details.get("reasoning_tokens", 0)
@@ -129,7 +129,7 @@ def _finish_reason(response: ModelResponse) -> FinishReason:
 
 
 def _keep_opaque(response: ModelResponse, endpoint: str) -> Opaque | None:
-    """Return an answer in its provider's own form, or None if our fields cover all of it."""
+    """Return an answer in its provider's form, or None if the fields of `ChatReply` cover all of it."""
     if not any(_is_signed(part) for part in response.parts):
         return None
     kept = ModelResponse(

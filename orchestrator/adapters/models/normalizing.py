@@ -1,6 +1,6 @@
-"""Normalize responses of self-declared compatible endpoints to the chat-completions API.
+"""Normalization of responses from endpoints that claim compatibility with the chat-completions API.
 
-Keeps what is meaningful and drops the rest. The result always has the API's types.
+The result always has the API's types. Anything without a meaning in the API is dropped.
 """
 
 import json
@@ -26,7 +26,7 @@ _ENDINGS = {
 
 
 def normalize_completion(body: Json) -> JsonObject:
-    """Return a normalized completion. Raises ValueError if the body has none."""
+    """Return a normalized completion. Raises ValueError if the body contains no completion."""
     body = _object(body)
     choices = _objects(body.get("choices"))
     if not choices:
@@ -63,13 +63,13 @@ def _listed_calls(message: JsonObject) -> list[JsonObject]:
 
 
 def _written_calls(text: str) -> list[JsonObject]:
-    """Return the calls in a text: servers without a parser for a model's tools leave them there."""
+    """Return the calls in a text. Servers without a parser for a model's tool calls leave the calls there."""
     found = (_read_object(match[1]) for match in _WRITTEN_CALL.finditer(text))
     return [{"function": call} for call in found if call is not None]
 
 
 def _misplaced_object(message: JsonObject) -> str:
-    """Return the object that a server sent as a thought, or an empty string."""
+    """Return the JSON object that a server sent as a thought, or an empty string."""
     thoughts = (message[name].strip() for name in _thoughts(message))
     return next((thought for thought in thoughts if _read_object(thought) is not None), "")
 
@@ -99,10 +99,7 @@ def _calls(listed: list[JsonObject]) -> list[JsonObject]:
 
 
 class ChunkNormalizer:
-    """Normalizes the chunks of one streamed answer.
-
-    Calls get consecutive indexes, whatever index they arrived with.
-    """
+    """A normalizer for the chunks of one streamed answer. Calls get consecutive indexes."""
 
     def __init__(self) -> None:
         self._places: list[_Call] = []
@@ -114,13 +111,13 @@ class ChunkNormalizer:
         return self._thought.misread
 
     def normalize(self, chunk: Json) -> JsonObject:
-        """Return a fully readable chunk; one without content has `choices: []`."""
+        """Return a valid chunk. Without content, its `choices` are empty."""
         chunk = _object(chunk)
         choices = [self._choice(choice) for choice in _objects(chunk.get("choices"))[:1]]
         return _envelope(chunk, "chat.completion.chunk") | {"choices": choices}
 
     def end(self) -> JsonObject | None:
-        """Return a last chunk with the buffered content, or None."""
+        """Return a last chunk with the buffered content, or None if nothing is buffered."""
         rest = self._thought.end()
         return (
             self.normalize({"choices": [{"delta": {"content": rest}, "finish_reason": "stop"}]})
@@ -149,7 +146,7 @@ class ChunkNormalizer:
         }
 
     def _piece(self, piece: JsonObject) -> JsonObject | None:
-        """Return a normalized fragment, or None while its call has no name yet."""
+        """Return a normalized piece of a call, or None while the call has no name."""
         function = _object(piece.get("function"))
         given, name = _name(piece.get("id")), _name(function.get("name"))
         arguments = _arguments(function.get("arguments"))
@@ -172,7 +169,7 @@ class ChunkNormalizer:
         } | _signature(piece)
 
     def _place(self, index: Json, given: str | None, name: str | None, arguments: str) -> int:
-        """Return the call that a fragment belongs to: the one with its index, unless it starts another."""
+        """Return the index of a piece's call: the one with the same index, unless the piece starts another call."""
         known = [at for at, call in enumerate(self._places) if call.index == index]
         if known:
             call = self._places[known[-1]]
@@ -189,7 +186,7 @@ class ChunkNormalizer:
 
 
 class _Call:
-    """A partially streamed call."""
+    """A partially received call."""
 
     def __init__(self, index: Json, given: str | None) -> None:
         self.index = index
@@ -204,7 +201,7 @@ class _Call:
 
 
 def new_call_id() -> str:
-    """Return an ID for a call whose endpoint sent none."""
+    """Return an ID for a call without one."""
     return f"call_{uuid4().hex[:24]}"
 
 
@@ -263,7 +260,7 @@ def _name(value: Json) -> str | None:
 
 
 def _text(content: Json) -> str | None:
-    """Return the text: a string, the text parts of a list, or an object that should have been JSON text."""
+    """Return the text of a string, of a list's text parts, or of an object that should have been JSON text."""
     match content:
         case str():
             return content.replace("\0", "")
@@ -307,5 +304,5 @@ def _thoughts(message: JsonObject) -> JsonObject:
 
 
 def _signature(call: Mapping[str, Json]) -> JsonObject:
-    """Return the provider's signature of a call, which must be sent back unchanged."""
+    """Return the provider's signature of a call, which later requests must repeat unchanged."""
     return {"extra_content": call["extra_content"]} if call.get("extra_content") else {}

@@ -1,7 +1,7 @@
-"""The models of one process: its endpoints, one set of circuit breakers, one Prompt Engineer per configuration.
+"""The models of one process: endpoints, shared circuit breakers, and a Prompt Engineer per configuration.
 
-The domain's configuration says how models are used; the environment says where they are. The library is only
-loaded if an endpoint is configured, because importing it takes two seconds.
+Domain configurations define how models are used, and the environment defines where they are. The model library is
+loaded only if an endpoint is configured, because its import takes two seconds.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from orchestrator.adapters.models.chat import LibraryChat
 
 WARM_UP = "warm_up"
-"""The prompt name of the one request that loads a model."""
+"""Prompt name of the request that makes a server load a model."""
 WARM_UP_S = 600.0
 _log = get_logger(__name__)
 
 
 def read_endpoints(settings: Settings) -> dict[str, Endpoint]:
-    """Return the endpoints configured by the environment, by name, or an empty dict if there is no model.
+    """Return the endpoints that the environment configures, by name, or an empty dict if it configures none.
 
-    OPENAI_BASE_URL and OPENAI_API_KEY define `default`, a provider in PARLEY_MODEL defines one with its own
-    name, and PARLEY_MODEL_ENDPOINTS defines more.
+    OPENAI_BASE_URL and OPENAI_API_KEY define `default`. A provider in PARLEY_MODEL defines an endpoint with the
+    provider's name. PARLEY_MODEL_ENDPOINTS defines more.
     """
     endpoints = {name: _read_endpoint(endpoint) for name, endpoint in settings.model_endpoints.items()}
     url, key = settings.openai_base_url, settings.openai_api_key
@@ -75,7 +75,7 @@ def _read_endpoint(endpoint: ModelEndpoint) -> Endpoint:
 
 
 class ModelPool:
-    """A factory of Prompt Engineers, which belong to the event loop that first uses them."""
+    """A factory of Prompt Engineers. Belongs to the event loop that first uses an engineer."""
 
     def __init__(
         self,
@@ -89,17 +89,17 @@ class ModelPool:
         pacing: Pacing | None = None,
         keep_prompts: bool = False,
     ) -> None:
-        """Create a pool; nothing is connected yet.
+        """Create a pool without opening connections.
 
         Args:
-            endpoints: by provider name.
-            model: for domains that name none.
-            fallback: for domains that name none.
-            breaker: when to stop calling a failing model, and for how long.
-            spending: counters shared with other processes, or None to count in this one.
+            endpoints: endpoints by name.
+            model: model for domains that configure none.
+            fallback: fallback model for domains that configure none.
+            breaker: policy for pausing calls to a failing model.
+            spending: counters shared with other processes. Default: counters of this process.
             record: receives a signal for every call and every change of a breaker.
             pacing: clock and random numbers.
-            keep_prompts: include prompts and answers in the signals.
+            keep_prompts: whether signals include prompts and answers.
         """
         self._endpoints = dict(endpoints)
         self._model = ModelChoice(model)
@@ -125,7 +125,7 @@ class ModelPool:
         return self._board.views()
 
     def engineer(self, config: DomainConfig) -> PromptEngineer | None:
-        """Return the domain's engineer, shared by equal configurations, or None without a model.
+        """Return the domain's engineer, or None without a model. Equal configurations share an engineer.
 
         Raises:
             ConfigurationError: a prompt is invalid.
@@ -158,7 +158,7 @@ class ModelPool:
         await asyncio.gather(*(client.aclose() for client in clients))
 
     def _resolve(self, wanted: ModelConfig) -> ModelConfig:
-        """Return the configuration with each `provider:name` resolved."""
+        """Return the configuration with the endpoint of each `provider:name` resolved."""
         named = (wanted.default, wanted.fallback, *wanted.per_prompt.values())
         choices = {choice for choice in named if choice is not None}
         return replace(wanted, meant={choice: self._meant_by(choice) for choice in choices})
@@ -170,7 +170,7 @@ class ModelPool:
         return choice if provider is None else ModelChoice(name, provider)
 
     def _can_serve(self, wanted: ModelConfig) -> bool:
-        """Open the endpoints of a configuration; return whether any is available."""
+        """Open the endpoints of a configuration. Return whether any is available."""
         providers = sorted({choice.provider for choice in wanted.meant.values()})
         missing = [name for name in providers if not self._open(name)]
         if missing and self._clients:
@@ -178,13 +178,13 @@ class ModelPool:
         return len(missing) < len(providers)
 
     def _open(self, name: str) -> bool:
-        """Open an endpoint, or a provider that needs no further settings."""
+        """Open a configured endpoint, or a provider that needs no configuration. Return whether it is open."""
         if name in self._clients:
             return True
         endpoint = self._endpoints.get(name) or (Endpoint(provider=name) if name in PROVIDERS else None)
         if endpoint is None:
             return False
-        # The library is slow to import, and its errors indicate a wrong environment.
+        # The library is slow to import.
         from orchestrator.adapters.models.chat import LibraryChat  # noqa: PLC0415
 
         try:
@@ -195,9 +195,10 @@ class ModelPool:
         return True
 
     async def warm_up(self) -> None:
-        """Send local servers a one-word request with a long timeout, so that models are loaded before users wait.
+        """Wait until local servers have loaded their models, so that users don't have to.
 
-        A server may abort loading when its caller gives up, and so never finish. This request waits.
+        Each server gets a one-word request with a long timeout, because some servers stop loading when a request times
+        out.
         """
         choices = {choice for asked, _ in self._engineers for choice in asked[0].meant.values()}
         local = [choice for choice in choices if self._loads(choice)]
@@ -230,7 +231,7 @@ class ModelPool:
 
 
 def open_embedder(settings: Settings, closing: AsyncExitStack) -> Embedder:
-    """Return the configured embedder; `closing` closes what it opens."""
+    """Return the configured embedder. `closing` closes its connections."""
     endpoint = read_endpoints(settings).get(DEFAULT_PROVIDER) if settings.embedding_model else None
     if endpoint is None:
         return HashingEmbedder()

@@ -8,9 +8,9 @@ from orchestrator.ports.language_model import Usage
 
 
 def list_price(endpoint: Endpoint, url: str, model: str, usage: Usage) -> float:
-    """Return what token counts cost at a provider, in US dollars; 0 if it publishes no price.
+    """Return the cost of token counts in US dollars, or 0 if the provider publishes no price.
 
-    Compatible endpoints are recognized by their URL, so a local server is free whatever its model is called.
+    Compatible endpoints are recognized by URL, so that a local server is free even if its model has a price.
     """
     counts = PricedUsage(
         input_tokens=usage.prompt_tokens,
@@ -22,5 +22,5 @@ def list_price(endpoint: Endpoint, url: str, model: str, usage: Usage) -> float:
         if provider in PROVIDERS and not endpoint.is_compatible:
             return float(calc_price(counts, model, provider_id=provider).total_price)
         return float(calc_price(counts, model, provider_api_url=url).total_price)
-    except (LookupError, ValueError):  # No price for this model, or none for such counts.
+    except (LookupError, ValueError):  # no price for this model or these counts
         return 0.0

@@ -1,7 +1,7 @@
-"""Known models: providers by name and endpoints by URL.
+"""Known model providers by name, and endpoints by URL.
 
-The library knows each provider's protocol. It is slow to import, so `orchestrator.adapters.models.chat`
-imports it, and only if an endpoint is configured.
+The library knows each provider's protocol. Only `orchestrator.adapters.models.chat` imports it, because its import
+is slow.
 """
 
 from collections.abc import Mapping
@@ -12,16 +12,18 @@ from orchestrator.models.config import DEFAULT_PROVIDER
 from orchestrator.types import Json
 
 COMPATIBLE = "compatible"
-"""Any endpoint with the chat-completions API, known by URL alone."""
+"""Provider name of endpoints with the chat-completions API that are known only by URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
     """A provider, named as in `PARLEY_MODEL=provider:name`.
 
-    `keys`: environment variables with its key or URL, any of which configures it. `package`: the module of
-    its client, installed by the extra of the same name; empty if the `openai` client supports it.
-    `compatible`: assume only what all compatible endpoints share. `base_url`: its default URL.
+    Args:
+        keys: environment variables with its key or URL. Any of them configures the provider.
+        package: module of its client, installed by the extra of the same name, or empty for the `openai` client.
+        compatible: whether to assume only what all compatible endpoints share.
+        base_url: default URL.
     """
 
     keys: tuple[str, ...]
@@ -52,9 +54,9 @@ PROVIDERS: Mapping[str, Provider] = {
 
 
 def split_model(name: str, endpoints: Mapping[str, "Endpoint"]) -> tuple[str | None, str]:
-    """Split ``provider:name`` into provider or endpoint and model name; the first is None if there is no provider.
+    """Split ``provider:name`` into provider or endpoint, or None if the name has neither, and model name.
 
-    Local model names also contain colons (``mistral:7b``): with a URL for the default endpoint, a prefix
+    Local model names can also contain colons (``mistral:7b``). If the default endpoint has a URL, a prefix therefore
     counts as a provider only if its key is set.
     """
     prefix, colon, rest = name.partition(":")
@@ -73,11 +75,14 @@ def split_model(name: str, endpoints: Mapping[str, "Endpoint"]) -> tuple[str | N
 class Endpoint:
     """A model provider's endpoint and its options.
 
-    `provider`: a name of `PROVIDERS`, or `compatible`. `base_url`, `api_key`: empty to use the provider's
-    environment variables. `responses`: whether to call a compatible endpoint through the Responses API.
-    `metadata`: whether requests identify the caller; dropped if a compatible endpoint rejects it. `store`:
-    whether OpenAI can keep requests. `extra_body`: added to every request of the `openai` client.
-    `silence_s`: maximum wait for the next piece of a streamed answer.
+    Args:
+        provider: a key of `PROVIDERS`, or `compatible`.
+        base_url, api_key: empty to use the provider's environment variables.
+        responses: whether to call a compatible endpoint through the Responses API.
+        metadata: whether requests identify the caller. Dropped if a compatible endpoint rejects it.
+        store: whether OpenAI may store requests.
+        extra_body: additions to every request of the `openai` client.
+        silence_s: maximum wait for the next piece of a streamed answer.
     """
 
     provider: str = COMPATIBLE
@@ -93,12 +98,12 @@ class Endpoint:
 
     @property
     def is_compatible(self) -> bool:
-        """Return whether only the endpoint's URL is known."""
+        """Return whether to assume only what all compatible endpoints share."""
         return self.provider == COMPATIBLE or PROVIDERS[self.provider].compatible
 
     @property
     def url(self) -> str:
-        """Return its URL, or an empty string if the library knows it."""
+        """Return the endpoint's URL, or an empty string if the library knows it."""
         known = PROVIDERS.get(self.provider)
         if self.base_url or known is None:
             return self.base_url
@@ -109,5 +114,5 @@ class Endpoint:
 
     @property
     def loads_models(self) -> bool:
-        """Return whether it may be a local server, which loads models on first use."""
+        """Return whether the endpoint may be a local server, which loads models at their first use."""
         return self.is_compatible or self.provider in {"ollama", "vllm"}

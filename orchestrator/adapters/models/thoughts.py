@@ -1,4 +1,4 @@
-"""Leading thoughts in answers, left in the text by servers without a reasoning parser."""
+"""Leading thoughts, which servers without a reasoning parser leave in the text of answers."""
 
 import re
 
@@ -12,7 +12,7 @@ _LONGEST_CLOSING = len("</seed:think>")
 def cut_thought(text: str) -> str:
     """Return a text without its leading thought, whose opening tag may be missing.
 
-    An unclosed thought leaves nothing.
+    If the thought is not closed, the result is empty.
     """
     opened = _OPENED.match(text)
     closed = _CLOSED.search(text, opened.end() if opened else 0)
@@ -22,17 +22,17 @@ def cut_thought(text: str) -> str:
 
 
 def _is_quoted(text: str, closed: re.Match[str]) -> bool:
-    """Return whether a closing tag is quoted in JSON or code rather than ending a thought."""
+    """Return whether a closing tag is part of JSON or code instead of ending a thought."""
     return text.lstrip().startswith(("{", "[", "`")) and not text[closed.end() :].lstrip().startswith(
         ("{", "[")
     )
 
 
 class ThoughtFilter:
-    """Removes the leading thought from streamed text.
+    """A filter that removes the leading thought from streamed text.
 
-    Buffers text only while it may be part of a thought. `misread`: a closing tag followed text that had
-    already been forwarded.
+    It buffers text only while the text may be part of a thought. `misread`: whether a closing tag followed text that
+    was already forwarded.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class ThoughtFilter:
         self.misread = False
 
     def feed(self, piece: str) -> str:
-        """Add a fragment; return the text that can be forwarded."""
+        """Add a piece of text. Return the text that can be forwarded."""
         if self._begun:
             self._tail = (self._tail + piece)[-len(piece) - _LONGEST_CLOSING :]
             self.misread = self.misread or _CLOSED.search(self._tail) is not None
@@ -64,6 +64,6 @@ class ThoughtFilter:
 
 
 def _may_open(text: str) -> bool:
-    """Return whether more text could complete this to an opening tag."""
+    """Return whether more text could complete this text to an opening tag."""
     start = text.lstrip().lower()
     return any(tag.lower().startswith(start) and tag.lower() != start for tag in _OPENING)

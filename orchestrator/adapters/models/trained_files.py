@@ -1,7 +1,7 @@
-"""Trained models as files of one folder, writable only by this account and root.
+"""Trained models as files in one folder, which only this account and root may write.
 
-Several processes share the folder, and files appear atomically. A read-only folder, as in an image, is used
-but not extended.
+Several processes share the folder, and files appear atomically. A read-only folder, such as one in an image, is only
+read.
 """
 
 import os
@@ -21,13 +21,13 @@ _log = get_logger(__name__)
 
 
 class TrainedFiles:
-    """Implements `nlu.training.TrainedModels`. The folder is created when first needed."""
+    """A `TrainedModels` in a folder, which is created when first needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def require_writable(self) -> None:
-        """Raise Unavailable if the folder cannot be written. For callers that only fill it."""
+        """Raise Unavailable if the folder is not writable, for callers that only fill it."""
         try:
             self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self._folder):
@@ -74,7 +74,7 @@ class TrainedFiles:
             raise
 
     def _remove_oldest(self) -> None:
-        """Remove the oldest models: those of earlier versions of a domain are useless."""
+        """Remove the oldest models, because those of earlier domain versions are useless."""
         kept = sorted(self._folder.glob(f"*{SUFFIX}"), key=_written_at, reverse=True)
         for path in kept[KEPT_AT_MOST:]:
             path.unlink(missing_ok=True)

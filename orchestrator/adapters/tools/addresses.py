@@ -1,6 +1,6 @@
-"""Determine which addresses are public, from IANA's special-purpose registries (RFC 6890 and later).
+"""Public and special addresses, from IANA's special-purpose registries (RFC 6890 and later).
 
-The lists are kept here because Python's own have changed from version to version.
+The lists are here because those of Python's standard library differ between versions.
 """
 
 import ipaddress
@@ -10,16 +10,16 @@ from typing import Final, TypeAlias
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# Not globally reachable, or not for tools: this network, private use, shared, loopback, link-local,
-# protocol assignments, documentation, 6to4 relays, benchmarks, multicast, reserved, broadcast.
+# Not globally reachable or not useful for tools: this network, private use, shared, loopback, link-local, protocol
+# assignments, documentation, 6to4 relays, benchmarks, multicast, reserved, broadcast.
 _SPECIAL_IPV4 = """
     0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
     192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24
     203.0.113.0/24 224.0.0.0/4 240.0.0.0/4
 """
-# Only 2000::/3 is assigned; excluded from it: protocol assignments, documentation, AS112, segment routing.
+# Only 2000::/3 is assigned. Excluded: protocol assignments, documentation, AS112, segment routing.
 _SPECIAL_IPV6 = "2001::/23 2001:db8::/32 2620:4f:8000::/48 3fff::/20 5f00::/16"
-# Public by number, but used inside a cloud for its own services.
+# A public address that a cloud uses for internal services.
 _OF_CLOUDS = "168.63.129.16/32"
 
 SPECIAL: Final[tuple[Network, ...]] = tuple(
@@ -32,13 +32,13 @@ _ISATAP = frozenset({0x00005EFE, 0x02005EFE})
 
 
 class AddressGuard:
-    """Allows public addresses and those of `private_networks`."""
+    """A guard that allows public addresses and those in `private_networks`."""
 
     def __init__(self, private_networks: Iterable[str]) -> None:
         self._private = [ipaddress.ip_network(network) for network in private_networks]
 
     def allows(self, text: str) -> bool:
-        """Return whether tools can connect to an address, however it is written."""
+        """Return whether tools can connect to an address, in any notation."""
         address = ipaddress.ip_address(text.partition("%")[0])
         if self._is_ours(address):
             return True
@@ -49,14 +49,14 @@ class AddressGuard:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an address is on the public network."""
+    """Return whether an address is on the public internet."""
     if isinstance(address, ipaddress.IPv6Address) and address not in _ASSIGNED:
         return False
     return not any(address in network for network in SPECIAL)
 
 
 def _embedded(address: Address) -> Iterator[Address]:
-    """Yield the IPv4 addresses embedded in an IPv6 address; for ISATAP the prefix also counts."""
+    """Yield the IPv4 addresses embedded in an IPv6 address. For ISATAP, also yield the IPv6 address."""
     if isinstance(address, ipaddress.IPv4Address):
         return
     low = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)

@@ -1,6 +1,6 @@
-"""HTTP connections to permitted hosts only: addresses are resolved and checked before connecting.
+"""HTTP connections to permitted hosts only. A host's addresses are resolved and checked before connecting.
 
-The connection uses the checked address, so a second lookup cannot change it.
+The connection uses the checked address, so that a second lookup cannot change it.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import httpx2
 from orchestrator.adapters.tools.addresses import AddressGuard
 
 LookUp: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
-"""Maps host and port to addresses; raises OSError."""
+"""A function that resolves a host and port to addresses. Raises OSError."""
 
 
 class AddressRefused(httpx2.TransportError):
@@ -26,14 +26,15 @@ class AnswerTooLong(httpx2.StreamError):
 
 
 class AnswerEncoded(httpx2.TransportError):
-    """The response is compressed although that was not requested: its size cannot be limited."""
+    """The response is compressed although the request did not permit that, so its size cannot be limited."""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Transport that checks addresses.
+    """A transport that checks addresses and limits response sizes.
 
-    `max_bytes`: maximum response size; longer ones raise AnswerTooLong. `listens`: an event stream has no
-    limit, because its reader limits each event.
+    Args:
+        max_bytes: maximum response size. Longer responses raise AnswerTooLong.
+        listens: whether event streams are exempt from the limit, because their reader limits each event.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._of_host: dict[str, httpx2.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request. Raises AddressRefused, AnswerTooLong, AnswerEncoded besides the library's errors."""
+        """Send a request. Raises AddressRefused, AnswerTooLong, AnswerEncoded, and the library's errors."""
         addresses = await self._find_addresses(request)
         response = await self._send(request, addresses)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
@@ -75,7 +76,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return addresses
 
     async def _send(self, request: httpx2.Request, addresses: list[str]) -> httpx2.Response:
-        """Try each address in turn: a connection that was not established has sent nothing."""
+        """Try each address in turn. A failed connection has not sent the request."""
         *first, last = addresses
         for address in first:
             try:
@@ -88,7 +89,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         host = request.url.host
         extensions = dict(request.extensions)
         if not _is_address(host):
-            extensions["sni_hostname"] = host  # the certificate is for the host name
+            extensions["sni_hostname"] = host  # the certificate names the host
         directed = httpx2.Request(
             request.method,
             request.url.copy_with(host=address),
@@ -99,7 +100,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return await self._connections(host).handle_async_request(directed)
 
     def _connections(self, host: str) -> httpx2.AsyncHTTPTransport:
-        """Return the host's connections: one opened for a name is never used for another."""
+        """Return the host's transport. Hosts never share connections, even at the same address."""
         transport = self._of_host.get(host)
         if transport is None:
             transport = self._of_host[host] = httpx2.AsyncHTTPTransport()

@@ -1,8 +1,7 @@
-"""Call tools that are HTTP endpoints, and map failures to the categories of PX-8.
+"""Tools that are HTTP endpoints, with failures in the categories of PX-8.
 
-The response to a call with side effects means one of three things: done, certainly not done, or unknown
-(RT-33). Unless the response rules out that the server acted, the outcome is unknown: the ledger then uses
-the tool's status query, or asks the user.
+A call with side effects is done, certainly not done, or unknown (RT-33). Unless the response shows that the server
+did not act, the outcome is unknown. The ledger then uses the tool's status query, or asks the user.
 """
 
 import os
@@ -51,7 +50,7 @@ _CATEGORIES: Mapping[int, FailureCategory] = {
 }
 
 _REJECTED = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
-"""Statuses after which a user's credentials are read again."""
+"""Statuses after which a user's credentials are fetched again."""
 
 _SAYINGS: Mapping[FailureCategory, str] = {
     FailureCategory.VALIDATION_ERROR: "tool_bad_values",
@@ -63,7 +62,7 @@ _SAYINGS: Mapping[FailureCategory, str] = {
 
 
 class HttpTools:
-    """Implements `ports.tools.ToolTransport` for HTTP with one client, which `close` closes."""
+    """A `ToolTransport` for HTTP."""
 
     def __init__(
         self,
@@ -79,7 +78,7 @@ class HttpTools:
         transport = GuardedTransport(guard, max_bytes=network.max_output_bytes, look_up=look_up)
         no_cookies = CookieJar(
             DefaultCookiePolicy(allowed_domains=())
-        )  # one user's cookies never reach another
+        )  # cookies of one user must not reach another
         self._client = httpx2.AsyncClient(transport=transport, trust_env=False, cookies=no_cookies)
         self._credentials = UserCredentials(credentials or {}, self._client, self._environment)
 
@@ -110,7 +109,10 @@ class HttpTools:
     async def _exchange(
         self, request: httpx2.Request, redirects: list[str]
     ) -> tuple[int, httpx2.Headers, bytes]:
-        """Send, following same-host redirects, which are added to `redirects`; other redirects are responses."""
+        """Send a request and follow redirects on the same host, which are added to `redirects`.
+
+        Other redirects are returned as responses.
+        """
         for _ in range(MOST_REDIRECTS):
             response = await self._client.send(request, stream=True)
             try:
@@ -154,7 +156,7 @@ def _read(tool: ToolSpec, arguments: JsonObject, status: int, headers: httpx2.He
 
 
 def _categorize(status: int) -> FailureCategory:
-    """Return the category of a status; an unfollowed redirect is the server's error."""
+    """Return the category of a status. A redirect that was not followed is a server error."""
     if status in _CATEGORIES:
         return _CATEGORIES[status]
     return FailureCategory.VALIDATION_ERROR if 400 <= status < 500 else FailureCategory.SERVER_ERROR
@@ -174,7 +176,7 @@ def _failure(
 def _in_words_of_author(
     failure: ToolFailure, tool: ToolSpec, status: int, arguments: JsonObject
 ) -> ToolFailure:
-    """Return the failure with the manifest's message for this HTTP status, if any."""
+    """Return the failure with the manifest's message for this status, if the manifest has one."""
     sentence: str | None = tool.options["errors"].get(str(status))
     if sentence is None or failure.undecided:
         return failure
@@ -190,7 +192,7 @@ def _unusable(tool: ToolSpec) -> ToolFailure:
 
 
 def _translate(tool: ToolSpec, error: httpx2.HTTPError | AnswerTooLong) -> ToolFailure:
-    """Translate the library's errors; the outcome is only certain if nothing had been sent."""
+    """Translate the library's errors. The outcome is certain only if nothing was sent."""
     match error:
         case AddressRefused():
             return _failure(tool, FailureCategory.AUTH_ERROR, undecided=False)
@@ -210,7 +212,7 @@ def _translate(tool: ToolSpec, error: httpx2.HTTPError | AnswerTooLong) -> ToolF
 
 
 def _retry_after_s(value: str | None) -> float | None:
-    """Parse Retry-After: seconds or an HTTP date, or None if it is neither."""
+    """Parse a Retry-After header with seconds or an HTTP date. Return None if it is neither."""
     if value is None:
         return None
     if value.strip().isdecimal():

@@ -1,4 +1,4 @@
-"""Build an HTTP request from a tool's manifest entry and its inputs. Sends nothing."""
+"""The HTTP request of a tool call, built from the tool's manifest entry and inputs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _ABSENT: Any = object()
-"""Marks a part whose input was not given."""
+"""Marker for a part of the request whose input is missing."""
 
 _log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """An HTTP request. `body`: JSON, or None for no body."""
+    """An HTTP request. `body`: JSON, or None without a body."""
 
     method: str
     url: str
@@ -42,7 +42,7 @@ def build_request(
     environment: Mapping[str, str],
     credentials: Mapping[str, str] | None = None,
 ) -> HttpRequest:
-    """Fill the entry's placeholders. `credentials`: the user's own, by name.
+    """Build a request by filling the entry's placeholders. `credentials`: the user's credentials, by name.
 
     Raises ToolFailure for values that cannot be sent.
     """
@@ -86,7 +86,7 @@ def _body(tool: ToolSpec, filler: _Filler, rest: JsonObject) -> Json:
 
 
 def placeholders_of(tool: ToolSpec) -> set[str]:
-    """Return all placeholders of the request."""
+    """Return the names of all inputs that the request uses."""
     options = tool.options
     texts: list[str] = [tool.target, *options["headers"].values(), *(options["query"] or {}).values()]
     texts.extend(body_texts(options["body"]))
@@ -94,7 +94,7 @@ def placeholders_of(tool: ToolSpec) -> set[str]:
 
 
 def _unused_inputs(tool: ToolSpec) -> list[str]:
-    """Return the inputs that no part of the request uses."""
+    """Return the inputs that the request doesn't use."""
     used = placeholders_of(tool)
     return [name for name in tool.input_schema.get("properties", {}) if name not in used]
 
@@ -114,7 +114,7 @@ def _build_url(url: str, pairs: Iterable[tuple[str, Json]]) -> str:
 
 
 def write_value(value: Json) -> str:
-    """Return a value as text: a string as it is, JSON otherwise."""
+    """Return a string unchanged, and any other value as JSON text."""
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
@@ -132,7 +132,7 @@ class _Filler:
         self._environment = environment
 
     def fill(self, template: Json) -> Json:
-        """Fill the placeholders of a JSON value, omitting parts whose input is missing."""
+        """Fill the placeholders of a JSON value. Parts whose input is missing are omitted."""
         if isinstance(template, str):
             name = sole_input(template)
             if name is not None:
@@ -148,7 +148,7 @@ class _Filler:
         return template
 
     def fill_header(self, template: str) -> str | None:
-        """Return a header's text, or None if an input that it uses is missing."""
+        """Return a header's text, or None if one of its inputs is missing."""
         if self._lacks_input(template):
             return None
         give = self._credentials.__getitem__
@@ -158,7 +158,7 @@ class _Filler:
         return text
 
     def fill_path(self, template: str) -> str:
-        """Return the URL; every input stays within its path segment."""
+        """Return the URL. Every input stays within its path segment."""
         if self._lacks_input(template):
             raise self._refuse()
         url = fill_placeholders(template, self._segment, self._variable)

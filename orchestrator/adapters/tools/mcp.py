@@ -1,4 +1,4 @@
-"""Call tools of MCP servers, with one session per server, shared by its tools.
+"""Tools of MCP servers. All tools of a server share a session.
 
 A tool's manifest inputs are checked against its server's schema, and its response is parsed as JSON.
 """
@@ -39,16 +39,18 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject, is_object
 
 IDEMPOTENCY_KEY = "parley/idempotency_key"
-"""The `_meta` member that contains a call's key."""
+"""The `_meta` member with the call's idempotency key."""
 
 WIRE_FACTOR = 3
-"""A response is sent twice, as text and as structured content, and its text is escaped."""
+"""Response size relative to the output limit. A response contains the output twice, as text and as structured content,
+and the text is escaped.
+"""
 
 _log = get_logger(__name__)
 
 
 class McpTools:
-    """Implements `ports.tools.ToolTransport` for MCP. `folder`: working directory of server commands."""
+    """A `ToolTransport` for MCP. `folder`: working directory of server commands."""
 
     def __init__(
         self, network: Network, folder: Path, *, environment: Mapping[str, str] | None = None
@@ -64,7 +66,7 @@ class McpTools:
         try:
             await self._check_fit(server, tool)
             result = await server.call(tool.target, arguments, {IDEMPOTENCY_KEY: call.idempotency_key})
-        except Unavailable as error:  # there was no session, so nothing was sent
+        except Unavailable as error:  # without a session, nothing was sent
             raise ToolFailure(
                 FailureCategory.SERVER_ERROR, say("tool_unreachable", tool=tool.name)
             ) from error
@@ -76,7 +78,7 @@ class McpTools:
         return read_result(result)
 
     async def close(self) -> None:
-        """Close all sessions and the processes started for them."""
+        """Close all sessions and their server processes."""
         for server in self._servers.values():
             await server.close()
 
@@ -123,7 +125,7 @@ class McpTools:
         learn_secrets(self._environment[name] for name in secrets)
 
     async def _check_fit(self, server: McpServer, tool: ToolSpec) -> None:
-        """Check that the server has the tool and accepts the manifest's inputs."""
+        """Raise ToolFailure unless the server has the tool and accepts the manifest's inputs."""
         offered = (await server.tools()).get(tool.target)
         mistake = (
             f"it has no tool {tool.target!r}"
@@ -139,7 +141,7 @@ class McpTools:
 async def _open_http(
     url: str, headers: Mapping[str, str], network: Network, max_bytes: int
 ) -> AsyncGenerator[tuple[Any, Any]]:
-    """Yield the library's transport over a guarded client."""
+    """Yield the library's transport over a client with a guarded transport."""
     transport = GuardedTransport(AddressGuard(network.private_networks), max_bytes=max_bytes, listens=True)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(
@@ -166,7 +168,7 @@ def _translate(tool: ToolSpec, error: MCPError) -> ToolFailure:
 
 
 def _reported_failure(tool: ToolSpec, report: Json) -> ToolFailure:
-    """Return a failure that the tool itself reports, with its category if known, but without its text.
+    """Return a failure that the tool reported, with its category if known, but without its text.
 
     After a timeout or an internal error, the tool may have acted (RT-33).
     """
@@ -180,9 +182,9 @@ def _reported_failure(tool: ToolSpec, report: Json) -> ToolFailure:
 
 
 def find_incompatibility(ours: JsonObject, theirs: JsonObject) -> str | None:
-    """Return why calls that match our input schema would not match theirs, or None.
+    """Return why calls that match our input schema would not match the server's, or None if they would.
 
-    Compares names, required inputs and plain types; the server validates the rest of each call.
+    Only names, required inputs and plain types are compared. The server validates the rest at each call.
     """
     our_names: JsonObject = ours.get("properties", {})
     their_names: JsonObject = theirs.get("properties", {})
@@ -212,7 +214,7 @@ def _types(value: Json) -> set[str]:
 
 
 def read_result(result: CallToolResult) -> Json:
-    """Return the structured content, or the object in a sole text, or else all texts and blocks."""
+    """Return the structured content, the object in a single text, or all texts and other blocks."""
     if result.structured_content is not None:
         return result.structured_content
     blocks = result.content

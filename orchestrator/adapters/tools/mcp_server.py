@@ -1,6 +1,6 @@
-"""One session with one MCP server: opened on first use, reopened after the server dies, ended by `close`.
+"""A session with an MCP server, opened at the first use and reopened after the server dies.
 
-The library requires a session to open and close in one task, so each has its own.
+The library requires that the same task opens and closes a session, so each session has a separate task.
 """
 
 import asyncio
@@ -20,21 +20,21 @@ START_WITHIN_S = 20.0
 STOP_WITHIN_S = 10.0
 START_AGAIN_AFTER_S = 1.0
 MOST_UNANSWERED = 3
-"""Consecutive unanswered calls after which the server counts as hung."""
+"""Consecutive unanswered calls after which the server counts as unresponsive."""
 MOST_PAGES = 100
 
 SESSION_UNKNOWN = "Session terminated"
-"""The library's message if an HTTP server has forgotten the session, and so did nothing."""
+"""The library's message for an HTTP server that has forgotten the session, and therefore did nothing."""
 
 OpenTransport = Callable[[Callable[[], None]], Transport]
-"""Connects or starts the server's process; calls back when the connection ends."""
+"""A function that connects to the server or starts its process. It calls its argument when the connection ends."""
 
 _log = get_logger(__name__)
 
 
 @dataclass(slots=True)
 class _Session:
-    """A session task. `ready`: the client, once the server has listed its tools."""
+    """A session and its task. `ready`: the client and the server's tools, once listed."""
 
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     ready: asyncio.Future[tuple[Client, Mapping[str, Tool]]] = field(
@@ -45,7 +45,7 @@ class _Session:
 
 
 class McpServer:
-    """A server's session. `name`: its name in the log."""
+    """A server and its current session. `name`: the server's name in the log."""
 
     def __init__(self, name: str, open_transport: OpenTransport) -> None:
         self._name = name
@@ -60,7 +60,7 @@ class McpServer:
         return session.ready.result()[1]
 
     async def call(self, name: str, arguments: JsonObject, meta: JsonObject) -> CallToolResult:
-        """Call a tool. Raises MCPError, Unavailable, and the library's errors for malformed responses."""
+        """Call a tool. Raises MCPError, Unavailable, or the library's errors for malformed responses."""
         try:
             return await self._call(name, arguments, meta)
         except MCPError as error:
@@ -69,7 +69,7 @@ class McpServer:
         return await self._call(name, arguments, meta)
 
     async def close(self) -> None:
-        """Close the session and the process started for it."""
+        """Close the session and its server process."""
         if self._session is not None:
             self._drop(self._session)
         if not self._ending:
@@ -123,7 +123,7 @@ class McpServer:
                     self._failed_at = None
                     session.ready.set_result((client, tools))
                     await session.stop.wait()
-        except Exception as error:  # noqa: BLE001 - whatever a server does, it ends its own session only
+        except Exception as error:  # noqa: BLE001 - a server's error only ends its session
             self._note_failure(session, error)
         finally:
             self._forget(session)
@@ -142,7 +142,7 @@ class McpServer:
             self._drop(session)
 
     def _drop(self, session: _Session) -> None:
-        """Discard a session; the next call opens another."""
+        """Discard a session. The next call opens another one."""
         session.stop.set()
         if not session.ready.done() and session.task is not None:
             session.task.cancel()
@@ -168,13 +168,13 @@ async def _list_tools(client: Client) -> dict[str, Tool]:
 
 
 def _heard(ready: asyncio.Future[tuple[Client, Mapping[str, Tool]]]) -> None:
-    """Mark the failure as retrieved: the waiter may be gone, and the log has it."""
+    """Mark the failure as retrieved. It is logged, and no caller may be waiting."""
     if not ready.cancelled():
         ready.exception()
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Return the root cause in an exception group."""
+    """Return the first innermost error of an exception group."""
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
         return _innermost(group.exceptions[0])

@@ -1,6 +1,6 @@
-"""An MCP server as a child process, over standard input and output, line by line.
+"""An MCP server as a child process that communicates over standard input and output, line by line.
 
-Lines are limited in length, which the library's own transport does not do; the process is stopped by its ID.
+Unlike the library's transport, this one limits the length of lines.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from orchestrator.telemetry import get_logger
 CHUNK_BYTES = 65_536
 EDGE_BYTES = 200
 LEAVE_WITHIN_S = 2.0
-"""Time in seconds for a server to exit after its input is closed, and again after SIGTERM."""
+"""Time for a server to exit after its input is closed, and again after SIGTERM."""
 
 _HEAD = re.compile(rb'^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*,\s*"result"')
 _TAIL = re.compile(rb'"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*\}\s*$')
@@ -44,16 +44,16 @@ async def open_stdio(
     max_line_bytes: int,
     on_end: Callable[[], None],
 ) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]]:
-    """Start the server and connect to it; always stop it at the end.
+    """Start the server, connect to it, and stop it at the end of the block.
 
-    `variables` are added to a minimal environment; `on_end` is called when the server's output ends. Raises
-    OSError if it cannot be started.
+    `variables` are added to a minimal environment. `on_end` is called when the server's output ends. Raises OSError if
+    the server cannot be started.
     """
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,  # it could quote requests
+        stderr=asyncio.subprocess.DEVNULL,  # its output could quote requests
         env={**get_default_environment(), **variables},
         cwd=folder,
         start_new_session=True,
@@ -79,7 +79,7 @@ async def _read(
     to_us: MemoryObjectSendStream[Incoming],
     on_end: Callable[[], None],
 ) -> None:
-    """Forward messages until the server's output ends, which ends the session."""
+    """Forward messages until the server's output ends, then call `on_end`."""
     assert process.stdout is not None
     async with to_us:
         async for line in _lines(process.stdout):
@@ -101,18 +101,18 @@ async def _write(
                 process.stdin.write(line)
                 await process.stdin.drain()
             except ConnectionError:
-                return  # it has exited; the reader ends the session
+                return  # the server has exited, and `_read` ends the session
 
 
 class _Edges(NamedTuple):
-    """The kept ends of a line that is too long."""
+    """The start and end of a line that is too long."""
 
     head: bytes
     tail: bytes
 
 
 async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes | _Edges]:
-    """Yield lines, or only the ends of those beyond the stream's limit, discarding the rest as it arrives."""
+    """Yield lines. For lines beyond the stream's limit, yield only their ends and discard the rest."""
     head = tail = b""
     while True:
         try:
@@ -128,7 +128,7 @@ async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes | _Edges]:
 
 
 def _parse(line: bytes) -> SessionMessage | None:
-    """Parse a message; None for other output, such as a server's prints."""
+    """Parse a message. Return None for other output, such as a server's print statements."""
     if not line.strip():
         return None
     try:
@@ -139,7 +139,7 @@ def _parse(line: bytes) -> SessionMessage | None:
 
 
 def _overlong(line: _Edges) -> SessionMessage | None:
-    """Return an error in place of an oversized response, if its call can be identified."""
+    """Return an error response in place of an oversized one, or None if its call cannot be identified."""
     match = _HEAD.search(line.head) or _TAIL.search(line.tail)
     _log.error("An MCP server's answer is too long.", known=match is not None)
     if match is None:
@@ -149,7 +149,7 @@ def _overlong(line: _Edges) -> SessionMessage | None:
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    """Ask the server to exit by closing its input, then signal it and its children."""
+    """Close the server's input, so that it exits. Otherwise signal the server and its children."""
     assert process.stdin is not None
     process.stdin.close()
     for number in (None, signal.SIGTERM, signal.SIGKILL):
@@ -166,7 +166,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 
 async def _drain(process: asyncio.subprocess.Process) -> None:
-    """Drain the output: a full pipe would keep the server from exiting."""
+    """Drain the output, because a full pipe would keep the server from exiting."""
     assert process.stdout is not None
     while await process.stdout.read(CHUNK_BYTES):
         pass

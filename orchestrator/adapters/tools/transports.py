@@ -1,4 +1,4 @@
-"""Everything that calls tools other than services, by implementation, for one domain."""
+"""The transports of one domain's tools, except services."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Transports:
-    """Implements `ports.tools.ToolTransport`. Belongs to one event loop; `close` it there.
+    """A `ToolTransport` that selects the transport by a tool's implementation. Belongs to one event loop.
 
-    `environment`: where secrets are read at each call. Default: the process's environment.
+    `environment`: source of secrets, read at each call. Default: the process's environment.
     """
 
     def __init__(self, domain: Domain, *, environment: Mapping[str, str] | None = None) -> None:
@@ -46,9 +46,9 @@ class Transports:
 
 
 def _open_mcp(domain: Domain, environment: Mapping[str, str] | None) -> McpTools | None:
-    """Open the MCP transport.
+    """Open the MCP transport, or return None if the domain has no MCP tools.
 
-    Its library takes a quarter of a process's start time, so only for domains that use it.
+    The import of its library takes a quarter of a process's start time.
     """
     if all(tool.implementation is not Implementation.MCP for tool in domain.tools.values()):
         return None
