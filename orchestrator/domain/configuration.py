@@ -1,6 +1,6 @@
 """A domain's configuration: sections merged over shared defaults, validated, frozen (CO-5).
 
-The defaults are only in ``defaults.yaml``; callers that read files pass both parts as plain data.
+The defaults are in ``defaults.yaml``. Callers read the files and pass both parts as plain data.
 """
 
 import ipaddress
@@ -28,9 +28,9 @@ class Persona(Section):
     name: str
     """The assistant's name."""
     tone: str
-    """Tone of rephrased replies; only prompts use it."""
+    """Tone of rephrased replies. Only prompts use it."""
     greeting: str
-    """Opens a conversation."""
+    """First message of a conversation."""
 
 
 class Language(Section):
@@ -65,31 +65,30 @@ class ModelPrice(Section):
 
 
 class Models(Section):
-    """Models by prompt. Prompts are named by their ID, for example ``nlu_think``."""
+    """Language models. Settings per prompt use the prompt's ID, for example ``nlu_think``."""
 
     default: ModelReference
     """A name, or ``{model, provider}``. Default: `PARLEY_MODEL`."""
     fallback: ModelReference
-    """Model to use when the default fails. Default: `PARLEY_FALLBACK_MODEL`."""
+    """Model to use when the default model fails. Default: `PARLEY_FALLBACK_MODEL`."""
     per_prompt: Mapping[str, ModelReference]
-    """Models of single prompts."""
+    """Models for individual prompts."""
     timeout_s: PositiveFloat
     """Timeout of one request, in seconds."""
     stream_timeout_s: PositiveFloat
     """Timeout of one streamed request, in seconds."""
     patience_s: PositiveFloat
-    """Total timeout of one question, including retries, repair and the fallback model."""
+    """Total timeout of one question, including retries, repair and the fallback model, in seconds."""
     max_tokens: PositiveInt
-    """Maximum length of an answer."""
+    """Maximum length of an answer, in tokens."""
     max_tokens_per_prompt: Mapping[str, PositiveInt]
-    """Maximum length of an answer to single prompts."""
+    """Maximum length of an answer to individual prompts, in tokens."""
     effort: ReasoningEffort | None
-    """Reasoning effort: `none`, `minimal`, `low`, `medium` or `high`. Default: the prompt's own, or the model's."""
+    """Reasoning effort: `none`, `minimal`, `low`, `medium` or `high`. Default: the prompt's, or else the model's."""
     effort_per_prompt: Mapping[str, ReasoningEffort]
-    """Reasoning effort of single prompts."""
+    """Reasoning effort for individual prompts."""
     temperature: float | None
     """Sampling temperature. Default: the model's."""
-    """Write schemas in OpenAI's strict form, which not every endpoint supports."""
     prices: Mapping[str, ModelPrice]
     """Prices in US dollars per million tokens by model, ``{prompt, completion}``, instead of the list price."""
 
@@ -98,31 +97,31 @@ class Understanding(Section):
     """Interpretation of messages."""
 
     mode: Literal["system1", "system2", "auto"]
-    """`system1`: local classifier. `system2`: language model. `auto`: the model while it responds."""
+    """`system1`: local classifier. `system2`: language model. `auto`: the language model while it responds."""
     slot_fill: Switch
     """Allow a model to search earlier turns for missing values. `auto`: only when a task starts."""
 
 
 class Thresholds(Section):
-    """Scores are from 0 to 1; sizes are in tokens."""
+    """Limits on scores, from 0 to 1, and on sizes."""
 
     confident: Share
     """Minimum score at which the local classifier is confident about a mid-turn message."""
     likely: Share
-    """Minimum score of a flow; below it, the assistant asks what the user means."""
+    """Minimum score of a flow. Below it, the assistant asks what the user means."""
     stream_threshold_tokens: PositiveInt
-    """Longer answers are streamed."""
+    """Length above which answers are streamed, in tokens."""
 
 
 class Session(Section):
     """Defaults of new sessions."""
 
     deadline_s: PositiveFloat
-    """Maximum duration of one attempt at a turn; `PARLEY_TURN_DEADLINE_S` limits all attempts together."""
+    """Maximum duration of one attempt at a turn, in seconds. `PARLEY_TURN_DEADLINE_S` limits all attempts together."""
     if_busy: Literal["enqueue", "reject", "interrupt", "rollback", "understand"]
-    """Default rule of new sessions for a turn that arrives while another is unfinished."""
+    """Default rule for a turn that arrives while another turn is unfinished."""
     timezone: TimeZone
-    """Default time zone of users, by IANA name: whose day “today” is."""
+    """Default time zone of users, an IANA name."""
     locale: LocaleTag | None
     """Default locale of users, for numbers, dates and amounts. `null`: English formats."""
 
@@ -131,13 +130,13 @@ class Memory(Section):
     """Limits of the session state."""
 
     max_history_messages: PositiveInt
-    """Messages in the state."""
+    """Maximum number of messages in the state."""
     max_trace_entries: PositiveInt
-    """Entries of the trace in the state."""
+    """Maximum number of trace entries in the state."""
     completed_flows: PositiveInt
-    """Completed flows in the state; older ones are archived."""
+    """Maximum number of completed flows in the state. Older ones are archived."""
     snapshot_every_turns: PositiveInt
-    """Turns between full copies of the state in the history."""
+    """Number of turns between full copies of the state in the history."""
 
 
 class FlowManagement(Section):
@@ -146,7 +145,7 @@ class FlowManagement(Section):
     max_stack_depth: PositiveInt | None
     """Maximum number of open tasks; a plan counts as one. Default: unlimited."""
     on_limit_reached: Literal["cancel_oldest", "reject_new", "ask_user"]
-    """Action beyond that: `cancel_oldest`, `reject_new` or `ask_user`."""
+    """Action when the limit is reached: `cancel_oldest`, `reject_new` or `ask_user`."""
     abandon_after_s: PositiveInt
     """Age at which an inactive flow is abandoned, in seconds."""
     keep_going_budget: PositiveInt
@@ -157,7 +156,7 @@ class AmbiguitySection(Section):
     """Open questions."""
 
     escalation_turns: PositiveInt
-    """Failed attempts at a question before the assistant offers something else."""
+    """Number of failed attempts at a question before the assistant offers fallback options."""
     max_choices: PositiveInt
     """Maximum number of offered choices."""
 
@@ -168,27 +167,25 @@ class Resilience(Section):
     max_recovery_attempts: NonNegativeInt
     """Maximum number of fallbacks to another flow in one turn."""
     repair_attempts: NonNegativeInt
-    """Maximum repair attempts of an invalid frame."""
+    """Maximum number of attempts to repair an invalid frame."""
     tool_retries: NonNegativeInt
-    """Default retries of idempotent tools."""
+    """Default number of retries of idempotent tools."""
     tool_timeout_ms: PositiveInt
-    """Default timeout of tools."""
+    """Default timeout of tools, in milliseconds."""
     backoff_base_s: NonNegativeFloat
     """Initial delay between retries, in seconds; doubled each time, with jitter."""
     backoff_max_s: NonNegativeFloat
     """Maximum delay between retries, in seconds."""
     skill_overhead_ms: NonNegativeInt
-    """Time a skill can take besides its tools' timeouts."""
+    """Time that a skill can take in addition to its tools' timeouts, in milliseconds."""
     skill_rounds: PositiveInt
-    """Maximum model calls of a skill."""
+    """Maximum number of model calls of a skill."""
     skill_calls: PositiveInt
-    """Maximum tool calls of a skill."""
+    """Maximum number of tool calls of a skill."""
     context_wait_s: PositiveFloat
     """Maximum time that a flow waits for missing context, in seconds."""
     context_in_turn_s: NonNegativeFloat
-    """Part of this time that the turn itself waits, in seconds. Then the turn ends, and the flow resumes
-    with the findings.
-    """
+    """Part of `context_wait_s` that the turn itself waits. Then the turn ends, and the flow resumes later."""
 
 
 def _check_network(value: str) -> str:
@@ -202,22 +199,22 @@ class Network(Section):
     private_networks: tuple[Annotated[str, AfterValidator(_check_network)], ...]
     """Private networks that tools can reach, for example ``10.1.0.0/16``."""
     connect_timeout_s: PositiveFloat
-    """Timeout of establishing a connection, in seconds."""
+    """Timeout for establishing a connection, in seconds."""
     max_output_bytes: PositiveInt
-    """Maximum size of a tool's result."""
+    """Maximum size of a tool's result, in bytes."""
 
 
 class Guardrails(Section):
     """Checks of messages and of model-written code."""
 
     max_tokens: PositiveInt
-    """Maximum length of a message."""
+    """Maximum length of a message, in tokens."""
     min_characters: PositiveInt
-    """Minimum length of a message."""
+    """Minimum length of a message, in characters."""
     reserved_tokens: tuple[str, ...]
-    """Text that messages must not contain: role markers of models."""
+    """Strings that messages must not contain, such as models' role markers."""
     max_answer_characters: PositiveInt
-    """Maximum length of a reply."""
+    """Maximum length of a reply, in characters."""
     allowed_imports: tuple[Module, ...]
     """Modules that model-written Python can import."""
 
@@ -228,17 +225,17 @@ class Plans(Section):
     model: Switch
     """Allow a model to plan. `auto`: the model plans goals without declared steps and checks all plans."""
     max_rounds: PositiveInt
-    """Maximum number of times that a goal is replanned."""
+    """Maximum number of times that steps are planned for one goal."""
     max_sub_flows: PositiveInt
-    """Maximum number of steps."""
+    """Maximum number of steps in a plan."""
     tree_search: Switch
     """Search among several plans. `auto`: from four steps on, if the model reports trade-offs."""
     tree_candidates: PositiveInt
-    """First plans of a search."""
+    """Maximum number of plans at the start of a search."""
     tree_variants: PositiveInt
-    """Variants of each later plan."""
+    """Maximum number of variants of each plan in a search."""
     tree_model_calls: PositiveInt
-    """Maximum model calls of a search."""
+    """Maximum number of model calls of a search."""
 
 
 class Approvals(Section):
@@ -247,7 +244,7 @@ class Approvals(Section):
     expires_s: PositiveInt
     """Time after which an undecided approval expires, in seconds."""
     by: Literal["user", "operator"]
-    """Role that can approve calls, unless a tool names another. Both can always deny."""
+    """Role that can approve calls, unless a tool names another role. Both roles can always deny calls."""
 
 
 class Budgets(Section):
@@ -287,20 +284,22 @@ class Generation(Section):
     naturalize: Switch
     """Allow a model to rephrase replies. `auto`: prose about completed flows. `on`: also other messages and lists."""
     fewest_words: NonNegativeInt
-    """Minimum number of words of a reply that is rephrased."""
+    """Minimum length of a reply that is rephrased, in words."""
     suggested_replies: NonNegativeInt
-    """Number of next tasks to suggest when nothing is open."""
+    """Maximum number of next tasks to suggest when nothing is open."""
     tell_degraded: bool
-    """Inform users, once, that a configured model isn't responding."""
+    """Tell users, once per conversation, that a configured model isn't responding."""
     page_rows: PositiveInt
-    """Rows per page of a table."""
+    """Number of rows per page of a table."""
 
 
 class Command(Section):
     """A Tier 0 pattern: a message that fully matches it goes directly to a flow or an answer (NL-1).
 
-    Named groups are slot values. `development`: for developers only. `after`: only active while the last
-    completed task is one of these.
+    Attributes:
+        pattern: a regular expression, whose named groups are slot values.
+        after: flows, of which one must be the last completed task.
+        development: whether the command is for developers only.
     """
 
     pattern: Pattern
@@ -311,10 +310,13 @@ class Command(Section):
 
 
 class Credential(Section):
-    """Source of users' credentials for HTTP tools, read when a tool that names one is called.
+    """A source of users' credentials for HTTP tools, read when a tool that needs the credential is called.
 
-    `url`: for GET, with ``{tenant_id}`` and ``{user_id}``. `headers`: can use environment variables. `field`: the
-    member of the JSON response. `missing`: what a user without a credential (404) is told.
+    Attributes:
+        url: the URL of a GET request, with ``{tenant_id}`` and ``{user_id}``.
+        headers: headers of the request, which can use environment variables.
+        field: the key of the credential in the JSON response.
+        missing: the message for a user without a credential (404).
     """
 
     url: Annotated[str, StringConstraints(pattern=r"^https?://[^{}$@]+/")]
@@ -324,7 +326,7 @@ class Credential(Section):
 
 
 class DomainConfig(Section):
-    """A domain's configuration, besides ontology and tools. The sections are in `defaults.yaml`."""
+    """A domain's configuration, without its ontology and tools."""
 
     description: str
     persona: Persona
@@ -348,11 +350,11 @@ class DomainConfig(Section):
     services: Mapping[str, JsonObject]
     """The `config` of each service class, by class name."""
     prompts: Mapping[str, str]
-    """Prompts that replace shipped ones, by file name: those in the folder `prompts/`."""
+    """The prompts of the folder `prompts/`, which replace shipped prompts, by file name."""
 
 
 def merge_sections(defaults: JsonObject, overrides: JsonObject) -> JsonObject:
-    """Merge a domain's sections over the defaults: mappings by key, anything else as a whole."""
+    """Merge a domain's sections over the defaults. Mappings merge by key; other values are replaced."""
     merged = dict(defaults)
     for key, value in overrides.items():
         known = merged.get(key)

@@ -14,7 +14,7 @@ from orchestrator.types import JsonObject
 class CriterionEntry(Entry):
     """A quality criterion: rules about the text, or a sentence (`meets`) that a model grades.
 
-    `says`, `says_not`: regular expressions. `asks`: whether it ends with a question.
+    `says`, `says_not`: regular expressions. `asks`: whether the text ends with a question.
     """
 
     says: Pattern | None = None
@@ -32,11 +32,15 @@ Criterion = Annotated[CriterionEntry, BeforeValidator(_read_criterion)]
 
 
 class ExpectEntry(Entry):
-    """Expectations after a turn; omitted ones are not checked. Texts are regular expressions.
+    """The expected results of a turn. Omitted ones are not checked; patterns are regular expressions.
 
-    `flow`: the top of the stack, or the last completed flow. `flows`: the whole stack, top last. `tools`:
-    the calls made, in order; `arguments`: the relevant arguments of some calls, by tool. `ambiguity`: its
-    level, or ``none``. `rubric`: criteria of the answer; a plain text is graded by a model.
+    Attributes:
+        flow: the top of the stack, or the last completed flow.
+        flows: the whole stack, top last.
+        tools: the tools called, in order.
+        arguments: the relevant arguments of some calls, by tool.
+        ambiguity: the level of the open question, or ``none``.
+        rubric: criteria of the answer. A model grades a plain sentence.
     """
 
     kind: str | None = None
@@ -53,32 +57,32 @@ class ExpectEntry(Entry):
 
 
 class FaultKind(StrEnum):
-    """Faults to inject into a turn.
+    """Faults to inject into a turn, with the format of their values.
 
-    PLACE: a tool, ``collection.create`` of the records, ``journal`` or ``commit``, with a number unless it is
-    the turn's first (``journal 2``).
+    PLACE is a tool, ``collection.create`` of the records, ``journal`` or ``commit``. A number names a later
+    occurrence in the turn (``journal 2``).
     """
 
     WORKER_DEATH = "worker_death"
-    """``before PLACE`` or ``after PLACE``: the process dies there, and another takes over the turn."""
+    """``before PLACE`` or ``after PLACE``: the process dies there, and another process continues the turn."""
     OTHER_WORKER = "other_worker"
-    """Another process has the session from this turn on."""
+    """Another process handles the session from this turn on."""
     TIME_OUT = "time_out"
-    """PLACE, or ``every PLACE``: nothing is done, and no response arrives."""
+    """``PLACE`` or ``every PLACE``: the call is not executed, and no response arrives."""
     LOST_ANSWER = "lost_answer"
-    """PLACE: it is done, but no response arrives."""
+    """``PLACE``: the call is executed, but no response arrives."""
     DOUBLED = "doubled"
-    """``by its key``: the same message is sent twice; ``as it is``: the user says or clicks it twice."""
+    """``by its key``: the client sends the same message twice. ``as it is``: the user repeats the message or click."""
     STALE_CLICK = "stale_click"
-    """``NAME of turn N``: after this turn, an action of an earlier answer is clicked."""
+    """``NAME of turn N``: after this turn, the user clicks an action of an earlier answer."""
     NONSENSE = "nonsense"
-    """A model's interpretation of the message: ``a yes``, ``half a yes``, ``no JSON``, or a flow with slots
+    """A model's wrong interpretation of the message: ``a yes``, ``half a yes``, ``no JSON``, or a flow with slots
     (``FLOW {"slot": "value"}``).
     """
     INTERRUPTED = "interrupted"
     """``before PLACE`` or ``after PLACE``: the user interrupts the running turn."""
     INTERJECTED = "interjected"
-    """``before PLACE: WORDS`` or ``after PLACE: WORDS``: a mid-turn message."""
+    """``before PLACE: WORDS`` or ``after PLACE: WORDS``: the user sends a mid-turn message."""
     ASIDE = "aside"
     """A message that the user sends before this turn."""
 
@@ -93,9 +97,9 @@ class TurnEntry(Entry):
 
 
 class ConversationEntry(Entry):
-    """A conversation. `now`: its start, an ISO date and time.
+    """A conversation. `now`: the time of its start, in ISO format.
 
-    `config`: sections merged over the domain's own, to test a variant.
+    `config`: sections merged over the domain's configuration, to test a variant.
     """
 
     name: str = ""

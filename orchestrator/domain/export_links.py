@@ -1,4 +1,4 @@
-"""Signed paths of exports: each valid for one export for a limited time, without other credentials."""
+"""Signed paths of exports. A path gives access to one export for a limited time, without other credentials."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ _DIGEST = hashlib.sha256
 
 @dataclass(frozen=True, slots=True)
 class ExportLink:
-    """The export of a path, and the path's expiry in Unix seconds."""
+    """An export, and its path's expiry in Unix seconds."""
 
     tenant_id: TenantId
     session_id: SessionId
@@ -25,7 +25,7 @@ class ExportLink:
     expires_at: int
 
     def path(self, key: str) -> str:
-        """Return the path. `key`: the export's secret, stored with it and never displayed."""
+        """Return the path. `key`: the export's secret, which is stored with the export and never displayed."""
         body = _encode(json.dumps(astuple(self)).encode())
         return f"{PREFIX}{body}.{_encode(self._sign(key))}"
 
@@ -37,9 +37,9 @@ class ExportLink:
 
 
 def read_link(token: str) -> tuple[ExportLink, bytes] | None:
-    """Parse the part after a path's prefix into link and unverified signature.
+    """Parse a path, without its prefix, into the link and the unverified signature.
 
-    Returns None if it is malformed.
+    Returns None if the path is malformed.
     """
     body, _, signature = token.partition(".")
     try:

@@ -1,6 +1,6 @@
-"""A domain's declarations about model-written code: inputs that accept it, and importable modules.
+"""A domain's declarations about model-written code: the inputs that accept code, and importable modules.
 
-Declarations only; the guardrails in PEX check code.
+`tools.guardrails` checks the code.
 """
 
 from collections.abc import Iterator
@@ -17,10 +17,9 @@ base64 binascii bisect calendar cmath collections collections.abc colorsys datet
     graphlib hashlib heapq html itertools json math numbers random re statistics textwrap time unicodedata
     """
 HARMLESS_MODULES = frozenset(_HARMLESS.split())
-"""All modules that a configuration can permit: they only compute and lead nowhere else.
+"""The modules that a configuration can permit, which only compute.
 
-Excluded on purpose: functools, whose `update_wrapper` reads and writes attributes by name, and string, whose
-`Formatter` reads them.
+`functools` and `string` are excluded, because `update_wrapper` and `Formatter` access attributes by name.
 """
 
 
@@ -64,7 +63,7 @@ def read_guarded_inputs(schema: JsonObject) -> tuple[GuardedInput, ...]:
 
 
 def find_mistakes(schema: JsonObject) -> Iterator[tuple[str, str]]:
-    """Yield the problems of a schema's marks: the input's name and a message."""
+    """Yield each problem of a schema's marks, as the input's name and a message."""
     for name, body in _properties(schema):
         language, statements = body.get(GUARDRAIL), body.get(STATEMENTS)
         if STATEMENTS in body and language != Language.SQL:

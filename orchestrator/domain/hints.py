@@ -1,4 +1,4 @@
-"""Advice on a valid domain: what is allowed but seldom intended."""
+"""Hints about a valid domain: declarations that are allowed but rarely intended."""
 
 from collections.abc import Collection, Iterator
 
@@ -13,9 +13,9 @@ from orchestrator.domain.model import Domain
 def list_hints(
     domain: Domain, with_policies: frozenset[str] = frozenset(), worded: Collection[str] = ()
 ) -> list[str]:
-    """Return a sentence per piece of advice.
+    """Return one sentence per hint.
 
-    `with_policies`: flows whose policy may return further data. `worded`: languages that the runtime answers in.
+    `with_policies`: flows whose policy can return more data. `worded`: languages that the runtime answers in.
     """
     return [
         *_hours(domain),
@@ -59,7 +59,7 @@ def _cannot_undo(domain: Domain) -> Iterator[str]:
 
 
 def _unknown_data(domain: Domain, with_policies: frozenset[str]) -> Iterator[str]:
-    """Yield members of `data` in templates that no tool of the flow declares."""
+    """Yield a hint for each key of `data` in a template that no tool of the flow declares."""
     for dact, flow in domain.flows.items():
         text = domain.templates.get(dact)
         if text is None or dact in with_policies or dact in domain.skills:

@@ -1,6 +1,6 @@
 """Time zones and locales: valid names, and formats of numbers, times and dates.
 
-Names of days and months are in the answer's language; only their order follows the locale.
+The names of days and months are in the answer's language. Only their order follows the locale.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _NOT_FOR_USERS: Final = frozenset({"localtime", "Factory", "posixrules"})
 
 @cache
 def timezone_names() -> frozenset[str]:
-    """Return the names in the IANA time zone database, which is read once."""
+    """Return the names in the IANA time zone database."""
     return frozenset(available_timezones() - _NOT_FOR_USERS)
 
 
 def check_timezone(name: str) -> str:
-    """Return a valid time zone name. Raises ValueError if the IANA database lacks it."""
+    """Return the name if it is a valid time zone. Raises ValueError if the IANA database lacks it."""
     if name not in timezone_names():
         raise ValueError("is not a time zone; use a name of the IANA database such as Europe/Berlin")
     return name
@@ -36,7 +36,7 @@ def check_timezone(name: str) -> str:
 
 def check_locale(tag: str) -> str:
     """Return a locale tag in canonical form, ``de-DE``. Raises ValueError if it is unknown."""
-    from babel import Locale, UnknownLocaleError  # noqa: PLC0415  # few users name a locale
+    from babel import Locale, UnknownLocaleError  # noqa: PLC0415  # few users set a locale
 
     try:
         return str(Locale.parse(tag.replace("-", "_"))).replace("_", "-")
@@ -61,9 +61,9 @@ class Separators:
 
 
 class LocaleForms:
-    """Formats of numbers, amounts, times and dates in one locale, and the language of its names.
+    """Formats of numbers, amounts, times and dates in one locale, with names in one language.
 
-    `tag`: as `check_locale` returns it.
+    `tag`: the locale in the form that `check_locale` returns.
     """
 
     def __init__(self, tag: str, language: str) -> None:
@@ -83,7 +83,7 @@ class LocaleForms:
         return format_decimal(value, locale=self._numbers)
 
     def money(self, value: float, currency: str) -> str:
-        """Format an amount with two decimals, or none if it is an integer."""
+        """Format an amount with two decimals, or without decimals if it is an integer."""
         from babel.numbers import format_currency, format_decimal  # noqa: PLC0415
 
         is_whole = float(value).is_integer()
@@ -121,7 +121,7 @@ def _parse(tag: str) -> Locale:
 
 
 def _with_words(numbers: Locale, language: str) -> Locale:
-    """Return the locale of the same territory in the answer's language, or that language without territory."""
+    """Return the locale of the same territory in the answer's language, or of the language without a territory."""
     from babel import Locale, UnknownLocaleError  # noqa: PLC0415
 
     if numbers.language == language:
@@ -136,12 +136,12 @@ def _with_words(numbers: Locale, language: str) -> Locale:
 
 @cache
 def forms_of(tag: str, language: str) -> LocaleForms:
-    """Return the formats of a locale, created once."""
+    """Return the cached formats of a locale."""
     return LocaleForms(tag, language)
 
 
 def forms_for(locale: str | None, language: str) -> LocaleForms | None:
-    """Return the formats of an answer: the user's locale, or else the language's own. None for plain English."""
+    """Return the formats of the user's locale, or of the language if the user has none, or None for plain English."""
     if locale is None and (language == ENGLISH or not _is_known(language)):
         return None
     return forms_of(locale or language, language)
@@ -173,7 +173,7 @@ ENGLISH_SEPARATORS: Final = Separators(".", ",")
 
 
 def separators_of(tag: str | None, language: str = ENGLISH) -> Separators:
-    """Return the number separators of a locale, by default of the language."""
+    """Return the number separators of a locale. Default: those of the language."""
     forms = forms_for(tag, language)
     if forms is None or forms.separators == ENGLISH_SEPARATORS:
         return ENGLISH_SEPARATORS

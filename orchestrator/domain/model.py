@@ -1,6 +1,6 @@
-"""A compiled domain: everything the modules need, checked and frozen.
+"""The records of a compiled domain, checked and frozen.
 
-Records only. `compile` builds one from checked YAML; `bootstrap` attaches policies and services.
+`compile` creates them from YAML; `bootstrap` attaches policies and services.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from orchestrator.domain.schema import LexiconFile
 from orchestrator.types import Dact, Json, JsonObject, ToolId, is_object
 
 TEMPLATE_FILTERS = frozenset({"day", "month", "time", "money", "name", "counted", "grouped", "joined"})
-"""Template filters besides Jinja's own."""
+"""Template filters in addition to Jinja's."""
 
 TEMPLATE_VARIABLES = frozenset(
     {
@@ -33,7 +33,7 @@ TEMPLATE_VARIABLES = frozenset(
 
 class Implementation(StrEnum):
     SERVICE = "service"
-    """`target`: ``ClassName.method`` of the domain's services.py."""
+    """A method of the domain's services.py, with the `target` ``ClassName.method``."""
     HTTP = "http"
     MCP = "mcp"
 
@@ -48,10 +48,13 @@ class FieldSpec:
 
 @dataclass(frozen=True, slots=True)
 class RowsSpec:
-    """Rows of a tool's result from which people choose (IR-5).
+    """The rows in a tool's result from which users choose (IR-5).
 
-    `output`: the output with the rows. `key`: the identifying field, which another flow accepts as a slot or
-    input of that name. `fields`: fields by which people refer to a row. `most`: maximum number displayed.
+    Attributes:
+        output: the output with the rows.
+        key: the identifying field, which another flow accepts as a slot or input of that name.
+        fields: the fields by which users refer to a row.
+        most: maximum number of displayed rows.
     """
 
     output: str
@@ -68,10 +71,10 @@ class RowsSpec:
 
 @dataclass(frozen=True, slots=True)
 class LaterSpec:
-    """A tool that may accept a call and answer later (RT-32).
+    """Time limits of a tool that may accept a call and answer later (RT-32).
 
-    `expires_s`: seconds after which the user is asked what to do. `poll_s`: seconds between status queries. Default:
-    only before it expires.
+    `expires_s`: seconds until the user is asked what to do. `poll_s`: seconds between status queries, or None for
+    a single query before the call expires.
     """
 
     expires_s: float
@@ -84,10 +87,10 @@ class LaterSpec:
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """A tool of the manifest (PX-8). Times in milliseconds.
+    """A tool of the manifest (PX-8).
 
-    `idempotent`: it can be retried. `effect`: it has a lasting side effect; by default, if it is not
-    idempotent. `confirm`: it requires a confirmation, whichever flow calls it.
+    `idempotent`: calls can be retried. `effect`: calls have a side effect. Default: if they are not idempotent.
+    `confirm`: calls need a confirmation in every flow.
     """
 
     tool_id: ToolId
@@ -106,7 +109,7 @@ class ToolSpec:
     """Tags that a remote tool gets by default (PX-3)."""
     requires_approval: bool = False
     approval_above: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Maximum without an approval, by name of an input or flow result."""
+    """Maximum values without an approval, by the name of an input or of a flow's result."""
     approval: Literal["user", "operator"] | None = None
     """Role that can grant an approval. Default: the domain's setting."""
     effect: bool | None = None
@@ -119,11 +122,10 @@ class ToolSpec:
     rows: RowsSpec | None = None
     later: LaterSpec | None = None
     options: JsonObject = field(default_factory=JsonObject)
-    """Implementation options: URL, method, headers; MCP server and its command."""
+    """Options of the implementation, such as an HTTP method and headers, or an MCP server's command."""
 
     @property
     def has_effect(self) -> bool:
-        """Return whether a call has a lasting side effect."""
         return not self.idempotent if self.effect is None else self.effect
 
     @cached_property
@@ -142,16 +144,19 @@ class ToolSpec:
 
 
 COMPONENT_NAMES = ("context_coordinator", "memory_manager", "flow_stack")
-"""Tools of a skill besides those of its flow: history, notes and preferences, values and results."""
+"""Built-in tools of a skill, in addition to its flow's tools: history, memory, and slot values and results."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkillSpec:
-    """A skill: what a language model is told and given to execute one flow (PX-5).
+    """The instructions and tools with which a language model executes a flow (PX-5).
 
-    `criteria`: quality criteria of a result, for reflection. `components`: some of COMPONENT_NAMES.
-    `language`: of the code it writes. `result`: JSON Schema of its result. `stream`: the result's text that
-    is streamed.
+    Attributes:
+        criteria: quality criteria of a result, for reflection.
+        components: built-in tools, some of `COMPONENT_NAMES`.
+        language: the language of the code that the skill writes, or None.
+        result: the JSON Schema of the result.
+        stream: the key of the result's text that is streamed, or None.
     """
 
     dact: Dact
@@ -168,7 +173,7 @@ class SkillSpec:
 
 @dataclass(frozen=True, slots=True)
 class EntityValue:
-    """A known value: `canonical` is stored in slots, `aliases` are what people say."""
+    """A known value. Slots store `canonical`; users say `name` or one of the `aliases`."""
 
     canonical: str
     name: str
@@ -180,7 +185,7 @@ class EntityValue:
 class Entity:
     """A gazetteer: the valid values of one key entity.
 
-    `learned_from`: a flow output with the session's own values by entity.
+    `learned_from`: a flow output with the session's values by entity, or None.
     """
 
     name: str
@@ -190,9 +195,9 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A declared answer to a question that leaves the stack unchanged.
+    """A declared answer to a question, which leaves the stack unchanged.
 
-    `digression`: the kind of question; None for chit-chat such as greetings.
+    `digression`: the kind of question, or None for chit-chat such as greetings.
     """
 
     name: str
@@ -203,7 +208,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A compiled domain. `templates`: by file name without ``.md.j2``. `skills`: by flow."""
+    """A compiled domain. `templates` has texts by file name without ``.md.j2``."""
 
     name: str
     folder: str
@@ -217,7 +222,7 @@ class Domain:
     skills: Mapping[Dact, SkillSpec] = field(default_factory=dict[Dact, SkillSpec])
     slot_types: SlotTypes = EVERY_TYPE
     slot_patterns: Mapping[str, Pattern[str]] = field(default_factory=dict[str, Pattern[str]])
-    """Patterns of the domain's own slot types, by name of the type."""
+    """Patterns of the domain's own slot types, by type name."""
     lexicons: Mapping[str, tuple[LexiconFile, ...]] = field(
         default_factory=dict[str, tuple[LexiconFile, ...]]
     )
@@ -225,10 +230,10 @@ class Domain:
 
     @property
     def events(self) -> Mapping[str, Dact]:
-        """Return the flow that each outside event starts, by the event's name."""
+        """Return the flow that each external event starts, by event name."""
         return {name: dact for dact, flow in self.flows.items() for name in flow.spec.events}
 
     @property
     def lexicon(self) -> tuple[LexiconFile, ...]:
-        """Return the lexicon of the domain's language; empty for English, and for a language without lexicon."""
+        """Return the lexicons of the domain's language, if there are any."""
         return self.lexicons.get(self.config.language.default, ())

@@ -1,9 +1,7 @@
 """Placeholders in the manifest: ``{city}`` is an input, ``${API_KEY}`` an environment variable.
 
-``${user.calendar}`` is the user's own credential of this name. ``{user_id}`` and ``{session_id}`` of an HTTP tool are
-the caller's; ``{callback_url}`` takes a later result.
-
-Only finds and fills them; `check_outside` decides where they are permitted.
+``${user.calendar}`` is a credential of the user. In HTTP tools, ``{user_id}`` and ``{session_id}`` are the caller's,
+and ``{callback_url}`` receives a late result. `compile.endpoints` decides where placeholders are permitted.
 """
 
 import re
@@ -11,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 CALLERS_OWN: Final = ("session_id", "user_id", "callback_url")
-"""Placeholders that stand for whom an HTTP tool is called for, or for the call itself, not for an input."""
+"""Reserved placeholders, for the caller or the call instead of an input."""
 
 _PLACEHOLDER = re.compile(
     r"\$\{user\.(?P<credential>[a-z][a-z0-9_]*)\}"
@@ -21,22 +19,22 @@ _PLACEHOLDER = re.compile(
 
 
 def input_placeholders(text: str) -> list[str]:
-    """Return the inputs used by a text."""
+    """Return the inputs that a text uses."""
     return [match["name"] for match in _PLACEHOLDER.finditer(text) if match["name"]]
 
 
 def variable_placeholders(text: str) -> list[str]:
-    """Return the environment variables used by a text."""
+    """Return the environment variables that a text uses."""
     return [match["variable"] for match in _PLACEHOLDER.finditer(text) if match["variable"]]
 
 
 def credential_placeholders(text: str) -> list[str]:
-    """Return the users' credentials used by a text."""
+    """Return the users' credentials that a text uses."""
     return [match["credential"] for match in _PLACEHOLDER.finditer(text) if match["credential"]]
 
 
 def sole_input(text: str) -> str | None:
-    """Return the input if it is the whole text, which then keeps the input's type."""
+    """Return the input's name if its placeholder is the whole text, or None. Such a text keeps the input's type."""
     match = _PLACEHOLDER.fullmatch(text)
     return match["name"] if match else None
 
@@ -47,7 +45,7 @@ def fill_placeholders(
     give_variable: Callable[[str], str],
     give_credential: Callable[[str], str] = lambda name: f"${{user.{name}}}",
 ) -> str:
-    """Fill the placeholders once: values are not expanded again."""
+    """Fill the placeholders, without expanding placeholders in the values."""
 
     def give(match: re.Match[str]) -> str:
         if match["credential"]:

@@ -50,9 +50,9 @@ def find_refused(schema: JsonObject) -> list[str]:
 
 
 def simplify(schema: JsonObject) -> JsonObject:
-    """Return a copy with plain keywords only, resolved references, and a type beside each enum.
+    """Return a copy with plain keywords only, resolved references, and a type for each enum.
 
-    The copy accepts at least what the schema accepts: keywords that some provider rejects are omitted.
+    Keywords that some provider rejects are omitted, so the copy accepts all values that the schema accepts.
     """
     definitions = {
         f"#/{place}/{name}": body
@@ -92,7 +92,7 @@ def _simplify(schema: JsonObject, definitions: Mapping[str, JsonObject], depth: 
 
 
 def _split(schema: JsonObject) -> JsonObject:
-    """Return alternatives with one type each: Anthropic's client and Gemini don't support lists of types."""
+    """Return alternatives with one type each, because Anthropic's client and Gemini don't support lists of types."""
     kinds: list[str] = schema["type"]
     rest = {keyword: body for keyword, body in schema.items() if keyword not in {"type", "description"}}
     values = cast("list[Json]", rest.pop("enum", []))
@@ -138,7 +138,7 @@ def _type_of(values: list[Json]) -> Json:
 
 
 def _describe(schema: JsonObject) -> str:
-    """Return the description with the format, because some providers reject unknown formats."""
+    """Return the description with the format, whose keyword some providers reject."""
     words = str(schema.get("description") or schema.get("title") or "")
     named = schema.get("format")
     return f"{words} (format: {named})".strip() if isinstance(named, str) else words

@@ -1,7 +1,6 @@
 """The data registry: the valid entities of a domain and a session, for lookup and display (AG-3).
 
-The domain's entities are created once. The session's entities come from its flows. NLU finds entities in
-messages.
+The session's entities come from its flows. NLU finds entities in messages.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from orchestrator.domain.model import Entity, EntityValue
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 MOST_OF_SESSION = 200
-"""Maximum values of one entity per session."""
+"""Maximum number of values of one entity per session."""
 
 SessionEntities = dict[str, dict[str, JsonObject]]
-"""Metadata by canonical value by entity."""
+"""Metadata by entity and canonical value."""
 
 
 class Registry:
-    """The registry. `own`: the session's values, shared and mutable."""
+    """Entity values of a domain and a session. `own`: the session's values, shared and mutable."""
 
     def __init__(self, entities: Mapping[str, Entity], own: SessionEntities | None = None) -> None:
         self._values = {
@@ -38,15 +37,15 @@ class Registry:
         self.own = {} if own is None else own
 
     def for_session(self, own: SessionEntities) -> Registry:
-        """Return the same domain with a session's own values."""
+        """Return a registry with the same domain values and a session's values."""
         registry = Registry({}, own)
         registry._values, registry._sources, registry._tables = self._values, self._sources, self._tables
         return registry
 
     def learn(self, flow: BaseFlow) -> None:
-        """Replace the session's own values with those of a completed flow.
+        """Replace the session's values with those of a completed flow.
 
-        The output is removed from the flow: it belongs to the session, and is stored once.
+        The output is removed from the flow, so that the values are stored only once.
         """
         for output in dict.fromkeys(self._sources.values()):
             told = flow.take_back(output)
@@ -60,7 +59,7 @@ class Registry:
 
     @property
     def tables(self) -> dict[str, tuple[str, ...]]:
-        """Return entities with columns: what code can use (PX-10)."""
+        """Return the columns of the entities that have any, which code can use (PX-10)."""
         found = dict(self._tables)
         for values in self.own.values():
             for name, metadata in values.items():

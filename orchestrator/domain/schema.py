@@ -1,7 +1,6 @@
 """The schema of a domain's YAML files. `compile` checks references between entries.
 
-Every key has a default: the rest of an entry with a missing or invalid key is still checked, so that every
-problem is found in one run.
+Every key has a default, so that one run finds every problem, even after a missing or invalid key.
 """
 
 from __future__ import annotations
@@ -53,14 +52,19 @@ class Entry(BaseModel):
 
 
 class SlotEntry(Entry):
-    """`synonyms`: what people say for each of `values`. `pattern`: of exact.
+    """A slot of a flow.
 
-    `open`: values that `entity` does not list are possible too; the tool knows them all.
-    `samples`: what fills the slot's place in examples, where no list of values says it. `counts`: people are
-    counted when they are named. `part_of_day`: what hours are meant by a time without "am" or "pm".
-    `same_as`: what other flows call this value, as ``slot`` or ``flow.slot``. `grounded`: a model may only name
-    what somebody has said or displayed. `not_before`: another day, before which this one may not be. `label`: its
-    name as users read it.
+    Attributes:
+        open: whether the slot also accepts values that `entity` does not list.
+        counts: the things to count when a message names them.
+        part_of_day: the hours that a time without "am" or "pm" means.
+        samples: values for the slot's placeholder in examples, if the slot lists no values.
+        label: the slot's name as users see it.
+        synonyms: users' words for each of `values`.
+        same_as: names of this value in other flows, as ``slot`` or ``flow.slot``.
+        grounded: whether a model can only use values that were said or displayed.
+        not_before: the date slot before which this date must not be.
+        pattern: a regular expression, for slots of type exact.
     """
 
     type: str | None = None
@@ -94,8 +98,8 @@ class ToolUseEntry(Entry):
 class StepEntry(Entry):
     """A step of a declared plan.
 
-    `slots`: for each slot a slot of the plan, ``step.output``, or ``{value: …}``. Conditions are bindings,
-    negated by a leading ``not``.
+    `slots`: the source of each slot: a slot of the plan, ``step.output``, or ``{value: …}``. `when`: conditions,
+    which are such sources with an optional leading ``not``.
     """
 
     name: Name = "step"
@@ -121,9 +125,12 @@ class FreshnessEntry(Entry):
 class FlowEntry(Entry):
     """A flow.
 
-    `policy`: a class in the domain's policies, unless found by its `dact`. `options`: options of the flow's
-    policy. `plan`: the steps of a Plan flow. `events`: external events and reminders that start it.
-    `changes`: the flow whose result this one changes, started when the user corrects what that flow has done.
+    Attributes:
+        changes: the flow whose result this flow changes. If the user corrects that result, this flow starts.
+        events: external events and reminders that start the flow.
+        policy: a class in the domain's policies. Default: the class with the flow's `dact`.
+        plan: the steps of a Plan flow.
+        options: options of the flow's policy.
     """
 
     dax: str | None = None
@@ -167,9 +174,9 @@ def _spread_values(values: Json) -> Json:
 
 
 class EntityEntry(Entry):
-    """Known values in the file, or from `provider`: a callable of services.py, called with `options`.
+    """An entity, with values in the file or from `provider`, a callable of services.py that receives `options`.
 
-    `learned_from`: a flow output, an object with the session's own values by entity.
+    `learned_from`: a flow output, an object with the session's values by entity.
     """
 
     values: Annotated[Mapping[str, EntityValueEntry], BeforeValidator(_spread_values)] = Field(
@@ -187,7 +194,7 @@ class EntityEntry(Entry):
 
 
 SmallTalkName = Literal["thanks", "goodbye", "complaint", "who_are_you", "how_are_you", "certainty", "repeat"]
-"""Kinds of small talk that every assistant answers; a domain's own answer of that name takes precedence."""
+"""Kinds of small talk that every assistant answers. A domain's answer with the same name takes precedence."""
 
 
 PageWish = Literal["next", "more", "previous", "number"]
@@ -195,12 +202,17 @@ PageWish = Literal["next", "more", "previous", "number"]
 
 
 class LexiconFile(Entry):
-    """English equivalents of a language's words. `words`: separated by bars. `examples`: by flow or answer.
+    """A language's words with their English equivalents. Alternatives are separated by bars.
 
-    `patterns`: regular expressions with what takes their place, before words are looked up. `agree`, `refuse`: the
-    messages that are a plain yes or no, and `courtesies`, which may stand around them (PX-18). `talk`: small talk
-    that every assistant answers, by what it is, the messages parted by bars. `pages`: requests for another page of a
-    table, likewise, with “#” for a number.
+    Attributes:
+        agree: messages that confirm (PX-18).
+        refuse: messages that refuse.
+        courtesies: words that can surround a confirmation or a refusal.
+        talk: small talk, by kind.
+        pages: requests for another page of a table, with “#” for a number.
+        patterns: replacements by regular expression, applied before words are looked up.
+        words: words, by English equivalent.
+        examples: example messages, by flow or answer.
     """
 
     agree: tuple[str, ...] = ()
@@ -216,7 +228,7 @@ class LexiconFile(Entry):
 
 
 class SlotTypeEntry(Entry):
-    """A slot type of the domain: by `pattern`, or by `validator`, a callable of services.py."""
+    """A domain's slot type, defined by `pattern` or by `validator`, a callable of services.py."""
 
     description: str = ""
     pattern: Pattern | None = None
@@ -225,7 +237,7 @@ class SlotTypeEntry(Entry):
 
 
 class AnswerEntry(Entry):
-    """The response to a question that changes nothing; `digression`: the kind of question."""
+    """A fixed answer to a question. `digression`: the kind of question."""
 
     examples: tuple[str, ...] = ()
     text: str = ""
@@ -236,7 +248,7 @@ FAMILIES_TO_NAME = Literal["Read", "Prepare", "Transform", "Schedule"]
 
 
 class OntologyFile(Entry):
-    """The ontology. `intents`: the domain's own names of four families."""
+    """The ontology. `intents`: the domain's names for four flow families."""
 
     intents: Mapping[FAMILIES_TO_NAME, str] = Field(default_factory=dict[FAMILIES_TO_NAME, str])
     slot_types: Mapping[Name, SlotTypeEntry] = Field(default_factory=dict[str, SlotTypeEntry])
@@ -251,14 +263,17 @@ Tag = Literal["accesses_private_data", "receives_untrusted_input", "communicates
 class HttpEntry(Entry):
     """An HTTP endpoint. ``{city}`` is an input, ``${API_KEY}`` an environment variable.
 
-    `url` can use inputs in its path; `query` and `headers` can use inputs and variables. In `query` and
-    `body`, a value that is only one input keeps its type, and a value with a missing input is omitted. By
-    default, remaining inputs go into the query of GET and DELETE, and into the JSON body otherwise.
-    `wrap_as`: the output name for a response that is not an object.
+    ``{user_id}`` and ``{session_id}`` are the caller's; ``{callback_url}`` receives the result of a tool with `later`.
 
-    ``{user_id}`` and ``{session_id}`` are the caller's; ``{callback_url}`` takes the result of a tool with `later`.
+    In `query` and `body`, a value that is only one input keeps its type, and a value with a missing input is
+    omitted. By default, remaining inputs go into the query of GET and DELETE, or into the body for other methods.
 
-    `errors`: by status, what the user is told about a call that was certainly not executed; can use inputs.
+    Attributes:
+        url: the URL, which can use inputs in its path.
+        headers: headers, which can use inputs and variables.
+        query: query parameters, which can use inputs and variables.
+        wrap_as: the output name for a response that is not an object.
+        errors: messages to the user by status, for calls that were certainly not executed. They can use inputs.
     """
 
     url: str = ""
@@ -273,8 +288,8 @@ class HttpEntry(Entry):
 class McpEntry(Entry):
     """A tool of an MCP server, which is reached by `url` or started by `command`.
 
-    `headers`: headers for `url`, can use environment variables. `environment`: the variables passed to the
-    started server.
+    `headers`: headers for `url`, which can use environment variables. `environment`: the names of the variables
+    passed to the started server.
     """
 
     tool: str = ""
@@ -285,14 +300,14 @@ class McpEntry(Entry):
 
 
 class FieldEntry(Entry):
-    """Comparative words for a field of rows: cheaper, later."""
+    """Comparative words for a field of rows, such as cheaper or later."""
 
     less: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
 
 
 class RowsEntry(Entry):
-    """Rows of a tool's result from which people choose: see `model.RowsSpec` (IR-5)."""
+    """The rows in a tool's result from which users choose: see `model.RowsSpec` (IR-5)."""
 
     output: str = ""
     key: str = ""
@@ -308,7 +323,7 @@ class LaterEntry(Entry):
 
 
 class ToolEntry(Entry):
-    """A tool of the manifest (PX-8): exactly one of `service`, `http`, `mcp` implements it."""
+    """A tool of the manifest (PX-8). Exactly one of `service`, `http` and `mcp` implements it."""
 
     name: str = ""
     description: str = ""
@@ -323,9 +338,7 @@ class ToolEntry(Entry):
     timeout_ms: PositiveInt | None = None
     tags: tuple[Tag, ...] = ()
     trusted: str | None = None
-    """Reason why a remote tool neither sends data out nor returns untrusted text. Default: both are assumed
-    (PX-3).
-    """
+    """Reason why a remote tool neither sends data out nor returns untrusted text. Default: it does both (PX-3)."""
     requires_approval: bool = False
     approval: Literal["user", "operator"] | None = None
     approval_above: Mapping[Name, float] = Field(default_factory=dict[str, float])
@@ -341,10 +354,12 @@ class ToolEntry(Entry):
 class SkillEntry(Entry):
     """The front matter of a SKILL.md.
 
-    `tools`: some of its flow's. Default: all of them. `components`: some of COMPONENT_NAMES. `stream`: a
-    text in `result`.
+    The Agent Skills format also has `license`, `compatibility` and `metadata`, which are ignored.
 
-    `license`, `compatibility`, `metadata`: of the Agent Skills format; ignored.
+    Attributes:
+        tools: some tools of the skill's flow. Default: all of them.
+        components: built-in tools, some of `COMPONENT_NAMES`.
+        stream: the key of a text in `result`.
     """
 
     name: str = ""

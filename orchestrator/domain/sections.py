@@ -11,7 +11,7 @@ from orchestrator.types import Json
 
 
 def _read_switch(value: Json) -> Json:
-    """Restore switches: YAML parses a bare ``off`` or ``on`` as a boolean."""
+    """Convert a boolean back to a switch, because YAML parses a bare ``off`` or ``on`` as a boolean."""
     return {False: "off", True: "on"}[value] if isinstance(value, bool) else value
 
 

@@ -1,7 +1,6 @@
-"""Base classes of a domain's `services.py`: services, their calls and their failures.
+"""Base classes for a domain's `services.py`. Public API for domains.
 
-Public API for domains. The manifest maps tools to methods; PEX runs them, with schemas, timeouts and
-retries.
+The manifest maps tools to methods; PEX runs them, with schemas, timeouts and retries.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,15 +11,15 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
 
 class Records(Protocol):
-    """Named collections of JSON documents: where a service stores its data.
+    """Named collections of JSON documents, in which a service stores its data.
 
-    Bound to one tenant and domain; `collection` and `key` are text.
+    They belong to one tenant and domain.
     """
 
     async def get(self, collection: str, key: str) -> JsonObject | None: ...
 
     async def create(self, collection: str, key: str, document: JsonObject) -> JsonObject:
-        """Insert unless the key exists; return the stored document, which may be an earlier one."""
+        """Insert a document unless the key exists. Returns the stored document, which may be an earlier one."""
         ...
 
     async def update(
@@ -41,14 +40,16 @@ class Records(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """The context of one call. `now`: Unix seconds.
+    """The context of one call.
 
-    `idempotency_key`: the same for every attempt; a tool with side effects stores it, so that a retry finds
-    the earlier result. `root`: for a fork, the root of its fork tree. `repeated`: an earlier call with this
-    key may have arrived and may still be running.
-
-    For a tool with `later` in the manifest: `reference` names the call, and `callback_url` is the signed URL that takes
-    its result. Both are the same for every attempt.
+    Attributes:
+        idempotency_key: the same key for every attempt. A tool with side effects stores the key, so that a retry
+            finds the earlier result.
+        now: the time, in Unix seconds.
+        root: the root of the session's fork tree, if the session is a fork.
+        repeated: whether an earlier call with this key may have arrived, and may still be running.
+        reference: the call's ID, for a tool with `later` in the manifest. The same for every attempt.
+        callback_url: the signed URL that receives the result of such a call. The same for every attempt.
     """
 
     idempotency_key: str
@@ -63,7 +64,7 @@ class ToolCall:
 
     @property
     def home(self) -> SessionId:
-        """Return the session that owns data without a user: the same one for all forks of a tree."""
+        """Return the session that owns data if there is no user. All forks of a tree share it."""
         return self.root or self.session_id
 
 
@@ -71,7 +72,7 @@ class ToolCall:
 class Accepted:
     """The return value of a tool with `later` in the manifest if its result comes later (RT-32).
 
-    `message`: what the user is told meanwhile. Default: that it is under way.
+    `message`: the message to the user in the meantime. Default: that the call is under way.
     """
 
     message: str = ""
@@ -79,24 +80,24 @@ class Accepted:
 
 @runtime_checkable
 class Paged(Protocol):
-    """A service whose results have a `table_id`: people can page through that table."""
+    """A service whose results have a `table_id`, so that users can page through the table."""
 
     async def page(self, table_id: str, number: int, call: ToolCall) -> JsonObject:
         """Return page `number` (from 1): ``{rows, page, pages, row_count}``, rows as objects.
 
-        Raises ToolFailure: not_found if the table or page doesn't exist or belongs to another owner.
+        Raises ToolFailure (not_found) if the table or page doesn't exist or belongs to another owner.
         """
         ...
 
 
 @runtime_checkable
 class Exporting(Protocol):
-    """A service that stores exports: people can download them."""
+    """A service that stores exports, which users can download."""
 
     async def document(self, document_id: str, call: ToolCall) -> JsonObject:
-        """Return an export: ``{name, format, text, key}``; `key` is the secret that signs its `ExportLink`.
+        """Return an export: ``{name, format, text, key}``. The secret `key` signs its `ExportLink`.
 
-        Raises ToolFailure: not_found if it doesn't exist or belongs to another owner.
+        Raises ToolFailure (not_found) if it doesn't exist or belongs to another owner.
         """
         ...
 
@@ -107,14 +108,14 @@ class PythonRunner(Protocol):
     async def run(self, code: str, arguments: JsonObject) -> Json:
         """Check the only function in `code`, and call it with keyword arguments in a separate process.
 
-        Raises ToolFailure with the reason if it is rejected or stopped.
+        Raises ToolFailure with the reason if the function is rejected or stopped.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table that a query can read. `columns`: name and DuckDB type. `rows`: Python values."""
+    """A table that a query can read. `columns`: names and DuckDB types. `rows`: Python values."""
 
     columns: Sequence[tuple[str, str]]
     rows: Iterable[Sequence[object]]
@@ -122,7 +123,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """A query's result. `code`: the query that ran. `is_cut`: there are more rows."""
+    """A query's result. `is_cut`: whether there are more rows. `code`: the query that ran."""
 
     columns: tuple[tuple[str, str], ...]
     rows: list[list[Json]]
@@ -136,29 +137,29 @@ class SqlRunner(Protocol):
     async def run(self, code: str, tables: Mapping[str, Table]) -> QueryRows:
         """Check the only query in `code`, and run it on copies of the tables in a separate process.
 
-        Raises ToolFailure with the reason if it is rejected or stopped, in a sentence that helps to fix it.
+        Raises ToolFailure if the query is rejected or stopped, with a reason that helps to fix it.
         """
         ...
 
 
 class UserMemory(Protocol):
-    """Memories of a call's user; in a session without a user, of that session."""
+    """Memories of a call's user, or of the session if it has no user."""
 
     async def remember(self, call: ToolCall, text: str) -> JsonObject:
-        """Store a sentence about the user; return `remembered`, and `lasting` if it outlives this session."""
+        """Store a sentence about the user. Returns `remembered`, and `lasting` if it outlives this session."""
         ...
 
     async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
-        """Return memories with `text`, `why` and `kind`; all of them without words."""
+        """Return memories with `text`, `why` and `kind`. Default: all memories."""
         ...
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
-        """Forget what the words are about, everything, or by default the last statement; return the forgotten texts."""
+        """Forget memories about some words, or everything. Default: the last statement. Returns the forgotten texts."""
         ...
 
 
 class DocumentSearch(Protocol):
-    """Searches the documents that a call's user can see."""
+    """A search in the documents that a call's user can see."""
 
     async def search(self, call: ToolCall, question: str) -> JsonObject:
         """Return `passages`, best first, with `source`, `title`, `section` and `text`, and their `labels`.
@@ -169,32 +170,32 @@ class DocumentSearch(Protocol):
 
 
 class SessionEvents(Protocol):
-    """Events for the session of a call: each starts the flow that lists it under `events`, as a turn of the system.
+    """Scheduled events for a call's session. Each starts the flow that lists it under `events`, in a system turn.
 
-    Like other state of a service, an event outlives a turn that is canceled later.
+    Like other state of a service, an event remains if the turn is canceled later.
     """
 
     async def schedule(
         self, call: ToolCall, name: str, payload: JsonObject, *, at: float, key: str
     ) -> JsonObject:
-        """Schedule an event at a time in unix seconds, or replace the one with this key. `payload` fills slots.
+        """Schedule an event at a Unix time, or replace the event with this key. `payload` fills slots.
 
-        Raises ToolFailure for an event that starts no flow of the domain.
+        Raises ToolFailure if the event does not start a flow of the domain.
         """
         ...
 
     async def cancel(self, call: ToolCall, key: str) -> bool:
-        """Cancel an event; return whether it was still to come."""
+        """Cancel an event. Returns False if it was not scheduled anymore."""
         ...
 
     async def scheduled(self, call: ToolCall) -> list[JsonObject]:
-        """Return the events to come, the next one first, with `name`, `payload`, `key` and `not_before`."""
+        """Return the scheduled events, next first, with `name`, `payload`, `key` and `not_before`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
-    """A service's dependencies. `config`: its part of `services` in domain.yaml."""
+    """A service's dependencies. `config`: the service's entry under `services` in domain.yaml."""
 
     records: Records
     config: JsonObject = field(default_factory=JsonObject)
@@ -206,11 +207,10 @@ class ServiceContext:
 
 
 class Service:
-    """An external system; its methods are tools.
+    """The base class of services, whose methods are tools.
 
-    A method receives the tool's inputs as keyword arguments, and a `ToolCall` as `call` if its signature has
-    one. It is asynchronous, or synchronous and run in a thread; it returns the output object, or raises
-    ToolFailure.
+    A method receives the tool's inputs as keyword arguments, and the `ToolCall` if it has a parameter `call`. It
+    returns the output object or raises ToolFailure. Synchronous methods run in a thread.
     """
 
     def __init__(self, context: ServiceContext) -> None:

@@ -1,4 +1,4 @@
-"""Abilities of each flow of a domain: its tools and their tags, for reviewing a domain."""
+"""Summarize each flow's tools and their tags, for the review of a domain."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,9 +14,8 @@ TAGS = ("accesses_private_data", "receives_untrusted_input", "communicates_exter
 class FlowSummary:
     """A flow's capabilities.
 
-    `changes`: the tools that are not idempotent. `tags`: joined over all tools (PX-3).
-
-    `approval`: when a call needs an approval; empty: never.
+    `changes`: the tools with side effects. `tags`: the tags of all tools (PX-3). `approval`: when a call needs an
+    approval, or an empty string.
     """
 
     dact: Dact
@@ -44,7 +43,7 @@ def summarize(domain: Domain) -> list[FlowSummary]:
 
 
 def list_assumed(domain: Domain) -> dict[ToolId, tuple[str, ...]]:
-    """Return the tags that remote tools have by default."""
+    """Return the default tags of remote tools, by tool."""
     return {tool.tool_id: tool.assumed for tool in domain.tools.values() if tool.assumed}
 
 

@@ -1,6 +1,6 @@
-"""Compile a folder's contents, as plain data and loaded code, into a domain or a list of every problem.
+"""Compile the contents of a domain's folder into a domain, or into a list of every problem.
 
-Pure: `adapters.domains.folder` reads files and imports code.
+`adapters.domains.folder` reads the files and imports the code.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,10 +38,10 @@ class PolicyCode:
 
 @dataclass(frozen=True, slots=True)
 class DomainSources:
-    """Everything a folder holds.
+    """The contents of a domain's folder.
 
-    `services`: public names of services.py. `templates`: text by file name without ``.md.j2``.
-    `skills`: by folder name. `evaluations`, `lexicons`: one file each.
+    `services`: public names of services.py. `templates`: texts by file name without ``.md.j2``. `skills`: sources
+    by folder name.
     """
 
     name: str
@@ -60,14 +60,14 @@ class DomainSources:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A compiled domain. `policies`: classes by flow."""
+    """A compiled domain, with its policy classes by flow."""
 
     domain: Domain
     policies: Mapping[Dact, type]
 
 
 def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
-    """Check and assemble a domain; usable only if `problems` stays empty."""
+    """Check and assemble a domain. The result is usable only if `problems` stays empty."""
     config = read_config(sources.defaults, sources.config, problems)
     tools = compile_tools(sources.tools, sources.services, config.resilience, problems)
     ontology = problems.read(OntologyFile, sources.ontology, (), sources.ontology.body)
@@ -107,7 +107,7 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
 
 
 def _read_lexicons(files: Iterable[SourceFile], problems: Problems) -> dict[str, tuple[LexiconFile, ...]]:
-    """Parse the lexicons, by language code, which is the file name."""
+    """Parse the lexicons, and group them by language code, which is the file name."""
     lexicons: dict[str, tuple[LexiconFile, ...]] = {}
     for file in files:
         code = PurePath(file.name).stem
@@ -119,7 +119,7 @@ def _read_lexicons(files: Iterable[SourceFile], problems: Problems) -> dict[str,
 def _make_classes(
     specs: Mapping[Dact, FlowSpec], types: CompiledTypes, problems: Problems
 ) -> dict[Dact, Any]:
-    """Create the flow classes; skipped for invalid specifications."""
+    """Create the flow classes, or none if there are problems."""
     if problems.found:
         return {}
     return {dact: make_flow_class(spec, types.types) for dact, spec in specs.items()}
@@ -135,7 +135,7 @@ def read_config(defaults: JsonObject, file: SourceFile, problems: Problems) -> D
 
 
 def _name_intents(ontology: OntologyFile, file: SourceFile, problems: Problems) -> dict[str, Family]:
-    """Return every accepted intent: the families by name, and four of them also by the domain's own."""
+    """Return the families by accepted intent name, including the domain's names for four of them."""
     intents = {family.value: family for family in Family}
     for family, name in ontology.intents.items():
         if not name.strip():
@@ -190,7 +190,7 @@ def _check_commands(
 def _check_credentials(
     config: DomainConfig, tools: Mapping[ToolId, ToolSpec], file: SourceFile, problems: Problems
 ) -> None:
-    """Check that domain.yaml says where the credentials are read that tools name."""
+    """Check that domain.yaml declares the credentials that tools name."""
     for tool_id, tool in tools.items():
         texts: Mapping[str, str] = tool.options.get("headers") or {}
         for header, text in texts.items():

@@ -1,7 +1,4 @@
-"""Problems of a tool's HTTP endpoint or MCP server, as far as the manifest shows them.
-
-Connects to nothing.
-"""
+"""Find problems of a tool's HTTP endpoint or MCP server in the manifest, without connecting to it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +29,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def find_http_mistakes(entry: HttpEntry, inputs: Sequence[str], required: Sequence[str]) -> Iterator[Mistake]:
     """Yield the problems of an endpoint.
 
-    `inputs`: names of the tool's inputs; `required`: those always given.
+    `inputs`: names of the tool's inputs. `required`: names of the mandatory inputs.
     """
     yield from _url_mistakes(entry.url)
     yield from _header_mistakes(entry.headers)
@@ -82,7 +79,7 @@ def _error_mistakes(errors: Mapping[int, str], inputs: Sequence[str]) -> Iterato
 def is_surely_not_done(status: int) -> bool:
     """Return whether a status rules out that a request was executed.
 
-    A redirect can mean success: 303 names what was created. 408, 460 and 499 come from servers and proxies
+    A redirect can mean success, for example 303 after a creation. 408, 460 and 499 come from servers and proxies
     that gave up waiting.
     """
     return 400 <= status < 500 and status not in _GAVE_UP
@@ -120,7 +117,7 @@ def _server_secret_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], 
 
 
 def body_texts(value: Json) -> Iterator[str]:
-    """Yield all texts in a JSON value."""
+    """Yield all strings in a JSON value."""
     if isinstance(value, str):
         yield value
     elif is_object(value):

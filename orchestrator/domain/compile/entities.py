@@ -1,4 +1,4 @@
-"""Compile an ontology's entities, answers and slot types to records."""
+"""Compile an ontology's entities and answers to records."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -12,7 +12,7 @@ from orchestrator.domain.schema import AnswerEntry, EntityEntry
 def compile_entities(
     entries: Mapping[str, EntityEntry], services: Services, file: SourceFile, problems: Problems
 ) -> dict[str, Entity]:
-    """Return the values of every entity, from the file or from its provider."""
+    """Return every entity, with values from the file or from its provider."""
     return {name: _compile_entity(name, entry, services, file, problems) for name, entry in entries.items()}
 
 
@@ -64,7 +64,7 @@ def _compile_entity(
 def _provide(
     provider: Any, entry: EntityEntry, file: SourceFile, path: Path, problems: Problems
 ) -> tuple[EntityValue, ...]:
-    """Call a domain's provider; report any exception as a problem of the domain."""
+    """Call a domain's provider, and report any exception as a problem of the domain."""
     try:
         values = list(cast("Iterable[Any]", provider(**entry.options)))
     except Exception as error:  # noqa: BLE001 - foreign code

@@ -34,9 +34,9 @@ _NEEDS_VALUES = ("category", "checklist")
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Names that flows can refer to. `intents`: every accepted name, with its family.
+    """The names that flows can refer to.
 
-    `language`: of the flows' texts.
+    `intents`: families by accepted intent name. `language`: the language of the flows' texts.
     """
 
     intents: Mapping[str, Family]
@@ -68,7 +68,7 @@ def compile_flows(
 
 
 def _assign_daxes(entries: Mapping[str, FlowEntry], file: SourceFile, problems: Problems) -> dict[str, str]:
-    """Return the dax of each flow. One that is left out follows from the flow's name, if that is still free."""
+    """Return the dax of each flow. A missing dax is derived from the flow's name, skipping those in use."""
     holders: dict[str, str] = {}
     for dact, entry in entries.items():
         path = ("flows", dact, "dax")
@@ -86,7 +86,7 @@ def _assign_daxes(entries: Mapping[str, FlowEntry], file: SourceFile, problems: 
 
 
 def _check_events(entries: Mapping[str, FlowEntry], file: SourceFile, problems: Problems) -> None:
-    """Check that each event starts one flow."""
+    """Check that each event starts only one flow."""
     holders: dict[str, str] = {}
     for dact, entry in entries.items():
         for index, name in enumerate(entry.events):
@@ -98,7 +98,7 @@ def _check_events(entries: Mapping[str, FlowEntry], file: SourceFile, problems: 
 
 @dataclass(frozen=True, slots=True)
 class _FlowCheck:
-    """A flow being checked."""
+    """The check of one flow."""
 
     dact: str
     entry: FlowEntry
@@ -113,7 +113,7 @@ class _FlowCheck:
         return self.problems.check_known(self.file, ("flows", self.dact, *path), name, known, kind)
 
     def check_references(self, flows: Mapping[str, FlowEntry], given: Collection[str]) -> None:
-        """Check references. `given`: every flow output, including those of dependencies."""
+        """Check the flow's references. `given`: the outputs of all flows, as ``output`` and ``flow.output``."""
         if self.entry.intent is None:
             self._add(("intent",), f"is missing: one of {', '.join(self.vocabulary.intents)}")
         else:
@@ -140,7 +140,7 @@ class _FlowCheck:
             self._add(("mode",), f"mode skill needs skills/{self.dact}/SKILL.md")
 
     def _check_changes(self, flows: Collection[str]) -> None:
-        """Check that the flow changes another one, and asks before it does."""
+        """Check that `changes` names another flow, and that this flow asks for a confirmation."""
         changes = self.entry.changes or ""
         tools = [self.vocabulary.tools.get(ToolId(use.tool_id or "")) for use in self.entry.tools]
         if changes == self.dact:
@@ -155,7 +155,7 @@ class _FlowCheck:
             self._add(path, f"no flow outputs {name!r}{suggest(name, given)}")
 
     def _has_skill(self) -> bool:
-        """Return whether a model can supply what no slot provides."""
+        """Return whether a skill can supply inputs that no slot provides."""
         named = self.dact in self.vocabulary.skills
         return self.entry.mode is Mode.SKILL or (self.entry.mode is Mode.AUTO and named)
 
@@ -245,7 +245,7 @@ class _FlowCheck:
             self._add((*path, "slot_mapping"), f"nothing gives the required input {names} of {tool.tool_id}")
 
     def specify(self, dax: str, recipe: tuple[RecipeStep, ...] = ()) -> FlowSpec:
-        """Return the compiled flow; meaningful only if no problem was found."""
+        """Return the compiled flow. It is meaningful only if there are no problems."""
         entry = self.entry
         return FlowSpec(
             dact=Dact(self.dact),
@@ -272,9 +272,9 @@ class _FlowCheck:
         )
 
     def _uses(self) -> tuple[ToolUse, ...]:
-        """Complete the mappings of tool inputs.
+        """Return the flow's tools with complete input mappings.
 
-        An omitted input takes the slot or flow input with its name, unless an earlier tool of the flow
+        An omitted input takes the slot or flow input of the same name, unless an earlier tool of the flow
         provides it.
         """
         uses: list[ToolUse] = []
@@ -294,7 +294,7 @@ def _specify_freshness(entry: FreshnessEntry | None) -> Freshness | None:
 
 
 def _canonical(name: str | None) -> str:
-    """Return the canonical name: ``free text`` is ``free_text``."""
+    """Normalize a slot type's name: ``free text`` becomes ``free_text``."""
     return (name or "").strip().replace(" ", "_")
 
 

@@ -30,13 +30,13 @@ _KINDS = {
     "bool_parsing": "true or false",
 }
 _ROUNDS = 20
-"""Maximum validate-and-prune rounds; an invalid entry is clean after two or three."""
+"""Maximum number of validate-and-prune rounds. Two or three are usually enough."""
 _JSON_SCHEMA = validator_for({"$ref": "https://json-schema.org/draft/2020-12/schema"})
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file as plain data. `lines`: the line of each key and list item, from 1."""
+    """A file as plain data. `lines`: the line number of each key and list item, from 1."""
 
     name: str
     body: Json = None
@@ -68,7 +68,7 @@ class Problems:
             self.found.append(problem)
 
     def check_known(self, file: SourceFile, path: Path, name: str, known: Iterable[str], kind: str) -> bool:
-        """Report `name` unless it is among `known`; return whether it is."""
+        """Report `name` unless it is among `known`. Returns whether it is."""
         names = list(known)
         if name in names:
             return True
@@ -76,9 +76,9 @@ class Problems:
         return False
 
     def check_schema(self, file: SourceFile, path: Path, schema: JsonObject) -> bool:
-        """Report a schema that is invalid or not for an object; return whether it is valid."""
+        """Report a schema that is invalid or not for an object. Returns whether it is valid."""
         if not _JSON_SCHEMA.is_valid(schema):
-            # Slow to import and to run, but its messages are good.
+            # jsonschema is slow to import and to run, but its messages are good.
             from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
 
             try:
@@ -94,7 +94,7 @@ class Problems:
     def read(
         self, model: type[Model], file: SourceFile, path: Path, body: Json, *, fallback: Json = None
     ) -> Model:
-        """Validate `body` at `path` of `file`; report problems and replace them with `fallback`'s values, if any."""
+        """Validate `body` at `path` of `file`. Report invalid parts, and take `fallback`'s values instead, if any."""
         empty: JsonObject = {}
         body = copy.deepcopy(empty if body is None else body)
         for _ in range(_ROUNDS):

@@ -1,6 +1,6 @@
-"""Compile the declared steps of a Plan flow to its recipe: names, references, data between steps (PL-1).
+"""Compile a Plan flow's declared steps to its recipe: names, references, data between steps (PL-1).
 
-A step only refers to earlier ones, so plans have no cycles.
+A step can refer only to earlier steps, so plans have no cycles.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from orchestrator.domain.schema import FlowEntry, StepEntry
 from orchestrator.types import Dact, Json
 
 NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL})
-"""A plan cannot contain a plan; background flows are never steps."""
+"""Families of flows that cannot be steps of a plan."""
 _NOT = "not "
 
 
 @dataclass(slots=True)
 class RecipeCheck:
-    """A Plan flow being checked. `families`: those of the intents. `seen`: the steps so far."""
+    """The check of one Plan flow. `families`: families by intent. `seen`: flows of the steps so far, by step name."""
 
     dact: str
     entry: FlowEntry

@@ -1,4 +1,4 @@
-"""Compile SKILL.md files to skills (PX-5): front matter checked against the flow and the manifest."""
+"""Compile SKILL.md files to skills, and check them against the flow and the manifest (PX-5)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from orchestrator.domain.schema import FlowEntry, SkillEntry
 from orchestrator.types import Dact, JsonObject, ToolId
 
 MOST_TOOLS = 3
-"""Maximum tools of a skill, all from its flow."""
+"""Maximum number of a skill's tools from its flow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def compile_skills(
     tools: Mapping[ToolId, ToolSpec],
     problems: Problems,
 ) -> dict[Dact, SkillSpec]:
-    """Check every skill, and each against its flow."""
+    """Compile and check every skill."""
     skills: dict[Dact, SkillSpec] = {}
     for dact, source in sources.items():
         known = problems.check_known(source.file, (), dact, flows, "flow")

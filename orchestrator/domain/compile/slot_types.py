@@ -1,4 +1,4 @@
-"""Slot types of a domain: the universal ones, those used from the library, and its own (FS-4)."""
+"""Compile a domain's slot types: universal types, the library types in use, and its own types (FS-4)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_OWN_TYPES = 4
 
 @dataclass(frozen=True, slots=True)
 class CompiledTypes:
-    """Compiled slot types. `patterns`: text patterns of the domain's own types, by name."""
+    """A domain's slot types. `patterns`: patterns of the domain's own types, by name."""
 
     types: SlotTypes
     patterns: Mapping[str, re.Pattern[str]]
@@ -41,7 +41,7 @@ def compile_slot_types(
     file: SourceFile,
     problems: Problems,
 ) -> CompiledTypes:
-    """Return the declared types, and those of the library that slots use."""
+    """Return the universal types, the declared types, and the library types that slots use."""
     own = {name: _compile(name, entry, services, file, problems) for name, entry in entries.items()}
     borrowed = sorted(_types_in_use(flows) & (set(LIBRARY_TYPES) - set(own)))
     if len(own) + len(borrowed) > MAX_OWN_TYPES:
@@ -90,7 +90,7 @@ def _by_pattern(entry: SlotTypeEntry) -> Callable[[Json, SlotSpec], Verdict]:
         text = text.upper() if entry.uppercase else text
         if text and pattern.fullmatch(text):
             return Valid(text)
-        is_told = entry.description in spec.prompt  # its prompt uses it
+        is_told = entry.description in spec.prompt  # the prompt already describes the pattern
         article, _, noun = spec.description.partition(" ")
         is_name = article == "the" and noun.count(" ") <= 1  # "the flight that you want" is not a name
         name = noun.replace("_", " ") if is_name else spec.label
@@ -102,7 +102,7 @@ def _by_pattern(entry: SlotTypeEntry) -> Callable[[Json, SlotSpec], Verdict]:
 def _by_callable(validator: Callable[[Json], Json]) -> Callable[[Json, SlotSpec], Verdict]:
     """Wrap a domain's validator, which returns the value to store or raises ValueError with the reason."""
 
-    def check(value: Json, spec: SlotSpec) -> Verdict:  # noqa: ARG001 - the shape of a check
+    def check(value: Json, spec: SlotSpec) -> Verdict:  # noqa: ARG001 - the signature of a check
         try:
             return Valid(validator(value))
         except (ValueError, TypeError) as error:

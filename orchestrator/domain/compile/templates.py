@@ -16,7 +16,7 @@ _OUTSIDE = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
 
 
 def check_templates(templates: Mapping[str, str], flows: Mapping[str, FlowEntry], problems: Problems) -> None:
-    """Report problems that would make an answer fall back to the shared template."""
+    """Report problems that would make an answer fall back to the base template."""
     environment: Any = SandboxedEnvironment()
     environment.filters.update(dict.fromkeys(TEMPLATE_FILTERS, str))
     used_by_name: tuple[tuple[str, type, Collection[str]], ...] = (
@@ -43,7 +43,7 @@ def check_templates(templates: Mapping[str, str], flows: Mapping[str, FlowEntry]
 
 
 def _check_variables(tree: Any, slots: list[str], file: SourceFile, problems: Problems) -> None:
-    """Report variables that the answer of a flow does not have, and slots that the flow does not have."""
+    """Report unknown variables, and slots that the flow does not have."""
     undeclared = find_undeclared_variables(tree) - TEMPLATE_VARIABLES - {*tree.environment.globals}
     for used in tree.find_all(nodes.Name):
         if used.name in undeclared:
@@ -55,7 +55,7 @@ def _check_variables(tree: Any, slots: list[str], file: SourceFile, problems: Pr
 
 
 def members_of(tree: nodes.Template, variables: Collection[str]) -> Iterator[tuple[str, int]]:
-    """Yield each constant member of these variables, ``data.price`` or ``data["price"]``, with its line."""
+    """Yield the constant keys of these variables, ``data.price`` or ``data["price"]``, with their lines."""
     for used in tree.find_all((nodes.Getattr, nodes.Getitem)):
         if not isinstance(used.node, nodes.Name) or used.node.name not in variables:
             continue

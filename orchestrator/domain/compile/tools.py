@@ -19,7 +19,7 @@ Services = Mapping[str, Any]
 def compile_tools(
     file: SourceFile, services: Services, resilience: Resilience, problems: Problems
 ) -> dict[ToolId, ToolSpec]:
-    """Check the manifest's consistency, and against services.py."""
+    """Compile the manifest, and check it against services.py."""
     entries = problems.read(ToolsFile, file, (), file.body).tools
     known = {name for entry in entries.values() for name in _names(entry)}
     for tool_id, entry in entries.items():
@@ -44,7 +44,7 @@ def _names(entry: ToolEntry) -> list[str]:
 
 
 def input_names(schema: JsonObject) -> list[str]:
-    """Return the inputs (or outputs) that a schema describes."""
+    """Return the names of the inputs or outputs that a schema describes."""
     properties = schema.get("properties")
     return list(properties) if is_object(properties) else []
 
@@ -55,7 +55,7 @@ def required_names(schema: JsonObject) -> list[str]:
 
 
 REMOTE_TAGS = ("communicates_externally", "receives_untrusted_input")
-"""Tags of a remote tool, unless the manifest explains why they don't apply."""
+"""Default tags of a remote tool, unless the manifest explains with `trusted` why they don't apply."""
 
 
 def _specify(tool_id: str, entry: ToolEntry, resilience: Resilience) -> ToolSpec:
@@ -107,7 +107,7 @@ def _specify_rows(entry: RowsEntry | None) -> RowsSpec | None:
 
 
 def _check_later(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
-    """Check that a tool that answers later can be polled, if it is to be, and can accept a call."""
+    """Check that a tool with `later` has what late results need: a status query for polling, and no MCP server."""
     path = ("tools", tool_id, "later")
     if entry.later is None:
         if entry.http is not None and "{callback_url}" in entry.http.model_dump_json():
