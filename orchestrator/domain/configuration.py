@@ -288,7 +288,7 @@ class Generation(Section):
     suggested_replies: NonNegativeInt
     """Maximum number of next tasks to suggest when nothing is open."""
     tell_degraded: bool
-    """Tell users, once per conversation, that a configured model isn't responding."""
+    """Inform users, once per conversation, that a configured model isn't responding."""
     page_rows: PositiveInt
     """Number of rows per page of a table."""
 
