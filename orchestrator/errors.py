@@ -81,7 +81,7 @@ class Problem:
 
 
 class ConfigurationError(ParleyError):
-    """Invalid configuration. `problems` has all problems."""
+    """Invalid configuration. `problems`: all problems found."""
 
     code = "configuration_error"
 
@@ -319,7 +319,7 @@ class CircuitOpen(ModelUnavailable):
 
 
 class ModelOutputInvalid(ParleyError):
-    """The model's answer is unusable, even after one repair, because of `reason`."""
+    """The model's answer is unusable, even after one repair. `reason`: the cause."""
 
     code = "model_output_invalid"
     final: bool = False

@@ -25,7 +25,7 @@ LONGEST = 500
 """Maximum length of a note, in characters."""
 KEPT_PER_FLOW = 12
 AT_HAND = 20
-"""Maximum number of notes of completed flows in the working state."""
+"""Maximum number of notes of completed flows in the working state, and of notes per read."""
 _SHOWN = frozenset({EntryKind.FINDING, EntryKind.RESULT, EntryKind.PLAYBOOK})
 
 _log = get_logger(__name__)

@@ -115,7 +115,7 @@ class UserMemory:
     def _ground(self, text: str) -> dict[str, str]:
         """Return the slots for which a sentence names exactly one value. A negated sentence names none.
 
-        Entities count only as an origin, because people mention many places that they like.
+        An entity counts only if it is named as an origin, because people mention many places that they like.
         """
         if _NEGATION.search(text):
             return {}

@@ -45,7 +45,7 @@ TRANSITIONS: dict[tuple[CircuitState, CircuitEvent], CircuitState] = {
     (CircuitState.HALF_OPEN, CircuitEvent.SUCCEEDED): CircuitState.CLOSED,
     (CircuitState.HALF_OPEN, CircuitEvent.FAILED): CircuitState.OPEN,
 }
-"""All valid transitions. Late answers to requests from before OPEN are ignored."""
+"""All valid transitions. While OPEN, answers to earlier requests are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Breaker:
     def guard(self) -> Generator[None, None, None]:
         """Acquire a permit for the block and return it according to the outcome. Raises CircuitOpen.
 
-        A rate limit counts as a failure: turns do better without a model that is overloaded.
+        A rate limit counts as a failure: while it lasts, turns should not wait for this model.
         """
         permit = self.admit()
         try:

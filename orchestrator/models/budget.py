@@ -28,7 +28,7 @@ class Tariff(Protocol):
     """The prices of a model."""
 
     def of(self, usage: Usage) -> Spent:
-        """Return the tokens and cost of a usage."""
+        """Return the total tokens and their cost."""
         ...
 
 
@@ -211,7 +211,7 @@ def worst_usage(request: ChatRequest) -> Usage:
 
 
 def prompt_tokens(request: ChatRequest) -> int:
-    """Estimate the tokens of messages, tools and schema. The estimate is rather too high."""
+    """Estimate the tokens of messages, tools and schema, rather too high than too low."""
     characters = sum(len(message.content) for message in request.messages)
     characters += sum(len(call.arguments) for message in request.messages for call in message.tool_calls)
     characters += sum(len(tool.description) + len(str(tool.parameters)) for tool in request.tools)

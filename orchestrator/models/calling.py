@@ -117,7 +117,7 @@ class ModelCaller:
         self._pacing = pacing
 
     def can_answer(self, prompt_id: str | None) -> bool:
-        """Return whether a model for this prompt accepts requests. None stands for the default model."""
+        """Return whether any model for this prompt accepts requests. None stands for the default model."""
         return any(self.would_admit(choice) for choice in self._config.choices(prompt_id))
 
     def would_admit(self, choice: ModelChoice) -> bool:

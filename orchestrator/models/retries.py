@@ -19,7 +19,7 @@ _PASSING = (RateLimited, ModelTimedOut, ModelFailed)
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Retry limits. `attempts` includes the first one.
+    """Retry limits. `attempts` includes the first attempt.
 
     If the endpoint asks for a delay above `longest_wait_s` seconds, the call is not retried.
     """

@@ -34,8 +34,7 @@ def encode_data(value: Json) -> str:
     try:
         encoded = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
     except orjson.JSONEncodeError:
-        # A lone surrogate or an integer larger than 64 bits. Both are rare, and only this library accepts
-        # them.
+        # A lone surrogate or an integer larger than 64 bits. Both are rare, and only `json` accepts them.
         encoded = json.dumps(value, default=str)
     return _TO_ESCAPE.sub(_escape, encoded)
 

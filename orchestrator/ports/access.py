@@ -17,7 +17,7 @@ While it is empty, row-level security hides all rows that belong to a tenant.
 
 
 class ApiKeys(Protocol):
-    """A store of caller keys. It keeps only hashes. Every method can raise Unavailable."""
+    """A store of hashed caller keys. Every method can raise Unavailable."""
 
     async def create(
         self,
@@ -71,7 +71,7 @@ class Tickets(Protocol):
 class Limit:
     """A rate limit: `per_minute` requests on average, in bursts of up to `burst`.
 
-    `key` identifies the caller or group that is limited.
+    `key` identifies what is limited, for example a caller or a session.
     """
 
     key: str

@@ -46,7 +46,7 @@ class ScheduledEvents(Protocol):
     async def of_session(
         self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 100
     ) -> list[ScheduledEvent]:
-        """Return the session's events, the next one first, except internal timers of tool calls. Raises NotFound."""
+        """Return the session's events, the next one first, except those of tool calls. Raises NotFound."""
         ...
 
     async def deliver_due(self, *, limit: int = 100) -> list[SessionId]:

@@ -186,9 +186,9 @@ class Journal:
             self._tell(event, {"tool_id": request.get("tool_id")})
 
     async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
-        """Return the result of an earlier call with this side effect, or None if the call should be made now.
+        """Return the result of an earlier call with this side effect, or None to make the call now.
 
-        In that case, the step may take over the earlier idempotency key.
+        A call that repeats one with an unknown outcome uses the same idempotency key.
         """
         earlier = await self.lane.find_effect(self.lease, effect)
         if earlier is None or earlier.status not in MAY_BE_HAD:

@@ -63,7 +63,7 @@ class TurnAgent(Protocol):
     def deadline_s(self) -> float: ...
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
-        """Return everything that the turn changes. The only side effects are journal steps."""
+        """Run a turn and return its changes. Only journal steps are stored and tools called before the commit."""
         ...
 
 

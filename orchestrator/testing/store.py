@@ -1,6 +1,6 @@
-"""The data that the in-memory ports share, as the database does for the real ones.
+"""The data shared by the in-memory adapters, in place of a database.
 
-It is for one event loop, so it has no locks. Tests can control its clock.
+It has no locks, because it is for a single event loop. Tests can control its clock.
 """
 
 from collections.abc import Callable, Iterable
@@ -72,8 +72,6 @@ class KeptPlan:
 
 @dataclass
 class MemoryTurn:
-    """A stored turn."""
-
     turn_id: TurnId
     session_id: SessionId
     tenant_id: TenantId
@@ -318,7 +316,6 @@ class MemoryStore:
         *,
         acted: bool = False,
     ) -> None:
-        """End a turn without an answer."""
         require_transition(turn.status, status)
         result = unanswered(
             turn.session_id,

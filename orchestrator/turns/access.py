@@ -38,7 +38,7 @@ class Caller:
     user_id: UserId | None = None
     credential: str = ""
     known: bool = True
-    """False if callers do not authenticate."""
+    """False if authentication is off."""
     expires_at: float | None = None
     """The expiry time of a token in Unix seconds. None for keys, whose expiry is checked in the store."""
 

@@ -1,4 +1,4 @@
-"""Conversion of recorded conversations to cases for a domain's `evaluations/`."""
+"""Conversion of recorded conversations into evaluation cases of a domain."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -50,8 +50,8 @@ class NewEvent:
     Args:
         key: identifies the event within its session.
         not_before: when it is due. Default: now.
-        set_by: the idempotency key of the tool call that schedules it, or None for external callers. A call
-            replaces earlier events with the same `key`. A repeated external request returns the first event.
+        set_by: the idempotency key of the tool call that schedules it, or None for external callers. Another
+            call with the same `key` replaces the event. Repeated requests return the existing event.
     """
 
     session_id: SessionId

@@ -30,8 +30,7 @@ class TurnStatus(StrEnum):
 
 
 TURN_TRANSITIONS: dict[TurnStatus, frozenset[TurnStatus]] = {
-    # A merged turn ends like the turn it was merged into. A turn that was released too often is quarantined
-    # at its next claim.
+    # A merged turn ends like its target. A turn that was released too often is quarantined when it is claimed.
     TurnStatus.QUEUED: frozenset(
         {
             TurnStatus.RUNNING,
@@ -283,7 +282,7 @@ def unanswered(
 ) -> JsonObject:
     """Return the turn object of a canceled, failed, rejected or quarantined turn, with a safe reply.
 
-    `acted`: whether tools with side effects were called. `word`: translates the reply for the user.
+    `acted`: whether tools with side effects were called. `word`: renders the reply in the user's language.
     """
     return {
         "session_id": session_id,

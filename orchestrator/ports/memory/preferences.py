@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from orchestrator.types import Json, JsonObject, TenantId, UserId
 
 MOST_PREFERENCES: Final = 256
-"""Maximum number of preferences per user. The oldest are evicted first, explicit ones last."""
+"""Maximum number of preferences per user. The least recently updated are evicted first, explicit ones last."""
 LONGEST_TEXT: Final = 500
 EVERYTHING: Final = "*"
 """The key of the entry that records when a user asked to forget everything."""
@@ -76,7 +76,7 @@ class PreferenceStore(Protocol):
     ) -> None:
         """Add preferences, or replace those with the same key. Inferences never replace explicit preferences.
 
-        `instead_of`: keys of preferences to delete.
+        `instead_of`: keys of other preferences that these replace.
         """
         ...
 

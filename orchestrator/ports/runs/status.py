@@ -62,7 +62,7 @@ class RedoStatus(StrEnum):
 
 
 class Urgency(StrEnum):
-    """A run's priority over other runs (IF-14)."""
+    """A run's priority while turns wait for workers (IF-14)."""
 
     URGENT = "urgent"
     """A turn waits for the run."""
@@ -73,9 +73,9 @@ class OnFailure(StrEnum):
     """The policy for the successors of a failed run."""
 
     BLOCK = "block"
-    """They do not run; they record the reason."""
+    """The successors are blocked and record the reason."""
     RELEASE = "release"
-    """They run anyway."""
+    """The successors run anyway."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, TurnId
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """A run's data for its stages. `options` and `data` are the values that `before_all` returned, if it ran."""
+    """A run's data for its stages. `options` and `data` are the values after `before_all`."""
 
     run_id: str
     tenant_id: TenantId
@@ -150,7 +150,7 @@ class Swept:
 
 
 class Deferred(StrEnum):
-    """The result of claiming items while urgent work has priority."""
+    """The result of claiming items that are deferred while turns wait."""
 
     ITEMS = "items"
 

@@ -172,7 +172,6 @@ class Playback:
         self._given = [0] * len(script.rules)
 
     def next_reply(self, request: Request) -> Said:
-        """Return the reply to a request."""
         reply = self._chosen(request)
         while isinstance(reply, Computed):
             reply = reply.make(request)

@@ -64,8 +64,7 @@ class ScriptedModel:
 
     def start(self) -> None:
         """Start the server and return when it accepts connections."""
-        # Without the explicit protocol, asyncio keeps Nagle's algorithm on, which delays each answer by 40
-        # ms.
+        # Without the explicit protocol, asyncio keeps Nagle's algorithm on, which delays each answer by 40 ms.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
