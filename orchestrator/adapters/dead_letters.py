@@ -69,7 +69,7 @@ class DeadLetters:
         return None if kept is None else orjson.loads(kept)
 
     def drop(self, identifier: str) -> bool:
-        """Delete a message; return whether it existed."""
+        """Delete a message and return whether it existed."""
         for entry in self._redis.lrange(FACTS, 0, -1):
             if orjson.loads(entry)["id"] == identifier:
                 pipeline = self._redis.pipeline()

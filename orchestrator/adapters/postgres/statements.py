@@ -1,4 +1,4 @@
-"""Load the named hot-path statements from their files. Nothing is generated at runtime."""
+"""Named hot-path statements, loaded from their files. Nothing is generated at runtime."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _PART = re.compile(r"^-- only with: (\w+)\n(.*?)^-- end\n", re.MULTILINE | re.DO
 class Statement:
     """A statement with numbered arguments, their names in order and their wire formats.
 
-    The driver would otherwise translate named arguments of long statements at each call.
+    The driver would otherwise translate the named arguments of long statements at each call.
     """
 
     text: LiteralString
@@ -34,9 +34,9 @@ class Statement:
 
 
 def source(name: str) -> str:
-    """Read `sql/<name>.sql` and inline the parts that it includes.
+    """Return `sql/<name>.sql` with the parts that it includes.
 
-    A line ``-- include: parts/<part>.sql`` is replaced by that file.
+    Each line ``-- include: parts/<part>.sql`` is replaced by that file.
     """
     folder = resources.files("orchestrator.adapters.postgres") / "sql"
     written = folder.joinpath(f"{name}.sql").read_text("utf-8")
@@ -47,14 +47,14 @@ def source(name: str) -> str:
 def statement(name: str, without: frozenset[str] = frozenset()) -> Statement:
     """Return the statement of `sql/<name>.sql`, which writes arguments as ``%(name)s``.
 
-    `without`: arguments that are null here. The lines between ``-- only with: <argument>`` and ``-- end``
-    are removed for them.
+    `without`: arguments that are always null. The lines between ``-- only with: <argument>`` and ``-- end`` are
+    removed for them.
     """
     return parse(leave_out(source(name), without))
 
 
 def leave_out(written: str, without: frozenset[str]) -> str:
-    """Remove the parts of a source text that require these arguments."""
+    """Remove the parts that require these arguments from a source text."""
     return _PART.sub(lambda part: "" if part[1] in without else part[2], written)
 
 

@@ -100,7 +100,7 @@ class RedisScratchpad:
     async def _whole(
         self, tenant_id: TenantId, session_id: SessionId, act: Callable[[], Awaitable[Any]]
     ) -> list[bytes]:
-        """Run an operation; if Redis lacks the scratchpad, refill it from the archive and retry."""
+        """Run an operation. If Redis has lost the scratchpad, refill it from the archive and retry."""
         answer = await act()
         if answer is None:
             kept = tuple(await self._archive.load(tenant_id, session_id))

@@ -114,7 +114,7 @@ class McpServer:
         return session
 
     async def _hold(self, session: _Session) -> None:
-        """Open a session and keep it until it should stop."""
+        """Open a session and keep it until it is stopped."""
         try:
             async with asyncio.timeout(START_WITHIN_S) as starting:
                 async with Client(self._open_transport(lambda: self._drop(session)), cache=None) as client:

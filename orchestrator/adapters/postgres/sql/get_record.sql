@@ -1,7 +1,7 @@
--- Read one document of a service.
+-- Read a document of a domain service.
 --
 -- Arguments: tenant_id, domain, collection, key
--- Effect:    one row (document), or none.
+-- Returns:   one row (document), or no row if the document doesn't exist.
 SELECT document
 FROM records
 WHERE tenant_id = %(tenant_id)s AND domain = %(domain)s AND collection = %(collection)s AND key = %(key)s
