@@ -82,7 +82,7 @@ class PostgresDocuments:
 
     async def list(self, owned: Owned, *, after: str = "", limit: int = 100) -> list[DocumentRecord]:
         query = (
-            f"SELECT {_RECORD} FROM documents WHERE {_VISIBLE} AND document_id > :after"  # noqa: S608 - own words
+            f"SELECT {_RECORD} FROM documents WHERE {_VISIBLE} AND document_id > :after"  # noqa: S608 - only constants
             " ORDER BY document_id LIMIT :limit"
         )
         arguments = {**_arguments(owned), "after": after, "limit": limit}
@@ -96,7 +96,7 @@ class PostgresDocuments:
         return await self._database.read_one(query, {"tenant_id": tenant_id}) is not None
 
     async def delete(self, owned: Owned, document_id: str) -> None:
-        query = f"DELETE FROM documents WHERE {_VISIBLE} AND document_id = :document_id"  # noqa: S608 - own words
+        query = f"DELETE FROM documents WHERE {_VISIBLE} AND document_id = :document_id"  # noqa: S608 - only constants
         arguments = {**_arguments(owned), "document_id": document_id}
         if not await self._database.write(text(query), arguments):
             raise NotFound("document", document_id)
