@@ -1,4 +1,4 @@
-// Calls of the gateway. Knows the API key, problem documents, and nothing of the page.
+// A client of the gateway, which handles the API key and problem documents. Independent of the page.
 
 const STORED_KEY = "parley.key";
 
@@ -11,7 +11,7 @@ export class Problem extends Error {
   }
 }
 
-/** A random identifier; `crypto.randomUUID` is not there on plain HTTP. */
+/** Create a random ID. `crypto.randomUUID` is unavailable over plain HTTP. */
 export function makeKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -20,7 +20,7 @@ export function makeKey() {
 const seg = encodeURIComponent;
 
 export class Api {
-  /** `askForKey` is called when the gateway wants a key; it gives one, or null. */
+  /** `askForKey` is called when the gateway requires a key. It returns a key, or null. */
   constructor(askForKey) {
     this.askForKey = askForKey;
     this.asking = null;
@@ -33,7 +33,7 @@ export class Api {
     else sessionStorage.setItem(STORED_KEY, this.key);
   }
 
-  /** A response of the gateway; as long as it is 401 the user is asked for a key, unless they give none. */
+  /** Return the gateway's response. On 401, ask the user for a key and retry, until the user cancels. */
   async request(path, options = {}) {
     for (;;) {
       const tried = this.key;
@@ -47,7 +47,7 @@ export class Api {
     return this.key === null ? more : { ...more, Authorization: `Bearer ${this.key}` };
   }
 
-  /** Several calls that are refused at once ask once. */
+  /** Ask for a key. Concurrent calls share one dialog. */
   async obtainKey(refused) {
     this.asking ??= this.askForKey(refused).finally(() => {
       this.asking = null;
@@ -175,7 +175,7 @@ export class Api {
   decide(approvalId, decision, reason) {
     return this.post(`/v1/approvals/${seg(approvalId)}`, { decision, ...(reason ? { reason } : {}) });
   }
-  /** Those that answers of a session may come from. */
+  /** List the documents that are available to a session. */
   documents(record) {
     return this.get(`/v1/documents?${whoseDocuments(record)}&limit=200`);
   }
@@ -218,7 +218,7 @@ function whoseDocuments(record) {
   return new URLSearchParams({ domain: record.domain, ...(record.user_id ? { user_id: record.user_id } : {}) });
 }
 
-/** What the gateway says is wrong. */
+/** Return the problem in an error response. */
 export async function readProblem(response) {
   const body = await response.json().catch(() => ({}));
   const detail = typeof body.detail === "string" ? body.detail : `The gateway answered ${response.status}.`;

@@ -1,4 +1,4 @@
-// Frames as blocks: table, chart, card, list, form, confirmation, toast. Unknown ones are shown as cards.
+// Renders frames: table, chart, card, list, form, confirmation, toast. Unknown types are shown as cards.
 
 import { drawChart } from "./chart.js";
 import { button, h } from "./dom.js";
@@ -11,7 +11,7 @@ const FACTS_AT_ONCE = 12;
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 const areRows = (value) => Array.isArray(value) && value.length > 0 && value.every(isObject);
 
-/** `context`: `readPage(frameId, page)`, `act(action)`, and whether the answer is the newest (`current`). */
+/** Render a frame. `context`: `readPage(frameId, page)`, `act(action)`, and `current` for the newest answer. */
 export function showBlock(frame, context) {
   const block = frame.block ?? { type: frame.display_type };
   const title = block.title || frame.display_name || humanize(block.type ?? "result");
@@ -45,7 +45,7 @@ function chart(frame, block, { title }) {
   return root;
 }
 
-/** Names and values, nested as deep as they are. */
+/** Show names and nested values. */
 export function showPairs(value, depth = 0) {
   return h("dl", { class: "pairs" }, Object.entries(value).map(([name, one]) => [h("dt", {}, humanize(name)), h("dd", {}, showAny(one, depth))]));
 }
@@ -64,7 +64,7 @@ function showFacts(items) {
   return h("dl", { class: "card-facts" }, items.map(({ label, name, value }) => h("div", {}, h("dt", {}, humanize(label ?? name)), h("dd", {}, showValue(value)))));
 }
 
-/** Facts at once up to a number, the rest and what is nested folded away. */
+/** Show the first facts, and collapse the rest and nested ones. */
 function showCard(frame, block) {
   const data = isObject(frame.data) ? frame.data : null;
   const items = (block.items ?? Object.entries(data ?? {}).map(([name, value]) => ({ name, value })))

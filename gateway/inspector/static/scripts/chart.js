@@ -1,11 +1,11 @@
-// Draws Vega-Lite specifications. Expressions are interpreted, not compiled; nothing is loaded from elsewhere.
+// Draws Vega-Lite specifications. Expressions are interpreted, not compiled, and no other hosts are contacted.
 
 import { h } from "./dom.js";
 import { CHART_LIBRARY } from "./trusted.js";
 
 let library = null;
 
-/** The drawing library, loaded when the first chart is shown. */
+/** Return the chart library, which is loaded for the first chart. */
 function loadLibrary() {
   library ??= new Promise((resolve, reject) => {
     const script = h("script", { src: CHART_LIBRARY });
@@ -45,7 +45,7 @@ function colours() {
   };
 }
 
-/** Names of categories stand upright when they are few and short. */
+/** Keep category labels horizontal if they are few and short. */
 function turnLabels(rows) {
   const names = Object.values(rows[0] ?? {}).map((value, at) => (typeof value === "string" ? new Set(rows.map((row) => String(Object.values(row)[at]))) : null));
   const categories = names.find((one) => one !== null && one.size > 1);
@@ -65,7 +65,7 @@ const tooltip = (handler, event, item, value) => {
   return undefined;
 };
 
-/** Draw `spec` into `place`; resolves when it is drawn, rejects with a reason when it cannot be. */
+/** Draw `spec` into `place`. Resolves after drawing, and rejects with a reason on failure. */
 export async function drawChart(place, spec, label) {
   const embed = await loadLibrary();
   const sized = { ...spec, width: spec.width ?? "container", autosize: spec.autosize ?? { type: "fit-x", contains: "padding" } };
@@ -79,7 +79,7 @@ export async function drawChart(place, spec, label) {
     tooltip,
     config: { ...colours(), ...turnLabels(Array.isArray(spec.data?.values) ? spec.data.values : []) },
   });
-  place.querySelector("svg")?.setAttribute("aria-hidden", "true"); // its data are offered as a table
+  place.querySelector("svg")?.setAttribute("aria-hidden", "true"); // the data is available as a table
   place.setAttribute("role", "img");
   place.setAttribute("aria-label", label);
   place.removeAttribute("aria-roledescription");

@@ -1,4 +1,4 @@
-// The conversation: one element per turn, renewed when its turn changes.
+// The conversation: one element per turn, which is updated when its turn changes.
 
 import { showBlock } from "./blocks.js";
 import { button, byId, h, replace } from "./dom.js";
@@ -12,14 +12,14 @@ import { humanize, showDuration } from "./words.js";
 const NEAR_END = 80;
 
 export class Chat {
-  /** `page`: what turns need from it: `showEpoch(epoch)`, `notify(text, tone)`, `names` of actions. */
+  /** `page`: provides `showEpoch(epoch)`, `notify(text, tone)` and action `names`. */
   constructor(page) {
     this.page = page;
     this.list = byId("turns");
     this.scroller = byId("scroll");
-    this.shown = new Map(); // key of an entry → {element, made}
-    this.until = null; // in a replay: entries that may be seen, and how
-    this.stays = true; // at the end, whatever grows: a chart is drawn after its answer has come
+    this.shown = new Map(); // {element, made} by the entry's key
+    this.until = null; // visible entries in a replay
+    this.stays = true; // keep scrolled to the end, because charts are drawn after their answers
     this.scroller.addEventListener("scroll", () => {
       this.stays = this.isAtEnd();
       this.offerEnd();
@@ -48,7 +48,7 @@ export class Chat {
     return (this.session?.entries ?? []).findLast((entry) => !isSilent(entry)) ?? null;
   }
 
-  /** Show some entries only, each "asked" or "answered"; null ends that. */
+  /** Show only some entries, each "asked" or "answered". Pass null to show all. */
   limit(until) {
     this.until = until;
     this.shown.clear();
@@ -77,7 +77,7 @@ export class Chat {
     this.offerEnd();
   }
 
-  /** Make a turn's element anew, unless it would look the same. */
+  /** Recreate a turn's element if it would look different. */
   renew(entry) {
     const phase = this.until?.get(entry.turnId) ?? "answered";
     const current = entry === this.last && this.until === null && this.session.record?.status !== "closed";
@@ -126,7 +126,7 @@ export class Chat {
       this.showMeta(entry));
   }
 
-  /** Suggested replies of the newest answer, as buttons. */
+  /** Show the newest answer's suggested replies as buttons. */
   showReplies(turn) {
     const actions = (turn.actions ?? []).filter((action) => action.name !== "show_page");
     if (actions.length === 0) return null;
@@ -169,7 +169,7 @@ export class Chat {
     this.page.notify("Thank you. Your rating is stored with the turn.");
   }
 
-  /** Tell screen readers the whole answer, once. */
+  /** Announce the complete answer to screen readers, once. */
   speak(entry) {
     byId("spoken").textContent = toPlain(entry.turn.reply ?? "");
   }
@@ -196,7 +196,7 @@ export class Chat {
   }
 }
 
-/** A page of a frame is an array of rows, or an object that holds one. */
+/** Return a frame page's rows. The page is an array of rows, or an object with one. */
 function rowsOf(page) {
   if (Array.isArray(page)) return page;
   return page.rows ?? page.data ?? page.items ?? [];

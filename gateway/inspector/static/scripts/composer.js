@@ -1,4 +1,4 @@
-// The box to write in: grows with the text, Enter sends, arrow up brings back what was written last.
+// The message box. It grows with the text. Enter sends, and arrow up restores the last message.
 
 import { byId } from "./dom.js";
 

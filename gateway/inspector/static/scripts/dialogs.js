@@ -1,10 +1,10 @@
-// The dialogs: new session, API key, shortcuts, and questions before something that cannot be taken back.
+// Dialogs: new session, API key, shortcuts, and confirmations of irreversible actions.
 
 import { button, byId, h } from "./dom.js";
 
 let count = 0;
 
-/** Open a dialog and give what it was closed with; null when it was dismissed. */
+/** Open a dialog and return its result, or null if the user dismisses the dialog. */
 function openDialog(title, make) {
   count += 1;
   const titleId = `dialog-${count}`;
@@ -32,7 +32,7 @@ function form(close, read, ...children) {
   };
   const takeKey = (event) => {
     if (event.key !== "Enter" || event.target.tagName !== "SELECT") return;
-    event.preventDefault(); // in a list, too, Enter sends the form
+    event.preventDefault(); // submit the form on Enter in lists too
     event.currentTarget.requestSubmit();
   };
   return h("form", { on: { submit, keydown: takeKey } }, children);
@@ -69,7 +69,7 @@ export function showHelp(shortcuts) {
     h("div", { class: "buttons" }, button("Close", () => close(null), { autofocus: true }))));
 }
 
-/** A short notice that goes by itself; problems stay until they are closed. */
+/** Show a notice that disappears automatically. Problems stay until the user closes them. */
 export function notify(text, tone = "") {
   const toast = h("div", { class: `toast ${tone}` }, h("p", {}, text), button("×", () => toast.remove(), { class: "quiet small", "aria-label": "Close this notice" }));
   byId("toasts").append(toast);

@@ -1,8 +1,8 @@
-// What differs between two states, as a list of places. Things with an identifier are compared by it.
+// The differences between two states. Items with an ID are matched by ID.
 
 const isObject = (value) => value !== null && typeof value === "object";
 
-/** `[{path, before, after}]`; a side is undefined where the place does not exist. */
+/** Return `[{path, before, after}]`. A side is undefined if the path does not exist there. */
 export function findChanges(before, after, path = "") {
   if (Object.is(before, after)) return [];
   if (!isObject(before) || !isObject(after) || Array.isArray(before) !== Array.isArray(after)) return [{ path, before, after }];

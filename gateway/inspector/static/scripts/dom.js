@@ -1,4 +1,4 @@
-// Makes elements. Text is always a text node; nothing here parses markup.
+// Creates elements. Text becomes a text node and is never parsed as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const SAFE_ADDRESS = /^(https?:|mailto:|#|\/(?!\/))/i;
@@ -31,26 +31,26 @@ function append(element, children) {
   }
 }
 
-/** An HTML element: `h("p", {class: "quote"}, "text", another)`. */
+/** Create an HTML element: `h("p", {class: "quote"}, "text", another)`. */
 export function h(tag, properties = {}, ...children) {
   return fill(document.createElement(tag), properties, children);
 }
 
-/** An SVG element. */
+/** Create an SVG element. */
 export function s(tag, properties = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), properties, children);
 }
 
 export const byId = (id) => document.getElementById(id);
 
-/** A button that is no submit button. */
+/** Create a button that does not submit a form. */
 export function button(label, onClick, properties = {}) {
   return h("button", { type: "button", ...properties, on: { click: onClick } }, label);
 }
 
 /**
- * Put new children into `root`, and keep what the user was doing: focus, what was written, opened details and
- * scrolling of whatever carries the same `data-key` before and after.
+ * Replace the children of `root`. Elements with the same `data-key` before and after keep their focus, input,
+ * open details and scroll position.
  */
 export function replace(root, ...children) {
   const focused = root.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
@@ -74,7 +74,7 @@ export function replace(root, ...children) {
   }
 }
 
-/** Arrow keys move the focus within `root`; one of its `selector` elements is in the tab order. */
+/** Let arrow keys move the focus within `root`. Only one of its `selector` elements is in the tab order. */
 export function rove(root, selector, { vertical = false, onMove = () => {} } = {}) {
   const [back, on] = vertical ? ["ArrowUp", "ArrowDown"] : ["ArrowLeft", "ArrowRight"];
   root.addEventListener("keydown", (event) => {

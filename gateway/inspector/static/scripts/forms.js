@@ -1,4 +1,4 @@
-// A form that a flow asks for: fields by their kind, sent as one action.
+// A form requested by a flow, which is submitted as one action.
 
 import { h } from "./dom.js";
 import { humanize } from "./words.js";
@@ -26,7 +26,7 @@ function makeControl(field, id) {
 
 let made = 0;
 
-/** `act` gets the action with the values that were written, by field name, in its payload. */
+/** Create the form. `act` receives the action, with the entered values by field name in its payload. */
 export function showForm({ fields, submit, title, act, current }) {
   made += 1;
   const controls = fields.map((field, at) => ({ field, ...makeControl(field, `form-${made}-${at}`) }));

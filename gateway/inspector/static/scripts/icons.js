@@ -1,4 +1,4 @@
-// The few drawings of the page.
+// The page's icons.
 
 import { s } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// The side beside the conversation: tabs in groups, and the panel that is shown. Data are read when a panel is looked at.
+// The pane next to the conversation: groups of tabs, and the selected panel, whose data is loaded when it is shown.
 
 import { button, byId, h, replace, rove } from "./dom.js";
 import * as approvals from "./panels/approvals.js";
@@ -26,7 +26,7 @@ const GROUPS = [
 ];
 export const PANELS = GROUPS.flatMap((group) => group.panels);
 
-/** Which changes of a session make which panel read its data anew. */
+/** Panels to reload, by the session's change event. */
 const RENEWED_BY = { record: ["plan", "notes", "journal", "epochs", "runs", "approvals", "turn", "memory", "repair"], runs: ["runs", "notes", "memory", "documents"], approvals: ["approvals"] };
 
 export class Inspector {
@@ -55,7 +55,7 @@ export class Inspector {
     this.mark();
   }
 
-  /** Go to a panel; it is noted in the address unless it comes from there. */
+  /** Select a panel. Store it in the URL unless `noted` is false. */
   select(id, noted = true) {
     this.current = id;
     this.mark();
@@ -63,7 +63,7 @@ export class Inspector {
     this.refresh(id);
   }
 
-  /** Mark the current panel's group and tab; the tabs of other groups are hidden. */
+  /** Mark the current panel's group and tab, and hide the tabs of other groups. */
   mark() {
     for (const group of GROUPS) {
       const holds = group.panels.some((panel) => panel.id === this.current);
@@ -102,7 +102,7 @@ export class Inspector {
     for (const id of RENEWED_BY[cause]) if (id === this.current || id === approvals.id) this.refresh(id);
   }
 
-  /** Read a panel's data and draw it; while it is being read, a further wish is remembered. */
+  /** Load a panel's data and draw the panel. A call during loading triggers another load afterward. */
   async refresh(id) {
     const { session } = this;
     const panel = PANELS.find((one) => one.id === id);
@@ -170,7 +170,7 @@ export class Inspector {
     group.button.replaceChildren(group.name, ...count());
   }
 
-  /** Show a state of the past, or the present for null. */
+  /** Show an earlier state, or the current state if `epoch` is null. */
   look(epoch, state, event = null) {
     this.view = { epoch, state: epoch === null ? (this.session?.record?.state ?? null) : state, event };
     this.showBanner();

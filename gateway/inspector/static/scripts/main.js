@@ -1,4 +1,4 @@
-// Puts the page together: which session is open, what keys do, what is asked of the gateway.
+// Assembles the page: open session, keyboard shortcuts and gateway requests.
 
 import "./trusted.js";
 import { Api, makeKey } from "./api.js";
@@ -15,7 +15,7 @@ import { startTheme, toggleTheme } from "./theme.js";
 import { humanize } from "./words.js";
 
 const LIVE = { on: "Live", waiting: "Reconnecting", off: "Not live" };
-const DIGITS = 9; // panels with a key of their own
+const DIGITS = 9; // panels with a digit key
 const TRY = {
   travel: ["Book a flight from Oslo to Madrid tomorrow", "Plan a weekend in Lisbon for two under 1200 euros", "Show my bookings"],
   analytics: ["Which tables are there", "Preview cars", "Bar chart of average miles per gallon by origin in cars"],
@@ -26,7 +26,7 @@ class Page {
     this.api = new Api(askForKey);
     this.session = null;
     this.states = new Map();
-    this.wanted = null; // the epoch that is to be shown
+    this.wanted = null; // the epoch to show
     this.notify = notify;
     this.chat = new Chat(this);
     this.inspector = new Inspector(this);
@@ -47,7 +47,7 @@ class Page {
     if (this.facts?.flower_url) byId("flower-link").href = this.facts.flower_url;
   }
 
-  /** Keep the panel and its turn in the address, so that a reload and a link lead back to them. */
+  /** Store the panel and its turn in the URL, so that reloads and links restore them. */
   noteAddress() {
     const session = this.session?.id;
     const panel = this.inspector.current;
@@ -67,7 +67,7 @@ class Page {
     document.addEventListener("keydown", (event) => this.takeKey(event));
   }
 
-  /** Do something; a problem that the gateway reports is shown, and undefined returned. */
+  /** Run an action. If the gateway reports a problem, show it and return undefined. */
   async attempt(action) {
     try {
       return await action();
@@ -92,7 +92,7 @@ class Page {
     const panel = PANELS.find((one) => one.id === wanted.get("panel"));
     if (wanted.get("turn") !== null) turn.choose(id, wanted.get("turn"));
     if (panel !== undefined) {
-      this.showPlace("inspect"); // on a small screen, which shows one place at a time
+      this.showPlace("inspect"); // for small screens, which show one part at a time
       this.inspector.select(panel.id, false);
     }
     if (id === (this.session?.id ?? null) && id !== null) return;
@@ -105,7 +105,7 @@ class Page {
     this.showLive();
     const session = id === null ? null : new Session(this.api, id);
     if (session !== null && (await this.attempt(() => session.open().then(() => true))) === undefined) return this.show(null);
-    if (new URLSearchParams(window.location.hash.slice(1)).get("session") !== id) return session?.close(); // gone elsewhere meanwhile
+    if (new URLSearchParams(window.location.hash.slice(1)).get("session") !== id) return session?.close(); // the user has navigated elsewhere
     this.show(session);
     if (session !== null && wanted.get("epoch") !== null) await this.showEpoch(Number(wanted.get("epoch")));
   }
@@ -200,7 +200,7 @@ class Page {
     window.location.reload();
   }
 
-  // What is asked of the gateway for the open session.
+  // Gateway requests for the open session.
 
   async act(action) {
     this.showEpoch(null);
@@ -215,7 +215,7 @@ class Page {
     if (decided.resumed_by && this.session !== null) this.session.begin(decided.resumed_by);
   }
 
-  /** The state after an epoch; epochs do not change, so each is read once. */
+  /** Return the state after an epoch. Epochs are immutable, so each state is cached. */
   async stateAt(epoch) {
     if (epoch === 0) return null;
     if (!this.states.has(epoch)) {
@@ -226,7 +226,7 @@ class Page {
     return this.states.get(epoch);
   }
 
-  /** Show the state after an epoch; null is the present. The last wish counts. */
+  /** Show the state after an epoch, or the current state for null. The last call wins. */
   async showEpoch(epoch) {
     const { session } = this;
     if (session === null) return;
@@ -238,7 +238,7 @@ class Page {
     this.chat.mark(wanted);
   }
 
-  /** So many epochs on from the one that was wished for last. */
+  /** Move by a number of epochs from the last requested epoch. */
   stepEpoch(by) {
     if (this.session !== null) this.showEpoch((this.wanted ?? this.session.epoch) + by);
   }
@@ -253,7 +253,7 @@ class Page {
     notify(`Rolled back to version ${epoch}; the current version is ${record.epoch}.`);
   }
 
-  /** Make a session that goes on from an epoch of this one, and open it. */
+  /** Fork this session at an epoch, and open the fork. */
   async branch(epoch) {
     const { session } = this;
     const made = await this.attempt(() => this.api.branch(session.id, epoch, `session_${makeKey()}`));
@@ -267,7 +267,7 @@ class Page {
     this.inspector.refresh(panel);
   }
 
-  // Keys and places.
+  // Keyboard shortcuts and layout.
 
   showPlace(place) {
     byId("app").dataset.place = place;

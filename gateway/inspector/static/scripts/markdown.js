@@ -1,4 +1,4 @@
-// A message as elements: paragraphs, line breaks, lists and fenced code. Whatever else looks like markup is text.
+// Renders a message: paragraphs, line breaks, lists and fenced code. Other markup is shown as text.
 
 import { h } from "./dom.js";
 
@@ -9,7 +9,7 @@ export function unescape(text) {
   return text.replace(ESCAPED, "$1");
 }
 
-/** The elements of a message, in order. */
+/** Return a message's elements in order. */
 export function readMessage(message) {
   const elements = [];
   let run = null;
@@ -57,13 +57,13 @@ function makeRun({ kind, first, lines }) {
   return h(kind, kind === "ol" ? { start: first } : {}, lines.map((line) => h("li", {}, line)));
 }
 
-/** Code that was run or written. */
+/** Return an element that shows code. */
 export function showCode(code, language = "") {
   const name = language === "" ? "Code" : `Code in ${language}`;
   return h("pre", { class: "code", tabindex: "0", role: "region", "aria-label": name }, h("code", {}, code));
 }
 
-/** The message without its marks, for reading aloud. */
+/** Return the message without markup, for screen readers. */
 export function toPlain(message) {
   return unescape(message);
 }

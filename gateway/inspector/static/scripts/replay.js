@@ -1,4 +1,4 @@
-// Plays a session again from its event log: step by step, or by itself. Shows, changes nothing.
+// Replays a session from its event log, step by step or automatically, without changing it.
 
 import { button, byId, h } from "./dom.js";
 import { readLog } from "./stream.js";
@@ -20,7 +20,7 @@ export class Replay {
     return this.steps !== undefined;
   }
 
-  /** Begin before the first event. */
+  /** Start before the first event. */
   async start(session) {
     const log = await this.page.attempt(() => readLog(session.api, session.id));
     if (log === undefined || this.page.session !== session) return undefined;
@@ -82,7 +82,7 @@ export class Replay {
     return this.go(at);
   }
 
-  /** Show what there was after `at` events: messages, and the state of the last turn that had ended. */
+  /** Show the messages and state after `at` events. The state is that of the last finished turn. */
   async go(at) {
     this.at = Math.min(Math.max(at, 0), this.steps.length);
     this.slider.value = String(this.at);

@@ -1,5 +1,5 @@
-// One session as the page knows it: turns, events, state. Events are hints; what the API says is the truth.
-// Tells of changes: "record", "turns", "turn" (with its entry), "events", "runs", "approvals", "live".
+// The page's copy of a session: turns, events and state. Events are hints; the API is authoritative.
+// Dispatches change events: "record", "turns", "turn" (with its entry), "events", "runs", "approvals", "live".
 
 import { makeKey } from "./api.js";
 import { follow } from "./stream.js";
@@ -46,7 +46,7 @@ export class Session extends EventTarget {
     for (const timer of this.timers.values()) clearTimeout(timer);
   }
 
-  /** Every turn of the session with what was said in it. */
+  /** Read the session's turns with their messages. */
   async readTurns() {
     const [own, history, ratings, inherited] = await Promise.all([this.api.turns(this.id), this.api.history(this.id, 1000), this.api.ratings(this.id), this.inherit(this.record)]);
     const turns = [...inherited, ...own];
@@ -66,7 +66,7 @@ export class Session extends EventTarget {
     this.tell("turns");
   }
 
-  /** The turns of those that a branch goes on from, as far as they are still there. */
+  /** Return the turns that a fork inherits from its ancestors, if they still exist. */
   async inherit({ parent, parent_epoch: until }) {
     if (!parent) return [];
     try {
@@ -78,7 +78,7 @@ export class Session extends EventTarget {
     }
   }
 
-  /** Take from the history when turns came, and what was chosen where nothing was written. */
+  /** Set the times of turns, and the chosen actions of turns without text, from the history. */
   recall(history) {
     for (const line of history.filter((one) => one.role === "user")) {
       const entry = this.find(line.turn_id);
@@ -90,7 +90,7 @@ export class Session extends EventTarget {
     }
   }
 
-  /** What the button said that made an action: it stands in the answer before. */
+  /** Return the label of an action's button, which is part of the previous answer. */
   labelOf(entry) {
     const before = this.entries[this.entries.indexOf(entry) - 1];
     const { name, payload } = entry.action;
@@ -153,13 +153,13 @@ export class Session extends EventTarget {
     this.tell("turns");
   }
 
-  /** Send again what did not arrive, under the same key: it is one turn, however often it is sent. */
+  /** Resend a failed request with the same idempotency key, so that it creates at most one turn. */
   sendAgain(entry) {
     this.sending = this.sending.then(() => this.send(entry));
     return this.sending;
   }
 
-  /** Wait for a turn to end; also where no events come through. */
+  /** Poll a turn until it ends, in case no events arrive. */
   async await(entry) {
     if (entry.awaited) return;
     entry.awaited = true;
@@ -200,7 +200,7 @@ export class Session extends EventTarget {
   handle(event) {
     if (event.type === "token") return this.takeToken(event);
     if (event.number !== null && ENDING.has(event.type)) this.forgetHints(event.turn_id);
-    this.events.push({ ...event, at: event.at ?? new Date().toISOString() }); // live ones have just happened
+    this.events.push({ ...event, at: event.at ?? new Date().toISOString() }); // live events have no time
     if (this.events.length > MOST_EVENTS) this.events.shift();
     this.tell("events", event);
     if (event.type.startsWith("approval")) this.tell("approvals");
@@ -210,12 +210,12 @@ export class Session extends EventTarget {
     return undefined;
   }
 
-  /** What was told while a turn was at work stands in the log once the turn has ended. */
+  /** Drop a finished turn's live events, because the log now contains them. */
   forgetHints(turnId) {
     this.events = this.events.filter((event) => event.number !== null || event.turn_id !== turnId);
   }
 
-  /** What the turns that are at work have told so far. */
+  /** Return the live events of running turns. */
   get hints() {
     return this.events.filter((event) => event.number === null && !FINISHED.has(this.find(event.turn_id)?.turn?.status));
   }
@@ -229,14 +229,14 @@ export class Session extends EventTarget {
     this.tell("turn", entry);
   }
 
-  /** A turn that another page or program has sent; null for one from before what was read. */
+  /** Add a turn that another client has sent. Return null if the turn is older than those read. */
   begin(turnId) {
     const oldest = this.entries.find((entry) => entry.turnId !== null)?.turnId;
     if (this.entries.length >= MOST_TURNS && oldest !== undefined && turnId < oldest) return null;
     const entry = this.ensure(turnId);
     this.tell("turns");
     this.await(entry);
-    this.api.turn(turnId).then((turn) => this.settle(entry, turn), () => undefined); // `await` says what is wrong
+    this.api.turn(turnId).then((turn) => this.settle(entry, turn), () => undefined); // `await` reports the problem
     return entry;
   }
 
@@ -251,7 +251,7 @@ export class Session extends EventTarget {
     this.tell("turn", entry);
   }
 
-  // What is read anew when something has happened.
+  // Reloading after events.
 
   later(what, pause) {
     if (this.timers.has(what)) return;
@@ -261,7 +261,7 @@ export class Session extends EventTarget {
     }, pause));
   }
 
-  /** Another page has chosen something: the history says what. */
+  /** Reread the history, to find an action that another client has chosen. */
   recallSoon() {
     if (this.timers.has("recall")) return;
     this.timers.set("recall", setTimeout(async () => {
@@ -291,17 +291,17 @@ export class Session extends EventTarget {
   }
 }
 
-/** Whether a turn has nothing to show in the conversation: the system's own, such as deciding on a proposal. */
+/** Return whether a turn shows nothing in the conversation, such as a system turn for a proposal. */
 export function isSilent(entry) {
   return entry.said === null && entry.action === null && entry.streamed === "" && !entry.turn?.reply;
 }
 
-/** The first so many characters, as people and the gateway count them. */
+/** Return the first `count` characters, counted as code points like in the gateway. */
 function beginning(text, count) {
   return count >= text.length ? text : [...text].slice(0, count).join("");
 }
 
-/** What a turn is doing, in a few words. */
+/** Describe a turn's activity in a few words. */
 export function describe(event) {
   const about = event.payload ?? {};
   const name = (text) => String(text ?? "").replaceAll("_", " ");

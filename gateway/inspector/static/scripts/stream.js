@@ -1,11 +1,11 @@
-// Follows a session's events over fetch, so that a key can be sent along; goes on where it was cut off.
+// Follows a session's events over fetch, which can send an API key. Resumes after an interruption.
 
 import { readProblem } from "./api.js";
 
 const FIRST_PAUSE_MS = 300;
 const LONGEST_PAUSE_MS = 8000;
 
-/** Reads `text/event-stream` from pieces of text. */
+/** A parser of `text/event-stream` that is fed with chunks of text. */
 export class EventReader {
   constructor(onEvent) {
     this.onEvent = onEvent;
@@ -42,8 +42,8 @@ export class EventReader {
 }
 
 /**
- * Follow the events of a session from the one after `last`.
- * `onStatus` hears "on", "waiting" (for the next try) and "off" (it will not work). Returns a function that stops.
+ * Follow a session's events, starting after number `last`. Return a function that stops.
+ * `onStatus` receives "on", "waiting" (for the next attempt) or "off" (after a permanent error).
  */
 export function follow(api, sessionId, last, onEvent, onStatus) {
   const stop = new AbortController();
@@ -51,7 +51,7 @@ export function follow(api, sessionId, last, onEvent, onStatus) {
   return () => stop.abort();
 }
 
-/** Every event that there is now. */
+/** Return all stored events. */
 export async function readLog(api, sessionId) {
   const response = await api.request(`/v1/sessions/${encodeURIComponent(sessionId)}/events?follow=false`);
   if (!response.ok) throw await readProblem(response);
@@ -78,7 +78,7 @@ async function run(api, sessionId, last, onEvent, onStatus, signal) {
       }
     } catch (error) {
       if (signal.aborted) return undefined;
-      if (!(error instanceof TypeError)) throw error; // anything else is a mistake of ours
+      if (!(error instanceof TypeError)) throw error; // any other error is a bug
     }
     if (signal.aborted) return undefined;
     onStatus("waiting");

@@ -1,4 +1,4 @@
-// Rows as a table, with pages that are read when they are asked for.
+// Tables with pages that are loaded on demand.
 
 import { button, h } from "./dom.js";
 import { humanize, showValue } from "./words.js";
@@ -35,8 +35,8 @@ export function showRows(rows, named, caption) {
 }
 
 /**
- * A table with pages. `readPage(number)` gives the rows of a stored page; a page that is at hand already
- * is shown in parts, so that hundreds of rows do not bury the conversation.
+ * Create a table with pages. `readPage(number)` returns the rows of a stored page. A page is shown in parts, so
+ * that hundreds of rows don't bury the conversation.
  */
 export function showTable({ rows, block, title, readPage }) {
   const root = h("div", {});
@@ -81,7 +81,7 @@ export function showTable({ rows, block, title, readPage }) {
   return root;
 }
 
-/** Where the part before begins; parts never cross the end of a stored page. */
+/** Return the first row of the previous part. Parts never cross the end of a stored page. */
 function previousOf(first, perPage) {
   const page = Math.floor(first / perPage);
   const offset = first - page * perPage;

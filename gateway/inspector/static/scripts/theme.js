@@ -1,4 +1,4 @@
-// Light and dark: as the system says, until the user chooses.
+// Light and dark themes. Default: the system's setting.
 
 import { byId } from "./dom.js";
 import { drawIcon } from "./icons.js";
@@ -23,7 +23,7 @@ export function toggleTheme() {
   apply();
 }
 
-/** `onChange` is called when colors change. */
+/** Apply the theme. `onChange` is called when colors change. */
 export function startTheme(onChange) {
   apply();
   listeners.push(onChange);

@@ -1,8 +1,8 @@
-// Places turns and runs on one timeline: rows in order of time, runs deeper than what they wait for.
+// Lays out turns and runs on a timeline: rows by time, and runs deeper than the runs they wait for.
 
 /**
- * `{rows, edges}`: a row is a turn (`entry`, depth 0) or a run (`run`, depth 1 and more); an edge leads from a
- * turn to the first runs of a graph, from a run to its successors, and from a run to its rerun (`again`).
+ * Return `{rows, edges}`. A row is a turn (`entry`, depth 0) or a run (`run`, depth 1 or more). An edge leads from
+ * a turn to the first runs of a graph, from a run to its successors, or from a run to its rerun (`again`).
  */
 export function layOut(entries, runs) {
   const graphs = groupBy(runs, (run) => run.graph_id);
@@ -39,7 +39,7 @@ function placeGraph(members, turn, rows, edges) {
   const depths = new Map();
   const depthOf = (id) => {
     if (!depths.has(id)) {
-      depths.set(id, 1); // a circle, which there should not be, ends here
+      depths.set(id, 1); // stop at cycles, which should not exist
       depths.set(id, 1 + Math.max(0, ...before.get(id).map(depthOf)));
     }
     return depths.get(id);

@@ -1,4 +1,4 @@
-// The only ways from text to markup and scripts on this page: emptying an element, and the chart library.
+// The only permitted uses of text as markup or script: emptying an element, and loading the chart library.
 
 export const CHART_LIBRARY = "/inspector/charts.js";
 

@@ -1,11 +1,11 @@
-// How identifiers, values and times are put for people.
+// Formats IDs, values and times for display.
 
 export function humanize(name) {
   const words = String(name).replaceAll("_", " ").replaceAll("-", " ").trim();
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** A value in one line. */
+/** Format a value in one line. */
 export function showValue(value) {
   if (value === null || value === undefined) return "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
@@ -29,7 +29,7 @@ function toDate(time) {
   return Number.isNaN(date.getTime()) ? null : date;
 }
 
-/** ISO 8601 or unix seconds: the time of day, with the date when it is not today. */
+/** Format ISO 8601 or Unix seconds as a time of day, with the date if it isn't today. */
 export function showTime(time) {
   const date = toDate(time);
   if (date === null) return "";
@@ -37,7 +37,7 @@ export function showTime(time) {
   return (today ? clock : day).format(date);
 }
 
-/** How long ago, roughly. */
+/** Format the approximate age of a time. */
 export function showAge(time) {
   const date = toDate(time);
   if (date === null) return "";
@@ -53,7 +53,7 @@ export function showDuration(milliseconds) {
   return milliseconds < 1000 ? `${Math.max(1, Math.round(milliseconds))} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
 }
 
-/** Millionths of a US dollar. */
+/** Format millionths of a US dollar. */
 export function showCost(micros) {
   return `US$${(micros / 1_000_000).toFixed(6)}`;
 }

@@ -1,4 +1,4 @@
-// Calls that wait for somebody's yes, and those that were decided.
+// Pending and decided approvals.
 
 import { showPairs } from "../blocks.js";
 import { button, h } from "../dom.js";
@@ -23,7 +23,7 @@ export function render({ data, decide, session }) {
   ];
 }
 
-/** What the flow that asks has found out, so that one sees what one decides on. */
+/** Return the slot values of the flow that waits, which help to decide. */
 function slotsOf(session, approval) {
   const flow = (session.record.state?.stack ?? []).find((one) => one.flow_id === approval.flow_id);
   return Object.fromEntries(Object.entries(flow?.slots ?? {}).map(([name, slot]) => [name, slot.value]));

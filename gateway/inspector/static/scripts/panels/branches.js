@@ -1,11 +1,11 @@
-// Branches of a session: where it comes from, its relatives, and two of them side by side.
+// Forks of a session: its parent, related sessions, and a comparison of two sessions.
 
 import { button, h } from "../dom.js";
 import { fold, nothing, section } from "./common.js";
 
 const chosen = { session: null, other: null, found: null };
 
-/** The sessions that began where this one did. */
+/** Return the sessions with the same root as this session. */
 export async function load({ session }) {
   if (chosen.session !== session.id) Object.assign(chosen, { session: session.id, other: null, found: null });
   const rootOf = (record) => record.root ?? record.session_id;
@@ -19,7 +19,7 @@ export function render({ data, session, page, redraw }) {
   const compare = async () => {
     const other = chosen.other ?? data[0].session_id;
     const found = await page.attempt(() => session.api.compare(session.id, other));
-    if (chosen.session === session.id) chosen.found = found ?? null; // else another session was opened meanwhile
+    if (chosen.session === session.id) chosen.found = found ?? null; // unless another session was opened meanwhile
     redraw();
   };
   const select = h("select", { "aria-label": "Fork to compare with", "data-key": "branches:other", on: { change: (event) => { chosen.other = event.target.value; } } },

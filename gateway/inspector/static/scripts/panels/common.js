@@ -1,4 +1,4 @@
-// What panels share.
+// Elements and helpers shared by panels.
 
 import { h } from "../dom.js";
 import { toneOf } from "../words.js";
@@ -11,7 +11,7 @@ export function chip(text, status = text) {
   return h("span", { class: `chip ${toneOf(status)}` }, String(text).replaceAll("_", " "));
 }
 
-/** JSON, folded away. `key` keeps it open when the panel is made anew. */
+/** Return collapsed JSON. `key` keeps it open when the panel is redrawn. */
 export function fold(label, value, key) {
   return h("details", { "data-key": key }, h("summary", {}, label), h("pre", { class: "json", tabindex: "0", role: "region", "aria-label": label }, JSON.stringify(value, null, 2)));
 }
@@ -20,12 +20,12 @@ export function section(title, ...children) {
   return h("section", { "aria-label": title }, h("h3", {}, title), children);
 }
 
-/** The address of a turn in its panel. */
+/** Return the URL hash that shows a turn in its panel. */
 export function linkOf({ session_id: session, turn_id: turn }) {
   return `#${new URLSearchParams({ session, panel: "turn", turn })}`;
 }
 
-/** The part of the state that is shown: now, at an epoch, or in a replay. */
+/** Return the displayed state: the current one, one at an epoch, or one of a replay. */
 export function stateOf(view) {
   return view.state ?? null;
 }

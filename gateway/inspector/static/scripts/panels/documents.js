@@ -1,4 +1,4 @@
-// The documents that the session's answers may come from, and what is found in them.
+// The documents available to the session, and a search in them.
 
 import { button, h } from "../dom.js";
 import { showTime } from "../words.js";
@@ -18,7 +18,7 @@ export function render({ data, session, page, redraw }) {
   const find = async () => {
     const { words } = search;
     const found = words.trim() === "" ? null : await page.attempt(() => session.api.searchDocuments(session.record, words));
-    if (search.session === session.id) search.found = found ?? null; // else another session was opened meanwhile
+    if (search.session === session.id) search.found = found ?? null; // unless another session was opened meanwhile
     redraw();
   };
   const box = h("input", { type: "search", "aria-label": "Search the documents", placeholder: "Ask the documents", value: search.words, "data-key": "documents:words", on: {

@@ -1,4 +1,4 @@
-// Stepping through the states of the past: what was different then, and the way back.
+// Earlier states: differences to the current state, rollback and forks.
 
 import { button, h } from "../dom.js";
 import { findChanges } from "../diff.js";
@@ -46,7 +46,7 @@ function branchFrom(epoch, page) {
   return button(`Fork at version ${epoch}`, () => page.branch(epoch), { "data-key": "epochs:branch", disabled: epoch === 0 });
 }
 
-/** What people look for comes first. */
+/** Return the rank of a difference, with the most relevant first. */
 function weigh({ path }) {
   const at = ORDER.indexOf(path.split(" › ")[0]);
   return at < 0 ? ORDER.length : at;

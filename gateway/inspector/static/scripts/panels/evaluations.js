@@ -1,4 +1,4 @@
-// What `parley eval` has kept: figures of each run beside those of the run before, confusions, turns with faults.
+// Results of `parley eval`: metrics of each run compared with the previous run, confusions, turns with problems.
 
 import { button, h } from "../dom.js";
 import { humanize, showTime } from "../words.js";
@@ -21,7 +21,7 @@ export function render({ data: runs, session, page, redraw }) {
     Object.assign(chosen, { name, run: null });
     redraw();
     const run = await page.attempt(() => session.api.evaluation(domain, name));
-    if (chosen.domain === domain && chosen.name === name) chosen.run = run ?? null; // no other was chosen meanwhile
+    if (chosen.domain === domain && chosen.name === name) chosen.run = run ?? null; // unless another run was chosen meanwhile
     redraw();
   };
   return [
@@ -34,7 +34,7 @@ export function render({ data: runs, session, page, redraw }) {
   ];
 }
 
-/** Each figure, and how it has changed since the run before of the same name. */
+/** Show each metric, and its change since the previous run with the same name. */
 function showFigures(run, before) {
   return h("dl", { class: "pairs" }, Object.entries(run.figures).filter(([, value]) => value !== null).map(([name, value]) => {
     const change = before === undefined ? 0 : value - (before.figures[name] ?? value);

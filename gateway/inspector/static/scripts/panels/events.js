@@ -1,4 +1,4 @@
-// The session's event log, newest last, as it grows.
+// The session's live event log, newest event last.
 
 import { h } from "../dom.js";
 import { humanize, showTime } from "../words.js";
@@ -8,7 +8,7 @@ export const id = "events";
 export const label = "Events";
 
 const MOST = 400;
-const IDENTIFIER = /^[a-z]+_[0-9a-f]{16,}$/; // says nothing to people
+const IDENTIFIER = /^[a-z]+_[0-9a-f]{16,}$/; // IDs, which are not useful to readers
 const filter = { type: "" };
 
 export function render({ session, view, redraw }) {

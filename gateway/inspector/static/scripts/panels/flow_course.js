@@ -1,4 +1,4 @@
-// The course of a flow, drawn: its slots, confirmation and tools in order, and the place where it is.
+// A drawing of a flow's progress: its slots, confirmation and tools in order, with the current step.
 
 import { s } from "../dom.js";
 import { humanize, showValue } from "../words.js";
@@ -7,9 +7,9 @@ const ROW = 26;
 const MIDDLE = ROW / 2;
 const SPINE = 12;
 const LONGEST = 44; // characters of a label with its value
-const outlines = new Map(); // by domain: its flows, or null while they are read
+const outlines = new Map(); // flows by domain, or null while they are loading
 
-/** The flow as its domain declares it, or undefined while that is not known; `redraw` is called once it is. */
+/** Return the flow as declared by its domain, or undefined while it is loading. `redraw` is called afterward. */
 export function outlineOf(session, dact, redraw) {
   const { domain } = session.record;
   if (!outlines.has(domain)) {
@@ -18,14 +18,14 @@ export function outlineOf(session, dact, redraw) {
       outlines.set(domain, flows);
       redraw();
     }, (problem) => {
-      outlines.delete(domain); // tried again when the flow is drawn anew
+      outlines.delete(domain); // retry at the next redraw
       if (problem.status === undefined) throw problem;
     });
   }
   return outlines.get(domain)?.find((flow) => flow.dact === dact);
 }
 
-/** The flow's steps in order: `{name, value, done}`; the first that is not done, or is asked for, is the place. */
+/** Return the flow's steps in order, as `{name, value, done, asked}`. */
 function stepsOf(flow, outline, question) {
   const filled = flow.slots ?? {};
   const isAnswered = (slot) => slot.name in filled || outline.slots.some((other) => slot.group && other.group === slot.group && other.name in filled);
@@ -35,7 +35,7 @@ function stepsOf(flow, outline, question) {
     ...(outline.confirm ? [{ name: "Confirmation", done: candidate?.agreed === true }] : []),
     ...(flow.reason === "awaiting_approval" || grant ? [{ name: "Approval", done: Boolean(grant) }] : []),
   ];
-  const held = candidate?.tool_id ?? outline.tools.at(-1); // the call that waits for consent
+  const held = candidate?.tool_id ?? outline.tools.at(-1); // the call that waits for confirmation
   return [
     ...needed.map(({ name }) => ({ name: humanize(name), value: filled[name]?.value, done: name in filled, asked: name === question?.slot })),
     ...outline.tools.flatMap((tool) => [...(tool === held ? consents : []), { name: humanize(tool), done: candidate !== undefined && outline.tools.indexOf(tool) < outline.tools.indexOf(held) }]),

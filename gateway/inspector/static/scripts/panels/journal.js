@@ -1,4 +1,4 @@
-// What was done outside: the ledger of effects, and the journal of calls that are not made twice.
+// The ledger of side effects, and the journal of calls.
 
 import { showPairs } from "../blocks.js";
 import { h } from "../dom.js";

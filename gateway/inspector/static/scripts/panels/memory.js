@@ -1,4 +1,4 @@
-// What is remembered of the session's user, with where it came from.
+// The preferences of the session's user, with their sources.
 
 import { h } from "../dom.js";
 import { humanize, showTime, showValue } from "../words.js";

@@ -1,4 +1,4 @@
-// The scratchpad: what flows and Internal flows have noted for each other.
+// The scratchpad, through which flows and background flows exchange entries.
 
 import { h } from "../dom.js";
 import { humanize, showTime } from "../words.js";

@@ -1,4 +1,4 @@
-// Turns of all sessions: figures by day, and a search by words and quality.
+// Turns of all sessions: metrics by day, and a search by words and quality.
 
 import { drawChart } from "../chart.js";
 import { button, h } from "../dom.js";
@@ -8,7 +8,7 @@ import { chip, linkOf, nothing, section } from "./common.js";
 
 export const id = "overview";
 export const label = "All sessions";
-export const everywhere = true; // also where no session is open
+export const everywhere = true; // shown even if no session is open
 
 const PAGE = 25;
 const DAYS = 14;
@@ -24,7 +24,7 @@ export async function load({ page }) {
 
 const dollars = ({ cost_micros: micros }) => micros / 1_000_000;
 
-/** What is asked of the gateway: filters that are not set are left out. */
+/** Return the query parameters for the search, without empty filters. */
 function query(before) {
   const { q, user_id: user, seconds, dollars: cost, ...marks } = wanted;
   const set = Object.keys(marks).filter((name) => marks[name]).map((name) => [name, "true"]);
@@ -48,7 +48,7 @@ export function render({ data, page, redraw }) {
   ];
 }
 
-/** One small chart for each measure; they are drawn once for what was read. */
+/** Show one small chart per metric, drawn once per result. */
 function showDays(days) {
   if (charts.of !== days) Object.assign(charts, { of: days, shown: h("div", { class: "day-charts" }, Object.entries(MEASURES).map(([name, title]) => showMeasure(days, name, title))) });
   const rows = days.map((day) => ({ day: day.day, ...Object.fromEntries(Object.entries(MEASURES).map(([name, title]) => [title, day[name] === null ? null : Math.round(day[name] * 1e6) / 1e6])) }));
@@ -62,7 +62,7 @@ function showMeasure(days, name, title) {
   const x = { field: "day", type: "ordinal", title: null, scale: { domain: lastDays() }, axis: { labelAngle: 0, labelOverlap: true, labelSeparation: 6 } };
   const y = { field: "value", type: "quantitative", title: null, scale: { domain: [0, most || 1] }, axis: { tickCount: 3, tickMinStep: name === "cost" ? 0 : 1 } };
   const spec = { data: { values }, mark: "bar", height: 60, encoding: { x, y } };
-  // It is drawn once it stands in the page: only then it has a width.
+  // Draw after insertion into the page, because only then the element has a width.
   requestAnimationFrame(() => drawChart(place, spec, `${title} by day`).catch((problem) => place.replaceChildren(nothing(problem.message))));
   return h("figure", {}, h("figcaption", {}, title), place);
 }
@@ -71,7 +71,7 @@ function describeUser(user) {
   return { user: user.user_id ?? "none", turns: user.turns, failed: user.failed, "over budget": user.over_budget, tokens: user.tokens, "US$": dollars(user) };
 }
 
-/** The day of the month of every day that is drawn, also of those without a turn. */
+/** Return the day of the month for every day in the chart, including days without turns. */
 function lastDays() {
   return Array.from({ length: DAYS }, (_, at) => new Date(Date.now() - (DAYS - 1 - at) * 86_400_000).toISOString().slice(8, 10));
 }

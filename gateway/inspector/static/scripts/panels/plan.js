@@ -1,4 +1,4 @@
-// The session's plan: its steps, how far it is, and every revision of it.
+// The session's plan: steps, progress and revisions.
 
 import { h } from "../dom.js";
 import { humanize, showTime } from "../words.js";
@@ -7,7 +7,7 @@ import { chip, fold, nothing, section } from "./common.js";
 export const id = "plan";
 export const label = "Plan";
 
-/** The latest plan, or null when there is none. */
+/** Return the latest plan, or null if the session has no plan. */
 export async function load({ session }) {
   const flows = [...(session.record.state?.stack ?? []), ...(session.record.state?.completed ?? [])];
   const hasPlan = flows.some((flow) => flow.steps?.length) || session.events.some((event) => event.type === "plan");
@@ -30,7 +30,7 @@ export function render({ data: plan, view }) {
   ];
 }
 
-/** The plan as it stood in a state of the past. */
+/** Return the plan in an earlier state. */
 function planOf(state) {
   const flow = (state?.stack ?? []).find((one) => one.steps?.length) ?? (state?.completed ?? []).findLast((one) => one.steps?.length);
   if (flow === undefined) return null;
@@ -66,7 +66,7 @@ function showRevisions(revisions) {
     revision.search ? fold("Plans compared", showSearch(revision.search), `search:${revision.number}`) : null))));
 }
 
-/** The plans that a tree search compared: score, steps and faults of each; the chosen one is marked. */
+/** Show the plans that a tree search compared, with score, steps and problems. The chosen plan is marked. */
 function showSearch({ nodes, chosen }) {
   return nodes.slice(1).map(({ node, score, state, faults }) => (
     { score, chosen: node === chosen, steps: state.map((step) => step.purpose || step.dact), faults }));

@@ -1,5 +1,4 @@
-// The repair console, for operators: what is wrong with a session, the repairs that fit, and a form that previews
-// one before it is made.
+// The repair console, for operators: a session's problems, applicable repairs, and a form to preview and apply one.
 
 import { makeKey } from "../api.js";
 import { button, h } from "../dom.js";
@@ -100,7 +99,7 @@ function choose(values, chosen, onChange) {
   return select;
 }
 
-/** The repair as the API takes it. Throws SyntaxError for what should be JSON and is not. */
+/** Return the repair in the API's format. Throws SyntaxError for invalid JSON. */
 function read({ kind, given }) {
   const repair = { kind };
   for (const name of FIELDS[kind]) repair[name] = given[name] ?? "";

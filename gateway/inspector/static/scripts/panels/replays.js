@@ -1,4 +1,4 @@
-// What `parley replay` has kept: how many turns would come out otherwise now, and of each what.
+// Results of `parley replay`: the number of turns that differ, and each difference.
 
 import { button, h } from "../dom.js";
 import { humanize, showTime } from "../words.js";
@@ -21,7 +21,7 @@ export function render({ data: replays, session, page, redraw }) {
     Object.assign(chosen, { name, replay: null });
     redraw();
     const replay = await page.attempt(() => session.api.replayReport(domain, name));
-    if (chosen.domain === domain && chosen.name === name) chosen.replay = replay ?? null; // no other was chosen meanwhile
+    if (chosen.domain === domain && chosen.name === name) chosen.replay = replay ?? null; // unless another replay was chosen meanwhile
     redraw();
   };
   return [
@@ -34,7 +34,7 @@ export function render({ data: replays, session, page, redraw }) {
   ];
 }
 
-/** What decided in place of what did then. */
+/** Describe the domain, prompt and model of the replay. */
 function describe(by) {
   const said = Object.entries(by).filter(([, value]) => value !== null).map(([name, value]) => `${name} ${value}`);
   return said.length ? `, by ${said.join(", ")}` : "";

@@ -1,5 +1,5 @@
-// Internal runs as a graph on the session's timeline: turns on the spine, runs branching off, edges for what waits
-// for what, dashed edges for what was run again.
+// Background runs as a graph on the session's timeline. Turns form the spine, and runs branch off. Edges show
+// dependencies, and dashed edges show reruns.
 
 import { button, h, s } from "../dom.js";
 import { layOut } from "../timeline.js";

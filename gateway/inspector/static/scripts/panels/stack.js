@@ -1,4 +1,4 @@
-// The flow stack, top first: states with their reasons, slots with where they came from, and the open question.
+// The flow stack, top first: states with reasons, slots with sources, and the open question.
 
 import { h } from "../dom.js";
 import { describe } from "../session.js";
@@ -30,7 +30,7 @@ export function render({ view, session, redraw }) {
   ];
 }
 
-/** What a turn does before it is committed. */
+/** Show what running turns do before they are committed. */
 function showWork(hints) {
   if (hints.length === 0) return null;
   return section("Running", h("ol", { class: "log" }, hints.slice(-8).map((event) => h("li", {}, h("span", { class: "number" }, "live"), describe(event)))));

@@ -1,4 +1,4 @@
-// One turn: what was said, why it became this flow, what was called, and what happened in it, in time.
+// One turn: message, interpretation, calls and timeline.
 
 import { showPairs } from "../blocks.js";
 import { h } from "../dom.js";
@@ -13,15 +13,15 @@ export const label = "Turn";
 const SAID = 60; // characters of a message in the list of turns
 const choice = { session: null, turnId: null };
 
-/** Show this turn from now on; null is the last one. */
+/** Choose the turn to show, or null for the last one. */
 export function choose(session, turnId) {
   Object.assign(choice, { session, turnId });
 }
 
-/** The turn of a session that was chosen, or null. */
+/** Return the chosen turn of a session, or null. */
 export const chosenOf = (session) => (choice.session === session ? choice.turnId : null);
 
-/** The chosen turn, or the last one, with what the runtime has noted of it. */
+/** Read the chosen turn, or the last one, with its journal and signals. */
 export async function load({ session }) {
   const { api } = session;
   const entries = session.entries.filter((entry) => entry.turn !== null && entry.turn !== undefined);
@@ -29,7 +29,7 @@ export async function load({ session }) {
   if (wanted === undefined) return null;
   const known = entries.find((entry) => entry.turnId === wanted);
   const [turn, journal, effects, approvals] = await Promise.all([known?.turn ?? api.turn(wanted), api.turnJournal(wanted), api.effects(session.id), api.approvals(session.id)]);
-  if (known === undefined) entries.unshift({ turnId: wanted, turn, said: turn.text }); // older than those that were read
+  if (known === undefined) entries.unshift({ turnId: wanted, turn, said: turn.text }); // older than the turns that were read
   const own = (all) => all.filter((one) => one.turn_id === wanted);
   return { turn, entries, ...journal, effects: own(effects), approvals: own(approvals) };
 }
@@ -62,7 +62,7 @@ function showPrediction({ kind, source, flows = [], ...more }) {
       h("span", { class: "when" }, flow.score.toFixed(2))))) : null);
 }
 
-/** Signals as they came: how long after the turn began, and for how long. */
+/** Show signals with their start relative to the turn's start, and their duration. */
 function showCourse({ started_at: started, finished_at: finished, signals }) {
   const began = Date.parse(started);
   const ends = signals.map((signal) => Date.parse(signal.time) - began);
@@ -79,7 +79,7 @@ function showCourse({ started_at: started, finished_at: finished, signals }) {
   }));
 }
 
-/** What a model was asked and answered, where that is kept. */
+/** Show a model's prompt and answer, if they are stored. */
 function showDialogue(messages, answer, key) {
   if (messages === undefined) return h("p", { class: "quote" }, "Its prompt and answer aren't stored. Set PARLEY_KEEP_PROMPTS to store them.");
   return [

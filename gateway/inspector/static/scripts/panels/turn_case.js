@@ -1,11 +1,11 @@
-// A turn as a test case for `parley eval`, to copy or to download.
+// A turn as a test case for `parley eval`, to copy or download.
 
 import { button, h } from "../dom.js";
 import { section } from "./common.js";
 
 const made = { turnId: null, found: null };
 
-/** A button that makes the case, and the case once it is made; the panel may be drawn anew meanwhile. */
+/** Return a button that creates the case, or the created case, which survives a redraw of the panel. */
 export function offerCase(turnId, api, page) {
   const make = button("Make a test case", async () => {
     const found = await page.attempt(() => api.turnCase(turnId));

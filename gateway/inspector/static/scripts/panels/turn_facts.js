@@ -1,4 +1,4 @@
-// What a turn said, cost and did: its calls, side effects and approvals.
+// A turn's messages, cost, calls, side effects and approvals.
 
 import { showPairs } from "../blocks.js";
 import { h } from "../dom.js";
@@ -22,7 +22,7 @@ export function showFacts({ turn, signals, started_at: started }) {
     h("p", {}, h("a", { href: linkOf(turn) }, "Link to this turn"))));
 }
 
-/** What was called in a turn, and who agreed to it. */
+/** Show a turn's calls, and who approved them. */
 export function showCalls({ turn, signals, effects, approvals }) {
   const confirmed = signals.some((signal) => signal.type === "prediction" && signal.payload.kind === "confirmation");
   const entries = [
