@@ -11,6 +11,7 @@ from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
+from orchestrator.types import FlowId
 
 _EVERYTHING = re.compile(
     r"\b(everything|(all|both) of (it|them|this)|all tasks|(all|both)(?=\W*$))\b", re.IGNORECASE
@@ -36,7 +37,12 @@ def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
     for flow in live if everything else [find_meant(turn, understood.target)]:
         if not flow.is_finished:
             cancel(turn, flow)
-    if understood.flows and understood.flows[0].score == 1.0:
+    starts = bool(understood.flows) and understood.flows[0].score == 1.0
+    if question is not None and (request := question.about.waiting_request):
+        turn.changes.state.ambiguity.resolve(question)
+        if not starts and not everything:
+            turn.changes.state.put_off(FlowId(""), request)  # there is room for it now
+    if starts:
         start_task(turn, understood.flows[0].dact, understood.slots)
 
 

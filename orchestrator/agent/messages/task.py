@@ -16,7 +16,7 @@ from orchestrator.dialogue.questions import ChooseToStop, Option
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.understanding import Understanding
-from orchestrator.res.wording import name_doing
+from orchestrator.res.wording import name_doing, name_task
 from orchestrator.saying import say
 from orchestrator.types import Dact, JsonObject
 
@@ -180,7 +180,11 @@ def _refuse(turn: RunningTurn, reached: LimitReached, wanted: Dact, labels: Labe
             Option(say("stop", doing=name_doing(flow)), "cancel_flow", {"flow_id": flow.flow_id, **follow_up})
             for flow in reached.choices
         )
-        turn.changes.state.ambiguity.declare(ChooseToStop(options=options), turn.work.turn_id)
+        understood = turn.understanding
+        said = understood.text if understood is not None and not understood.is_click else ""
+        request = said or name_task(context.world.domain.flows[wanted])
+        question = ChooseToStop(options=options, request=request)
+        turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
     else:
         flow_id = active.flow_id if active is not None else None
         context.changes.remark(RemarkKind.LIMIT_REACHED, count=len(reached.choices), flow_id=flow_id)

@@ -13,11 +13,12 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import leave_open, reject
 from orchestrator.agent.paging import show_page
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import cancel, done_by, left_to_planner, put_off
+from orchestrator.agent.tasks import cancel, done_by, left_to_planner, plain_values, put_off
 from orchestrator.dialogue.ambiguity import Ambiguity
 from orchestrator.dialogue.questions.deeds import Decision, Deed
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Digression, MessageKind, Source, Understanding
+from orchestrator.saying import say
 from orchestrator.types import FlowId, JsonObject, is_object
 
 _HANDLERS = dict(MESSAGES)
@@ -168,7 +169,23 @@ def _drop_loose_questions(turn: RunningTurn, understood: Understanding) -> None:
     if says_nothing or gives_it_up or kind in DECIDING:
         return
     for entry in [entry for entry in state.ambiguity.open if entry.flow_id is None]:
+        request = entry.about.waiting_request
+        if request and kind is MessageKind.CANCELLATION:
+            continue  # the cancellation decides what becomes of the request
         state.ambiguity.resolve(entry)
+        if request and not _starts(entry, understood):
+            put_off(turn, request)
+            turn.changes.remark(RemarkKind.ASSUMED, why=say("later", request=request))
+
+
+def _starts(entry: Ambiguity, understood: Understanding) -> bool:
+    """Return whether a message repeats the request that waits for the answer, perhaps with a corrected value."""
+    waiting = next((one.payload for one in entry.about.options if "then" in one.payload), None)
+    if waiting is None or not understood.flows or understood.flows[0].dact != waiting["then"]:
+        return False
+    said = plain_values(understood.slots)
+    both = said.keys() & waiting["slots"].keys()
+    return not both or any(said[name] == waiting["slots"][name] for name in both)
 
 
 def _abandon_stale(turn: RunningTurn) -> None:

@@ -120,6 +120,11 @@ class Question(ABC):
         return False
 
     @property
+    def waiting_request(self) -> str:
+        """Return the user's request that waits for the answer, in words, or an empty string."""
+        return ""
+
+    @property
     def fingerprint(self) -> str | None:
         """Return the pending call that a “yes” confirms, or None if the question is not about a call."""
         return None

@@ -37,10 +37,15 @@ class ChooseTask(Question):
 
 @dataclass(frozen=True, slots=True)
 class ChooseToStop(Question):
-    """The question which task to stop, because the stack is full (FS-12)."""
+    """The question which task to stop, because the stack is full (FS-12). `request`: the user's words."""
 
     _: KW_ONLY
     kind: Literal["limit"] = "limit"
+    request: str = ""
+
+    @property
+    def waiting_request(self) -> str:
+        return self.request
 
     def word(self, say: Wording) -> str:
         return say.render("choose_to_cancel", options=self.labels)
