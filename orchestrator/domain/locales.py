@@ -141,7 +141,7 @@ def forms_of(tag: str, language: str) -> LocaleForms:
 
 
 def forms_for(locale: str | None, language: str) -> LocaleForms | None:
-    """Return the formats of the user's locale, or of the language if the user has none, or None for plain English."""
+    """Return the formats of a locale or, by default, of the language. Returns None for plain English."""
     if locale is None and (language == ENGLISH or not _is_known(language)):
         return None
     return forms_of(locale or language, language)

@@ -89,8 +89,8 @@ class LaterSpec:
 class ToolSpec:
     """A tool of the manifest (PX-8).
 
-    `idempotent`: calls can be retried. `effect`: calls have a side effect. Default: if they are not idempotent.
-    `confirm`: calls need a confirmation in every flow.
+    `idempotent`: whether calls can be retried. `effect`: whether calls have a side effect. Default: whether they are
+    not idempotent. `confirm`: whether calls need a confirmation in every flow.
     """
 
     tool_id: ToolId

@@ -185,7 +185,7 @@ class SessionEvents(Protocol):
         ...
 
     async def cancel(self, call: ToolCall, key: str) -> bool:
-        """Cancel an event. Returns False if it was not scheduled anymore."""
+        """Cancel an event. Returns whether it was still scheduled."""
         ...
 
     async def scheduled(self, call: ToolCall) -> list[JsonObject]:

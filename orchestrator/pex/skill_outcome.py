@@ -15,7 +15,7 @@ from orchestrator.types import JsonObject, is_object
 FINISH = "finish"
 MOST_ENTRIES = 5
 LONGEST = 500
-"""Maximum length of a message or a note, in characters."""
+"""Maximum length of a message or an entry, in characters."""
 
 
 @dataclass(frozen=True, slots=True)

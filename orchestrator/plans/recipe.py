@@ -115,7 +115,7 @@ def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[Ba
 
 
 def _changes(later: BaseFlow | None, spec: FlowSpec) -> bool:
-    """Return whether a later task on a flow's result can have changed its values: a new day does, bags do not."""
+    """Return whether a later task can have changed the values of a flow's result: a new day does, bags do not."""
     slots = later.spec.slots.values() if later is not None else spec.slots.values()
     return any(slot.takes_what(own) for slot in slots for own in spec.slots.values())
 

@@ -1,7 +1,7 @@
 """Language Agent Tree Search (PL-5): select, expand, evaluate with reflection, and back-propagate.
 
 The task's functions, which may call a model, define the candidates. One call creates all children of a node and
-another one judges them, so that a small budget of calls covers many candidates.
+another call judges them, so that a small budget of calls covers many candidates.
 """
 
 from __future__ import annotations
@@ -131,9 +131,9 @@ class Task(Generic[State]):
 
     Attributes:
         root: the state from which the first candidates follow.
-        expand: returns up to `width` candidates for a state and its lessons, the faults of the state and its
-            ancestors, nearest first.
-        judge: returns a judgement on each candidate.
+        expand: creates up to `width` candidates from a state and its lessons, which are the faults of the state
+            and its ancestors, nearest first.
+        judge: returns a judgement per candidate.
         key: returns equal keys for equal candidates.
     """
 

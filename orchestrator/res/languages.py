@@ -1,4 +1,4 @@
-"""The runtime's templates and sayings, one folder per language. Other languages use the English ones."""
+"""The runtime's templates and sayings, one folder per language. Languages without a folder use English."""
 
 import tomllib
 from collections.abc import Mapping

@@ -201,7 +201,7 @@ def _translate(source: str, name: str) -> tuple[CodeType, Collection[str] | None
 def _name(context: Context, value: Json, entity: str) -> str:
     """Implement the filter ``value | name("airport")``.
 
-    Jinja never evaluates a filter with a context at compile time, when the code is shared by all domains.
+    The filter takes the context, so that Jinja does not evaluate it at compile time, in code that all domains share.
     """
     assert isinstance(context.environment, _Environment)
     return context.environment.registry.name(entity, value)

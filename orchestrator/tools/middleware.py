@@ -1,6 +1,6 @@
 """Wrap tool calls in middleware, in the order of `MIDDLEWARE`.
 
-`runner` checks inputs and consults the journal before.
+`runner` checks the inputs and consults the journal first.
 """
 
 import asyncio
@@ -114,7 +114,7 @@ class Middleware(Protocol):
 
 
 def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpec]) -> dict[ToolId, Handler]:
-    """Wrap one attempt in the middleware that each tool needs."""
+    """Return a handler per tool, which wraps an attempt in the middleware that the tool needs."""
     made = [make(setting) for make in MIDDLEWARE]
     handlers: dict[ToolId, Handler] = {}
     for spec in tools:
@@ -291,7 +291,7 @@ class OutputCheck:
 
     def _find_mistake(self, tool: Tool, data: JsonObject) -> str | None:
         longest = max([len(value) for value in data.values() if type(value) is str], default=0)
-        if longest > self._max_bytes:  # its size is known without serializing it
+        if longest > self._max_bytes:  # a text's size is known without serialization
             return f"It has more than {longest} bytes, and {self._max_bytes} are taken in."
         try:
             written = orjson.dumps(data)

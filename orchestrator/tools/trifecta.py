@@ -55,7 +55,7 @@ def find_cause(
 
 
 def _find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> Saying | None:
-    """Return a message about the first value above its limit, or None. An unknown value counts as above."""
+    """Return a message about the first value that is unknown or above its limit, or None."""
     for name, bound in spec.approval_above.items():
         value, called = known.get(name), name.replace("_", " ")
         if not isinstance(value, int | float) or isinstance(value, bool) or math.isnan(value):

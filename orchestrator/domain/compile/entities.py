@@ -32,7 +32,7 @@ def compile_answers(
 def find_callable(
     name: str, services: Services, file: SourceFile, path: Path, problems: Problems
 ) -> Any | None:
-    """Return the object `name` of services.py, or report a problem."""
+    """Return the callable `name` of services.py, or report a problem and return None."""
     found = services.get(name)
     if callable(found):
         return found
@@ -67,7 +67,7 @@ def _provide(
     """Call a domain's provider, and report any exception as a problem of the domain."""
     try:
         values = list(cast("Iterable[Any]", provider(**entry.options)))
-    except Exception as error:  # noqa: BLE001 - foreign code
+    except Exception as error:  # noqa: BLE001 - a domain's code may raise anything
         problems.add(file, path, f"{entry.provider} fails: {type(error).__name__}: {error}")
         return ()
     if not values or not all(isinstance(value, EntityValue) for value in values):

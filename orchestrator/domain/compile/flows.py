@@ -50,7 +50,7 @@ class Vocabulary:
 def compile_flows(
     entries: Mapping[str, FlowEntry], vocabulary: Vocabulary, file: SourceFile, problems: Problems
 ) -> dict[Dact, FlowSpec]:
-    """Check every flow, and all flows against each other."""
+    """Compile every flow, and check the flows against each other."""
     if len(entries) > MAX_FLOWS:
         problems.add(file, ("flows",), f"there are {len(entries)} flows; a domain has at most {MAX_FLOWS}")
     daxes = _assign_daxes(entries, file, problems)

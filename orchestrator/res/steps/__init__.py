@@ -1,7 +1,7 @@
 """The steps that generate an answer, in order, one file per step (RS-2).
 
-`module` has what comes before and after: `clear_stack` removes finished flows (RS-1), and a final check
-covers the whole answer (RS-6).
+`module` contains `clear_stack`, which removes finished flows before these steps (RS-1), and the final check of
+the answer (RS-6).
 """
 
 from collections.abc import Awaitable, Callable

@@ -39,7 +39,7 @@ _INPUTS = {"date": "date", "time": "time", "level": "number", "number": "number"
 
 
 def make_form(flow: BaseFlow | None, question: Asked) -> JsonObject | None:
-    """Return the form for a flow's missing slots, or None if the question stands alone."""
+    """Return the form for a flow's missing slots, or None if the question needs no form."""
     if flow is None or question.about.level is not Level.SPECIFIC or not flow.spec.options.get("form"):
         return None
     missing = flow.missing()
@@ -247,7 +247,7 @@ def ways_out(context: TurnContext, flow: BaseFlow | None, entry: Ambiguity) -> l
 
 
 def write_action(option: Option, templates: Templates) -> JsonObject:
-    """Return a suggested reply for clients: its label, and the action to send back."""
+    """Return a suggested reply for clients, with its label and the action to send back."""
     label = option.label
     if isinstance(label, Saying):
         label = templates.labels[label.code] if not label.values else templates.label(label)

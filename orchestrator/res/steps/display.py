@@ -41,7 +41,7 @@ class BlockType(StrEnum):
 
 
 async def display(response: Response) -> None:
-    """Add the frames of this turn's results, in order, for clients."""
+    """Add the frames of this turn's results to the answer, in order."""
     context = response.context
     for frame in context.changes.frames.values():
         if isinstance(frame.warning, Saying):

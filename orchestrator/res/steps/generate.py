@@ -136,9 +136,10 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
 
 
 def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates) -> tuple[str, str]:
-    """Render a completed flow with its own, its intent's or its family's template. Returns the template's name too.
+    """Return the template's name and the text for a completed flow.
 
-    If a tool's unexpected data makes the template fail, the base template reports the result.
+    The template is the flow's, the intent's or the family's. If a tool's unexpected data makes it fail, the base
+    template reports the result.
     """
     values = context_of(context, flow)
     intent = flow.spec.intent.lower()
@@ -157,7 +158,10 @@ def _warn(text: str, warning: str | None, templates: Templates) -> str:
 
 
 def render_remark(context: TurnContext, remark: Remark, templates: Templates) -> tuple[str, str]:
-    """Render a response. A `flow_id` in its values adds the task's name and facts. Returns the template's name too."""
+    """Return the template's name and the text for a response.
+
+    A `flow_id` in the response's values adds the task's name and facts.
+    """
     name = remark.kind.value
     values: dict[str, Json] = {
         "persona": context.world.domain.config.persona,

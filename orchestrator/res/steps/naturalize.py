@@ -78,7 +78,7 @@ def _find_repeated(text: str) -> str | None:
 
 
 def find_added(draft: str, text: str, *, known: str = "", english: bool = True) -> str | None:
-    """Return which facts a rephrasing adds or confuses, or None. `text` can be partial, up to a word's end."""
+    """Return which facts a rephrasing adds or confuses, or None. `text` can be partial if it ends with a whole word."""
     added = _facts(text) - _facts(draft)
     if english:
         added |= {name for name in find_names(text) if not (_holds(draft, name) or _holds(known, name))}

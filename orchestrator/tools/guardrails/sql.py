@@ -21,7 +21,7 @@ from orchestrator.tools.guardrails.sql_parser import TooMuchWork, parse
 from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, RejectedCode, SqlRules
 
 MAX_BRACKETS = 60  # nesting depth; the parser recurses for each bracket
-REWRITES = 4  # a statement that still changes after this many is rejected
+REWRITES = 4  # attempts to reach a text that no longer changes
 _PLAIN_NAME = re.compile(r"""[^\x00-\x1f"'`;$\\]*""")
 _ODD = frozenset(kind for kind in TokenType if kind.name.endswith(("_STRING", "PARAMETER", "PLACEHOLDER")))
 
