@@ -79,8 +79,6 @@ PROBED_WITHIN_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The PostgreSQL adapters of a process."""
-
     database: Database
     inbox: PostgresInbox
     sessions: PostgresSessions
@@ -97,8 +95,6 @@ class Stores:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The Redis adapters of a process."""
-
     redis: Redis
     live: RedisEvents
     wakeup: RedisWakeup

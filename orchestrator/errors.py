@@ -255,8 +255,6 @@ class ModelOverloaded(ModelFailed):
 
 
 class RateLimited(ModelUnavailable):
-    """Too many requests."""
-
     code = "model_rate_limited"
 
 

@@ -27,7 +27,6 @@ def extra_of(module: str) -> str | None:
 
 
 def is_missing(extra: str) -> bool:
-    """Return whether any package of an extra is not installed."""
     return any(not _is_installed(package) for package, named in _declared() if named == extra)
 
 

@@ -142,7 +142,6 @@ class Simulator:
         return simulator
 
     def make_memory(self) -> MemoryPorts:
-        """Return the memory ports with in-memory stores."""
         context = BusinessContext(self.documents, HashingEmbedder(), clock=lambda: self.now)
         return MemoryPorts(self.preferences, context, self.scratchpad)
 
@@ -173,7 +172,6 @@ class Simulator:
         return of_tenant
 
     def word(self, _domain: str, told: Saying) -> str:
-        """Return a saying in the domain's language."""
         return word_for(self.loaded.domain, told)
 
     async def close(self) -> None:

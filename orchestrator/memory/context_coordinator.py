@@ -18,7 +18,6 @@ class ContextCoordinator:
     history: History
 
     def recent(self, count: int = RECENT) -> list[Message]:
-        """Return the last `count` messages, oldest first."""
         return list(self.history.messages[-count:]) if count > 0 else []
 
     def summary(self) -> Message | None:

@@ -9,8 +9,6 @@ ANY_FLOW = "*"
 
 
 class RememberedContext:
-    """A search over a user's preferences and the tenant's documents."""
-
     def __init__(self, preferences: PreferenceStore, documents: ContextSearch) -> None:
         self._preferences = preferences
         self._documents = documents

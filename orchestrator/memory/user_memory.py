@@ -168,7 +168,6 @@ class UserPreferences:
 
 
 def say_where_from(one: Preference) -> Saying:
-    """Return a description of where a memory comes from."""
     said = day_said(one)
     when = {"day": said.day, "month": said.month, "year": said.year}
     match one.source:
@@ -261,7 +260,6 @@ def _replaced_notes(known: list[Preference], keys: set[str]) -> set[str]:
 
 
 def _slot_values(slots: Iterable[SlotSpec]) -> dict[str, dict[str, str]]:
-    """Return the slots' values by slot and by the words that name them."""
     values: dict[str, dict[str, str]] = {}
     for spec in slots:
         named = {**{value: value for value in spec.values}, **spec.synonyms}

@@ -144,7 +144,6 @@ class Breaker:
 
     @property
     def would_admit(self) -> bool:
-        """Return whether a request would be sent now."""
         match self._circuit.state:
             case CircuitState.CLOSED:
                 return True

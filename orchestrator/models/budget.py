@@ -25,8 +25,6 @@ _NOTHING = Spent()
 
 
 class Tariff(Protocol):
-    """The prices of a model."""
-
     def of(self, usage: Usage) -> Spent:
         """Return the total tokens and their cost."""
         ...
@@ -136,8 +134,6 @@ class Reservation:
 
 
 class Budgets:
-    """Budget checks and accounting for model calls."""
-
     def __init__(self, limits: BudgetLimits, store: SpendingStore, wall_clock: Callable[[], float]) -> None:
         """Create the budgets. `wall_clock` returns Unix seconds. Days are UTC days."""
         self._limits = limits

@@ -25,7 +25,6 @@ class CallLog:
         model: the model that answered, as named by the endpoint.
         asked: the last model called, as configured.
         refused_by: the budget scope that refused the call.
-        requests: the number of requests sent.
         corrected: request fields that were omitted or changed after an endpoint rejected them.
         repaired: whether an unusable answer was requested again.
         doubled: whether a truncated answer was requested again with a higher token limit.

@@ -100,8 +100,6 @@ class _Payment:
 
 
 class ModelCaller:
-    """A client for the configured models."""
-
     def __init__(
         self,
         models: Mapping[str, ChatModel],

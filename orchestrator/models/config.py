@@ -37,7 +37,6 @@ class ModelConfig:
     Args:
         default: the model for prompts without an entry in `per_prompt`, or None for no model.
         per_prompt, max_tokens_per_prompt, effort_per_prompt: settings by prompt ID.
-        fallback: the model to call if the first one fails.
         prices: prices by model. Default: the provider's list price.
         meant: configured choices, such as ``provider:name``, and the choices they resolve to.
     """

@@ -129,7 +129,6 @@ class PromptEngineer:
 
     @property
     def circuits(self) -> tuple[CircuitView, ...]:
-        """Return the status of all circuit breakers."""
         return self._board.views()
 
     async def structured(
@@ -256,7 +255,6 @@ class PromptEngineer:
         call: CallContext,
         publish: Callable[[str], Awaitable[None]],
     ) -> str:
-        """Stream an answer, publish its pieces and return the whole text."""
         pieces: list[str] = []
         async with aclosing(self.stream(prompt_id, variables, call)) as stream:
             async for piece in stream:
@@ -358,7 +356,6 @@ class PromptEngineer:
 
 
 def tool_result(call_id: str, result: Json) -> ChatMessage:
-    """Return a tool's result as a message for the model."""
     return ChatMessage(ChatRole.TOOL, encode_data(result), tool_call_id=call_id)
 
 

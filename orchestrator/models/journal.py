@@ -17,8 +17,6 @@ KIND = "model"
 
 
 class StepCaller(Protocol):
-    """The journal of a turn."""
-
     async def call(
         self, key: str, kind: str, request: Json, run: Callable[[str], Awaitable[Json]], *, idempotent: bool
     ) -> Json | UnknownOutcome | NotBegun:

@@ -25,8 +25,6 @@ _WORSE = {OutputMode.SCHEMA: OutputMode.OBJECT, OutputMode.OBJECT: OutputMode.PR
 
 
 class ProfileBook:
-    """The endpoint profiles of this process."""
-
     def __init__(self) -> None:
         self._known: dict[Key, EndpointProfile] = {}
         self._guesses: dict[Key, tuple[EndpointProfile, Form]] = {}

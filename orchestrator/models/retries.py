@@ -63,6 +63,5 @@ class RetryPolicy:
 
 
 def _asked_wait_s(state: RetryCallState) -> float | None:
-    """Return the retry delay that the endpoint's last response asked for."""
     error = None if state.outcome is None else state.outcome.exception()
     return error.retry_after_s if isinstance(error, ModelUnavailable) else None

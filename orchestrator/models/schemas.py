@@ -36,7 +36,6 @@ def one_of_or_null(names: Collection[str]) -> JsonObject:
 
 
 def bounded_text(longest: int) -> JsonObject:
-    """Return the schema of a text with at most `longest` characters."""
     return {"type": "string", "maxLength": longest}
 
 

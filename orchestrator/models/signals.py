@@ -15,7 +15,6 @@ SOURCE = "prompt_engineer"
 
 
 def circuit_signal(view: CircuitView) -> Signal:
-    """Return the signal of a circuit breaker's state change."""
     payload = asdict(view) | {"state": view.state.value, "not_taken": list(view.not_taken)}
     return Signal(source=SOURCE, type=SignalType.BREAKER, payload=payload)
 

@@ -88,7 +88,6 @@ class EndpointProfile:
         output: the strictest output mode that was not rejected.
         renamed_token_limit: the endpoint expects the other name of `max_completion_tokens` and `max_tokens`.
         no_thought_with_tools: requests with tools must turn off reasoning.
-        refused: the parts that were rejected.
     """
 
     output: OutputMode = OutputMode.SCHEMA

@@ -11,7 +11,6 @@ CONVERSATION: Final = "conversation"
 HABITS: Final = "habits"
 """A list of `SlotUse` of the session's user, grouped by task and slot, most frequent first."""
 HISTORY: Final = "history"
-"""A `History`."""
 MATERIALS: Final = frozenset({CONVERSATION, HABITS, HISTORY})
 
 

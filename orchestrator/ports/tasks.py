@@ -23,7 +23,6 @@ INTERNAL: Final = "internal"
 URGENT: Final = "urgent"
 
 QUEUE_OF: Final = {Urgency.URGENT: URGENT, Urgency.HOUSEKEEPING: INTERNAL}
-"""The queues of run messages."""
 
 QUEUES: Final = (SUBMISSIONS, TURNS, INTERNAL, URGENT)
 

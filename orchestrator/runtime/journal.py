@@ -34,7 +34,6 @@ from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
 from orchestrator.types import Json, JsonObject, hash_json
 
 TOOL = "tool"
-"""The kind of tool steps."""
 
 UNDECIDED = (Unavailable, DeadlineExceeded, TurnCancelled, LaneLost)
 """Errors after which it is unknown whether a call had its side effect."""

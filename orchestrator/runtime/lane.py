@@ -70,13 +70,9 @@ class TurnAgent(Protocol):
 class TurnObserver(Protocol):
     """An observer of turn attempts in this process."""
 
-    def began(self, session_id: SessionId, work: Work) -> None:
-        """Observe the start of an attempt."""
-        ...
+    def began(self, session_id: SessionId, work: Work) -> None: ...
 
-    def ended(self, session_id: SessionId, turn_id: TurnId, status: TurnStatus) -> None:
-        """Observe the end of a turn."""
-        ...
+    def ended(self, session_id: SessionId, turn_id: TurnId, status: TurnStatus) -> None: ...
 
     def left(self, turn_id: TurnId, *, again: bool) -> None:
         """Observe an attempt that did not end its turn.
@@ -95,18 +91,12 @@ class _NoObserver:
 
 
 Agents = Callable[[str], Awaitable[TurnAgent]]
-"""A function that returns the agent of a domain."""
 
 
 class LaneRunner:
     """A runner of concurrent session lanes on one event loop.
 
     Args:
-        lane: the store's side of the lanes.
-        live: receives events of commits and running turns.
-        wakeup: receives sessions whose lane was released before all turns were done.
-        agents: returns the agent of a domain.
-        observer: observes attempts at turns.
         outbox_filled: called after a commit with outbox messages.
         tasks_ended: called after the commit of a turn that Celery tasks wait for.
         word: renders replies to turns that run without an agent.
@@ -177,7 +167,6 @@ class LaneRunner:
     # The steps of a turn, in order.
 
     async def _think(self, lease: Lease) -> Ending:
-        """Run an attempt and return its ending."""
         work = lease.work
         hints = TurnHints(self._live, lease)
         journal = Journal(self._lane, lease, work, hints.tell, self._listen)

@@ -70,7 +70,6 @@ for _scope in ("call", "turn", "session", "day"):
 
 
 def count_signal(signal: Signal) -> None:
-    """Update the metrics for a signal."""
     payload = signal.payload
     match signal.type:
         case SignalType.MODEL_CALL:

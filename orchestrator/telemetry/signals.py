@@ -49,7 +49,6 @@ RecordSignal: TypeAlias = Callable[[Signal], None]
 
 
 def drop_signal(signal: Signal) -> None:
-    """Discard a signal."""
     del signal
 
 

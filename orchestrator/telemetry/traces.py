@@ -62,7 +62,6 @@ def set_up_tracing(role: str, environment: Mapping[str, str]) -> bool:
 
 
 def shut_down_tracing() -> None:
-    """Flush and close the exporter."""
     provider: Any = trace.get_tracer_provider()
     if _State.tracer is not None:
         provider.shutdown()

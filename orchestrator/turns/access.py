@@ -15,8 +15,6 @@ KEY = "key"  # prefix of a key holder's credential
 
 
 class Scope(StrEnum):
-    """Access rights of a caller."""
-
     USER = "user"
     """Talk in sessions, read them, and decide approvals that users can decide."""
     OPERATOR = "operator"

@@ -46,7 +46,6 @@ class Said:
     Args:
         upto: the session's last `seq` when the messages were read.
         cancelled: whether the running turn must stop.
-        turns: the turns that contain the messages.
     """
 
     upto: int

@@ -34,7 +34,6 @@ class Subscription:
     """An endless iterator of live events, for use in one event loop. Canceling a wait does not end it.
 
     Args:
-        session_id: the session.
         read_streamed: returns the text streamed so far, which the iterator repeats at the start and after
             gaps. Default: no text is repeated.
     """

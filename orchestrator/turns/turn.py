@@ -169,13 +169,11 @@ def require_total_room(waiting: int, limit: int) -> None:
 
 
 def require_retriable(turn: TurnRecord) -> None:
-    """Raise Refused unless the turn is quarantined."""
     if turn.status is not TurnStatus.QUARANTINED:
         raise Refused(f"Only a quarantined turn can be retried; this one is {turn.status}.")
 
 
 def require_droppable(turn: TurnRecord) -> None:
-    """Raise Refused unless the turn is queued or quarantined."""
     if turn.status not in {TurnStatus.QUEUED, TurnStatus.QUARANTINED}:
         raise Refused(f"Only a queued or quarantined turn can be dropped; this one is {turn.status}.")
 

@@ -91,7 +91,6 @@ class DeliveryFailed:
 
 
 DeliveryResult: TypeAlias = Delivered | DeliveryFailed
-"""The result of one delivery attempt."""
 
 
 def check_url(url: str) -> str:

@@ -53,7 +53,6 @@ class NewDocument:
 
 
 def digest_of(document: NewDocument) -> str:
-    """Return the digest of a document's title and text."""
     return hashlib.sha256(f"{document.title}\0{document.text}".encode()).hexdigest()
 
 
@@ -68,8 +67,6 @@ class DocumentRecord:
     """A document without its text.
 
     Args:
-        characters: the length of the text.
-        chunks: the number of chunks.
         space: the chunks' embedding space, or None if the document has not been embedded yet.
         updated_at: Unix seconds.
     """

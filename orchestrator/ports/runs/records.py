@@ -132,7 +132,6 @@ class Started:
 
     Args:
         runs: run IDs by flow.
-        hints: hints for runs that can start.
         joined: whether the runs already existed, from the same message or with the same flight key.
     """
 

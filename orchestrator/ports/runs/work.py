@@ -142,8 +142,6 @@ class Unrun:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """The result of a sweep for lost messages."""
-
     hints: tuple[Hint, ...] = ()
     shares: tuple[LostShare, ...] = ()
     unrun: tuple[Unrun, ...] = ()

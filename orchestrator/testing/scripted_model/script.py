@@ -19,8 +19,6 @@ from orchestrator.types import Json, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request to the model."""
-
     path: str
     body: JsonObject
     headers: Mapping[str, str]

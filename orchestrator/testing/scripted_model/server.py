@@ -83,7 +83,6 @@ class ScriptedModel:
             running.stop()
 
     def wait(self) -> None:
-        """Wait until the server is stopped."""
         if self._running is not None:
             self._running.join()
 
@@ -100,8 +99,6 @@ class ScriptedModel:
 
 
 class _Running(threading.Thread):
-    """The thread of a running server."""
-
     def __init__(
         self,
         reply_to: Callable[[Request], Said],
@@ -166,8 +163,6 @@ class Served:
 
 
 def application(served: Served) -> Starlette:
-    """Create the application with its three routes."""
-
     async def models(_: HttpRequest) -> Response:
         return JSONResponse(wire.model_list(served.script().models))
 
