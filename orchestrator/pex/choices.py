@@ -120,7 +120,6 @@ class Choices:
         return run.context.world.registry.tables or None
 
     def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:
-        """Return the inputs of a tool call."""
         return gather_arguments(run, use, tool)
 
     def knowledge(self, run: Execution) -> JsonObject:

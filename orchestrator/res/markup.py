@@ -10,7 +10,6 @@ _BACKSLASH = re.compile(r"\\([\\`*_{}\[\]()#+\-.!<>~|\d])")
 
 
 def unescape(text: str) -> str:
-    """Remove backslash escapes."""
     return _BACKSLASH.sub(r"\1", text)
 
 

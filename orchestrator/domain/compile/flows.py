@@ -98,8 +98,6 @@ def _check_events(entries: Mapping[str, FlowEntry], file: SourceFile, problems: 
 
 @dataclass(frozen=True, slots=True)
 class _FlowCheck:
-    """The check of one flow."""
-
     dact: str
     entry: FlowEntry
     vocabulary: Vocabulary

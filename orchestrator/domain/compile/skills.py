@@ -29,7 +29,6 @@ def compile_skills(
     tools: Mapping[ToolId, ToolSpec],
     problems: Problems,
 ) -> dict[Dact, SkillSpec]:
-    """Compile and check every skill."""
     skills: dict[Dact, SkillSpec] = {}
     for dact, source in sources.items():
         known = problems.check_known(source.file, (), dact, flows, "flow")

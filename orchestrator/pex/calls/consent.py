@@ -28,7 +28,6 @@ def make_candidate(
 
 
 def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
-    """Ask the user to confirm a call."""
     run.context.changes.findings[run.flow.flow_id] = run.data
     return ask(run, policy, make_candidate(run, policy, tool, arguments), PendingCall)
 
