@@ -183,7 +183,7 @@ def _part(name: str) -> Any:
 def _webhooks(connection: HTTPConnection) -> PostgresWebhooks:
     webhooks = dependencies_of(connection).webhooks
     if webhooks is None:
-        raise Unavailable("This gateway has no webhooks.")
+        raise Unavailable("This gateway does not provide webhooks.")
     return webhooks
 
 

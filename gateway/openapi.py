@@ -72,7 +72,7 @@ _FURTHER: dict[str, dict[int, str]] = {
     "list_repairs": {409: "The stored state is unreadable."},
     "preview_repairs": {409: "The stored state is unreadable."},
     "make_repairs": {
-        409: "The session has gone on, is closed, or would be broken.",
+        409: "The session has changed, is closed, or the repair would break it.",
         429: "The session's inbox is full, or the rate limit is reached.",
     },
     "create_webhook": {404: "There is no such session."},

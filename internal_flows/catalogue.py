@@ -39,7 +39,7 @@ def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, P
         TopologicalSorter(predecessors).prepare()
     except CycleError as error:
         circle: list[str] = error.args[1]
-        problem = Problem(f"{place}: depends_on", f"is a circle: {' → '.join(reversed(circle))}")
+        problem = Problem(f"{place}: depends_on", f"is a cycle: {' → '.join(reversed(circle))}")
         return [(name, problem) for name in circle]
     return []
 

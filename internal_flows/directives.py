@@ -155,7 +155,7 @@ def _require_place(directive: Directive, stage: Stage) -> None:
 def _read_table(value: JsonObject, stage: Stage) -> Directive:
     body, beside = value[TAG], sorted(str(key) for key in value if key != TAG)
     if beside:
-        problem = f"with further keys beside {TAG}: {', '.join(beside)}."
+        problem = f"with keys other than {TAG}: {', '.join(beside)}."
         raise DirectiveError(
             f"A directive table was returned from {stage} {problem}", stage=stage, directive=TAG
         )
@@ -184,7 +184,7 @@ def _check_keys(kind: _Kind, members: JsonObject, stage: Stage) -> None:
     unknown = sorted(set(members) - set(kind.keys))
     wrong = [key for key, value in members.items() if key in kind.keys and not kind.keys[key][0](value)]
     if unknown:
-        allowed = f"; it may have {', '.join(kind.keys)}" if kind.keys else "; it has none"
+        allowed = f"; it can have {', '.join(kind.keys)}" if kind.keys else "; it has none"
         problem = f"with the unknown key {unknown[0]!r}{allowed}"
     elif wrong:
         problem = f"with {wrong[0]!r} that is not {kind.keys[wrong[0]][1]}"

@@ -194,7 +194,7 @@ def _plain(value: Any, stage: Stage) -> Json:
     try:
         return orjson.loads(orjson.dumps(value))
     except TypeError as error:
-        raise _Failure(stage, f"returned what is not JSON: {error}") from error
+        raise _Failure(stage, f"returned a value that is not JSON: {error}") from error
 
 
 def _plain_all(values: tuple[Any, ...], stage: Stage) -> tuple[Json, ...]:
@@ -252,6 +252,6 @@ def _redo(redo_count: int | None, ceiling: int | None) -> RunEnd:
         return RunEnd(
             RunStatus.DONE,
             redo=RedoStatus.CEILING_REACHED,
-            reason=f"It asked for another run, and {ceiling} reruns are its ceiling.",
+            reason=f"It requested another run, but its limit is {ceiling} reruns.",
         )
     return RunEnd(RunStatus.DONE, redo=RedoStatus.SCHEDULED, redo_count=following, redo_after_s=REDO_AFTER_S)

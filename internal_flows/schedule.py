@@ -98,7 +98,7 @@ def _read(name: str, known: Job | None, body: dict[str, Any]) -> Job:
     if cron is not None:
         zone = body.pop("timezone", "UTC")
         if body:
-            raise ValueError(f"has cron, and beside it the key {min(body)!r}")
+            raise ValueError(f"has cron, so it can't have the key {min(body)!r}")
         try:
             check_timezone(zone)
         except (ValueError, TypeError) as error:
@@ -115,7 +115,7 @@ def _read(name: str, known: Job | None, body: dict[str, Any]) -> Job:
     if body:
         raise ValueError(f"has the unknown key {min(body)!r}")
     if not isinstance(every_s, int | float) or every_s < 1:
-        raise ValueError("needs every_s, seconds from 1, or cron")
+        raise ValueError("needs every_s (1 second or more) or cron")
     if not isinstance(offset_s, int | float) or not 0 <= offset_s < every_s:
-        raise ValueError("offset_s must be seconds below every_s")
+        raise ValueError("offset_s must be less than every_s")
     return Job(name, trigger, float(every_s), float(offset_s))

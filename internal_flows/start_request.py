@@ -83,6 +83,8 @@ def _require_bounded(arguments: dict[str, Any]) -> None:
     try:
         size = len(orjson.dumps(arguments))
     except orjson.JSONEncodeError as error:
-        raise InputTooLarge("The arguments are nested too deeply, or no JSON.", field="inputs") from error
+        raise InputTooLarge(
+            "The arguments are nested too deeply, or are not JSON.", field="inputs"
+        ) from error
     if size > MAX_START_BYTES:
-        raise InputTooLarge(f"The arguments may have at most {MAX_START_BYTES} bytes.", field="inputs")
+        raise InputTooLarge(f"The arguments can have at most {MAX_START_BYTES} bytes.", field="inputs")

@@ -66,7 +66,7 @@ def find_conversations(target: str, *, is_needed: bool = True) -> tuple[str, Con
     )
     folder = domain_folder(domain)
     if folder is None:
-        raise InvalidInput(f"{target!r} is not a domain: give its name or its folder.", field="target")
+        raise InvalidInput(f"{target!r} is not a domain: use its name or its folder.", field="target")
     files = [path] if is_file else sorted((folder / "evaluations").glob("*.yaml"))
     if not files and is_needed:
         raise InvalidInput(f"{folder} has no test conversations: add evaluations/*.yaml.", field="target")
@@ -156,7 +156,7 @@ def _read_sections(variant: Variant) -> JsonObject:
         return {}
     prompts = read_prompts(variant.prompts)
     if not prompts:
-        raise InvalidInput(f"{variant.prompts} holds no prompts, such as nlu_think.md.", field="prompts")
+        raise InvalidInput(f"{variant.prompts} contains no prompts, such as nlu_think.md.", field="prompts")
     return {"prompts": prompts}
 
 
@@ -166,7 +166,7 @@ def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None])
     unjudged = [verdict for verdict in verdicts if verdict.met is None]
     if unjudged:
         many = "criterion was" if len(unjudged) == 1 else "criteria were"
-        notice(f"{len(unjudged)} {many} not judged: {unjudged[0].why} (--judge MODEL).")
+        notice(f"{len(unjudged)} {many} not graded: {unjudged[0].why} (--judge MODEL).")
 
 
 @asynccontextmanager

@@ -144,7 +144,7 @@ async def _complaint(ping: Callable[[], Awaitable[None]]) -> str | None:
         async with asyncio.timeout(PROBED_WITHIN_S):
             await ping()
     except TimeoutError:
-        return f"It has not answered within {PROBED_WITHIN_S:g} s."
+        return f"It has not responded within {PROBED_WITHIN_S:g} s."
     except Unavailable as error:
         return str(error)
     return None

@@ -323,7 +323,7 @@ class ModelOutputInvalid(ParleyError):
     final: bool = False
 
     def __init__(self, prompt_id: str, reason: str) -> None:
-        super().__init__(f"The model's answer to {prompt_id} cannot be used: {reason}")
+        super().__init__(f"The model's response to {prompt_id} cannot be used: {reason}")
         self.prompt_id, self.reason = prompt_id, reason
 
 

@@ -43,9 +43,9 @@ def ask_server(url: str) -> str:
     """Return a message if the server responds. Raises Unavailable on errors and timeouts."""
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_S):  # noqa: S310  # our own address
-            return f"{url} is well"
+            return f"{url} is healthy"
     except urllib.error.HTTPError as error:
-        raise Unavailable(f"{url} answers {error.code}: {error.read().decode(errors='replace')}") from error
+        raise Unavailable(f"{url} returned {error.code}: {error.read().decode(errors='replace')}") from error
     except OSError as error:
         raise Unavailable(f"{url} is not responding: {error}") from error
 
@@ -60,16 +60,16 @@ def read_heartbeat(path: Path, *, live: bool, now: float) -> str:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Unavailable(f"{path} cannot be read: {error}") from error
     if age_s > STALE_AFTER_S:
-        raise Unavailable(f"The process has not moved for {age_s:.0f} s; see its log.")
+        raise Unavailable(f"The process has not responded for {age_s:.0f} s; check its log.")
     if condition != "ready" and not live:
-        raise Unavailable(f"The process is {condition}: a store does not respond; see its log.")
+        raise Unavailable(f"The process is {condition}: a store is not responding; check its log.")
     return f"{condition}, {age_s:.0f} s ago"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="parley.probe", description="Probe the role in this container.")
     parser.add_argument("role", type=Role, choices=list(Role))
-    parser.add_argument("--live", action="store_true", help="only whether it moves")
+    parser.add_argument("--live", action="store_true", help="check liveness only")
     given = parser.parse_args()
     try:
         print(probe(given.role, live=given.live))

@@ -122,7 +122,7 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
             migration = importing.submit(import_module, _MIGRATION)
             imported = importing.submit(_import_roles)
             stores, children = _open_stores(plan, stack, say)
-            say("Bringing the database up to date.")
+            say("Migrating the database.")
             migration.result().migrate(stores.database_url)
             imported.result()
         flower = None if plan.private else Flower(free_port(), "parley", secrets.token_urlsafe(12))

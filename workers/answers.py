@@ -86,7 +86,7 @@ class TaskEnder:
         try:
             await run_in_thread(self._end, ending, result)
         except (OperationalError, RedisError, OSError) as error:
-            raise Unavailable(f"The task's end cannot be sent yet: {error}") from error
+            raise Unavailable(f"The task's result could not be sent yet: {error}") from error
         await self._awaited.answered(task_id)
 
     async def _result(self, message: OutboxMessage, ending: EndingTask) -> JsonObject | TaskRefused:

@@ -84,16 +84,16 @@ class Isolation:
         try:
             process = await self._join(session_id, crashes)
         except OSError as error:
-            _log.error("A process for suspects could not be started.", error=error)
+            _log.error("Could not start a process for suspected turns.", error=error)
             if isinstance(error, BrokenPipeError):
                 self._stop_worker()
             await asyncio.sleep(PAUSE_S)
         else:
             _log.warning(
-                "A turn whose workers crashed is run in isolation.", session=session_id, crashes=crashes
+                "A turn whose workers crashed runs in isolation.", session=session_id, crashes=crashes
             )
             if not await process.ended(session_id, self._longest_s):
-                _log.error("A process for suspects ended.", session=session_id, pid=process.pid)
+                _log.error("A process for suspected turns ended.", session=session_id, pid=process.pid)
                 if process.pid is None:  # the turn was not started, so it is not to blame
                     await asyncio.sleep(PAUSE_S)
             await self._leave(process)
@@ -106,7 +106,7 @@ class Isolation:
         """
         if not self._stopped:
             self._stopped = True
-            _log.error("This worker can't isolate any more turns and stops, to be replaced.")
+            _log.error("This worker can't isolate more turns and stops.")
             os.kill(os.getpid(), signal.SIGTERM)
 
     async def _join(self, session_id: SessionId, crashes: int) -> _SuspectProcess:
@@ -214,7 +214,7 @@ def run_suspects(settings: Settings, build: BuildAgent, connection: socket.socke
     try:
         asyncio.run(_run_suspects(settings, build, connection))
     except Unavailable as error:  # before a turn was started
-        _log.warning("A process for suspects ended without running any.", error=error)
+        _log.warning("A process for suspected turns ended without running any.", error=error)
 
 
 async def _run_suspects(settings: Settings, build: BuildAgent, connection: socket.socket) -> None:
@@ -278,7 +278,7 @@ async def _run_one(lanes: LaneRunner, session_id: SessionId, writer: asyncio.Str
     try:
         await lanes.run(session_id)
     except Unavailable as error:  # not a crash: the lane is released once the store responds
-        _log.warning("A lane was interrupted.", session=session_id, error=error)
+        _log.warning("A session lane was interrupted.", session=session_id, error=error)
     writer.write(_line(session_id))
 
 

@@ -150,7 +150,7 @@ class SessionPool:
         try:
             await self._lanes.run(session_id)
         except Unavailable as error:
-            _log.warning("A lane was interrupted.", session=session_id, error=error)
+            _log.warning("A session lane was interrupted.", session=session_id, error=error)
         except Exception:  # noqa: BLE001 - one lane must not end the others
             _log.exception("A session lane failed.", session=session_id)
         finally:

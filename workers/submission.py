@@ -87,13 +87,13 @@ class TurnReference(RequestBody):
         if self.turn_id is not None:
             return await ports.stores.inbox.turn(tenant_id, TurnId(self.turn_id))
         if self.idempotency_key is None:
-            raise InvalidInput("turn_id: give the turn, or its idempotency_key.", field="turn_id")
+            raise InvalidInput("turn_id: specify the turn or its idempotency_key.", field="turn_id")
         session_id = None if self.session_id is None else SessionId(self.session_id)
         found = await ports.stores.inbox.submitted_as(tenant_id, self.idempotency_key, session_id)
         if not found:
             raise NotFound("turn", self.idempotency_key)
         if len(found) > 1:
-            message = "idempotency_key: several sessions have a turn with this key; give session_id as well."
+            message = "idempotency_key: several sessions have a turn with this key; specify session_id too."
             raise InvalidInput(message, field="session_id")
         return found[0]
 

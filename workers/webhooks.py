@@ -143,7 +143,11 @@ class WebhookSender:
         if over:
             WEBHOOKS_GIVEN_UP.inc()
         if over or attempts == 1:
-            message = "A webhook was given up." if over else "A webhook's receiver fails; it is tried again."
+            message = (
+                "A webhook was abandoned."
+                if over
+                else "A webhook's receiver failed; delivery will be retried."
+            )
             _log.warning(
                 message, webhook=feed.webhook.webhook_id, session_id=feed.session_id, error=failure.why
             )

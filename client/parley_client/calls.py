@@ -68,9 +68,11 @@ def translated_errors(base_url: str) -> Generator[None]:
     try:
         yield
     except httpx.TimeoutException as error:
-        raise errors.Unavailable(f"The gateway at {base_url} did not answer in time; try again.") from error
+        raise errors.Unavailable(f"The gateway at {base_url} did not respond in time; try again.") from error
     except httpx.HTTPError as error:
-        raise errors.Unavailable(f"No gateway answers at {base_url}. Start one with `parley up`.") from error
+        raise errors.Unavailable(
+            f"No gateway is responding at {base_url}. Start one with `parley up`."
+        ) from error
 
 
 def answer(response: httpx.Response) -> Any:
@@ -80,7 +82,7 @@ def answer(response: httpx.Response) -> Any:
     if response.is_success:
         return response.json()
     if not response.headers.get("Content-Type", "").startswith("application/problem+json"):
-        raise errors.Unavailable(f"The gateway answered {response.status_code} without saying why.")
+        raise errors.Unavailable(f"The gateway returned {response.status_code} without a reason.")
     raise _error_of(response.json(), response)
 
 
@@ -98,7 +100,7 @@ _PLAIN: dict[str, type[errors.ParleyError]] = {
 
 
 def _error_of(body: JsonObject, response: httpx.Response) -> errors.ParleyError:
-    detail = str(body.get("detail", "The gateway gave no reason."))
+    detail = str(body.get("detail", "The gateway returned no reason."))
     retry_after_s = int(response.headers.get("Retry-After", "1"))
     code = body.get("code")
     match code:

@@ -23,7 +23,7 @@ from orchestrator.turns.access import ANYBODY, KEY, PREFIX, Caller
 from orchestrator.types import SessionId
 
 UNKNOWN = "These credentials are invalid or expired: use another key or token."
-MISSING = "Say who you are: send a key or token as `Authorization: Bearer …`."
+MISSING = "Authentication required: send a key or token as `Authorization: Bearer …`."
 TICKET = "access_token"  # query parameter of the ticket
 KEY_KEPT_S = 1.0  # time for which a valid key is cached
 KEYS_KEPT = 10_000

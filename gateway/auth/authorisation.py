@@ -90,12 +90,12 @@ async def authorise(connection: HTTPConnection, owners: Owners, caller: Caller) 
         return
     if route in DOCUMENTS:
         if {*connection.query_params.getlist("user_id")} - {caller.only_user}:
-            raise Forbidden("You can read your own documents and those for everybody.")
+            raise Forbidden("You can read only your own documents and shared ones.")
         return
     if route in LISTS:
         named = connection.query_params.getlist("session_id")
         if len(named) != 1:
-            raise Forbidden("Name one of your sessions: add `session_id` to the query.")
+            raise Forbidden("Specify one of your sessions: add `session_id` to the query.")
         await _require_session(owners, caller, SessionId(named[0]))
         return
     await _require_named(connection, owners, caller)

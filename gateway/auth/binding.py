@@ -19,8 +19,8 @@ def require_safe_host(host: str, *, authenticated: bool) -> None:
         [
             Problem(
                 "PARLEY_AUTH",
-                f"is not `required`, so the gateway will not listen on {host}, where other machines reach it:"
-                " set PARLEY_AUTH=required and make a key with `parley keys create`, or listen on 127.0.0.1",
+                f"is not `required`, so the gateway will not listen on {host}, where other machines can reach it:"
+                " set PARLEY_AUTH=required and create a key with `parley keys create`, or listen on 127.0.0.1",
             )
         ]
     )

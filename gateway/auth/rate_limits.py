@@ -38,7 +38,7 @@ async def count_failure(access: Access, address: str) -> None:
     """Count a request with wrong credentials. Raises TooManyRequests."""
     if access.limits is not None:
         limit = Limit(f"failed:{address}", FAILURES_A_MINUTE, FAILURES_AT_ONCE)
-        message = "Too many requests with wrong credentials; wait a moment."
+        message = "Too many failed authentications; wait a moment."
         await _take(access.limits, NO_TENANT, [limit], message)
 
 

@@ -61,7 +61,7 @@ def read_tokens(settings: Settings) -> Tokens | None:
     if settings.jwt_key is None and settings.jwt_jwks is None:
         return None
     missing = [
-        Problem(name, "is needed to accept tokens: a token for another service must not open this one")
+        Problem(name, "is required with tokens: without it, tokens for other services would be accepted")
         for name, value in (
             ("PARLEY_JWT_AUDIENCE", settings.jwt_audience),
             ("PARLEY_JWT_ISSUER", settings.jwt_issuer),
@@ -69,7 +69,7 @@ def read_tokens(settings: Settings) -> Tokens | None:
         if not value
     ]
     if settings.jwt_key is not None and settings.jwt_jwks is not None:
-        missing.append(Problem("PARLEY_JWT_KEY", "and PARLEY_JWT_JWKS exclude each other"))
+        missing.append(Problem("PARLEY_JWT_KEY", "and PARLEY_JWT_JWKS can't be combined"))
     if missing:
         raise ConfigurationError(missing)
     keys = (
@@ -99,7 +99,7 @@ def _key_set(text: str | None) -> dict[str | None, tuple[Any, str]]:
         if key.key_id and key.algorithm_name in PUBLIC_ALGORITHMS
     }
     if not usable:
-        raise ConfigurationError([Problem("PARLEY_JWT_JWKS", "holds no RS256 or ES256 key with a kid")])
+        raise ConfigurationError([Problem("PARLEY_JWT_JWKS", "contains no RS256 or ES256 key with a kid")])
     return usable
 
 
@@ -120,7 +120,7 @@ def _caller(claims: dict[str, Any]) -> Caller:
         raise Unauthenticated(UNKNOWN)
     scopes = frozenset(known for known in Scope if known.value in named)
     if not scopes:
-        raise Forbidden("The token's scope gives no rights here: it must contain 'user' or 'operator'.")
+        raise Forbidden("The token's scope is not valid here: it must contain 'user' or 'operator'.")
     return Caller(
         TenantId(tenant), scopes, user, UserId(user), f"token:{user}", expires_at=ends_at + LEEWAY_S
     )

@@ -59,5 +59,7 @@ async def _make() -> bytes:
             await process.wait()
         raise
     if process.returncode != 0 or not source:
-        raise Unavailable(f"The chart library cannot be made: {complaint.decode(errors='replace')[-300:]}")
+        raise Unavailable(
+            f"The chart library could not be bundled: {complaint.decode(errors='replace')[-300:]}"
+        )
     return source

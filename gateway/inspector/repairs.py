@@ -51,7 +51,7 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TurnId, hash_json
 
 router = APIRouter(prefix="/v1/sessions/{session_id}/repairs", tags=["operate"])
 
-_ALONE = "Repairs of a lane or a turn can't be combined with others."
+_ALONE = "Repairs of a session lane or a turn can't be combined with others."
 
 
 @cache
@@ -87,9 +87,9 @@ async def list_repairs(
     fits = suggest(place)
     for turn in unfinished:
         if turn.status is TurnStatus.RUNNING:
-            fits.append({"repair": {"kind": "release"}, "why": f"{turn.turn_id} is being worked on."})
+            fits.append({"repair": {"kind": "release"}, "why": f"A worker is running {turn.turn_id}."})
         if turn.status is TurnStatus.QUARANTINED:
-            why = f"{turn.turn_id} was set aside."
+            why = f"{turn.turn_id} is quarantined."
             fits += [
                 {"repair": {"kind": kind, "turn": turn.turn_id}, "why": why} for kind in ("retry", "give_up")
             ]
@@ -145,10 +145,10 @@ async def _find_obstacle(
     unfinished = await _unfinished(turns, caller, session_id)
     if isinstance(urgent, Release):
         running = any(turn.status is TurnStatus.RUNNING for turn in unfinished)
-        return [] if running else ["No turn is being worked on."]
+        return [] if running else ["No turn is running."]
     turn = next((turn for turn in unfinished if turn.turn_id == urgent.turn), None)
     if turn is None:
-        return [f"No turn {urgent.turn} of this session waits or was set aside."]
+        return [f"This session has no queued or quarantined turn {urgent.turn}."]
     try:
         (require_retriable if isinstance(urgent, Retry) else require_droppable)(turn)
     except Refused as error:

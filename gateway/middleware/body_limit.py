@@ -38,7 +38,7 @@ class BodyLimit:
             await problem_of(error)(scope, receive, send)
             return
         except TimeoutError:
-            detail = f"The body has to come within {BODY_WITHIN_S:g} seconds."
+            detail = f"The body must arrive within {BODY_WITHIN_S:g} seconds."
             headers = {"Connection": "close"}
             await problem(408, "timeout", detail, headers=headers)(scope, receive, send)
             return

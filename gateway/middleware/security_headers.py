@@ -48,7 +48,7 @@ class SecurityHeaders:
             await send(message)
 
         if len(scope["headers"]) > MAX_HEADERS:
-            detail = f"A request may have at most {MAX_HEADERS} headers."
+            detail = f"A request can have at most {MAX_HEADERS} headers."
             await problem(431, InputTooLarge.code, detail, field="headers")(scope, receive, add_and_send)
             return
         try:

@@ -74,7 +74,7 @@ class Replay(ResponseModel):
     )
     not_made: dict[str, int] = Field(description="Calls without a recording, by tool.")
     left_out: dict[str, int] = Field(description="Turns that can't be replayed, by reason.")
-    remembering: int = Field(description="Turns that read what is remembered now beyond their session.")
+    remembering: int = Field(description="Turns that read current preferences or documents.")
     seconds: float
     turns_a_second: float
 
@@ -90,7 +90,7 @@ class Whoami(ResponseModel):
     user_id: str | None
     name: str
     scopes: list[Scope]
-    known: bool = Field(description="False where callers do not authenticate.")
+    known: bool = Field(description="False if callers don't authenticate.")
 
 
 class Ticket(ResponseModel):

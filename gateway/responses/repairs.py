@@ -30,11 +30,11 @@ class Trouble(ResponseModel):
     epoch: int
     person: str | None = Field(description="The operator who answers instead of the assistant.")
     wrong: list[str] = Field(description="Violations of invariants in the state.")
-    flows: list[JsonMap] = Field(description="The stack, top last, as it is stored.")
+    flows: list[JsonMap] = Field(description="The stored stack, top last.")
     effects: list[Effect] = Field(description="The ledger, oldest first.")
-    approvals: list[Approval] = Field(description="Those that wait.")
+    approvals: list[Approval] = Field(description="Pending approvals.")
     turns: list[UnfinishedTurn]
-    fits: list[Fit] = Field(description="Repairs that fit, to be completed and previewed.")
+    fits: list[Fit] = Field(description="Suggested repairs, to complete and preview.")
 
 
 class Preview(ResponseModel):

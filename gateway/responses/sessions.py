@@ -42,21 +42,21 @@ class Session(ResponseModel):
     if_busy: IfBusy
     created_at: Timestamp
     updated_at: Timestamp
-    timezone: str | None = optional("Of the user. Without one, the domain's counts.")
-    locale: str | None = optional("Of the user. Without one, the domain's counts.")
-    state: JsonMap | None = optional("The working state, where one session is read.")
-    title: str | None = optional("The beginning of what was said first, where sessions are read.")
+    timezone: str | None = optional("The user's. Default: the domain's.")
+    locale: str | None = optional("The user's. Default: the domain's.")
+    state: JsonMap | None = optional("The working state; only when reading one session.")
+    title: str | None = optional("The beginning of the first message; only in lists.")
     parent: str | None = optional("The session that this one was forked from.")
     parent_epoch: int | None = optional("The version of the parent at which it was forked.")
-    root: str | None = optional("Of a branch: the session that its family begins with.")
-    plan: JsonMap | None = optional("The plan as it was, where a session is read as of an epoch.")
-    history: list[Utterance] | None = optional("What had been said, where a session is read as of an epoch.")
+    root: str | None = optional("Of a fork: the session at the root of its lineage.")
+    plan: JsonMap | None = optional("The plan at that version; only with `at`.")
+    history: list[Utterance] | None = optional("The messages up to that version; only with `at`.")
 
 
 class SlotOutline(ResponseModel):
     name: str
     priority: Priority
-    group: str | None = optional("Of an elective slot: one of the group must be filled.")
+    group: str | None = optional("Group of an elective slot: at least one of its slots must be filled.")
 
 
 class FlowOutline(ResponseModel):
@@ -82,7 +82,7 @@ class Event(ResponseModel):
     turn_id: str | None
     payload: JsonMap
     number: int | None
-    at: Timestamp | None = optional("When a durable event was written, where it is read from the log.")
+    at: Timestamp | None = optional("When a stored event was written.")
 
 
 class Effect(ResponseModel):
@@ -96,7 +96,7 @@ class Effect(ResponseModel):
     fingerprint: str
     idempotency_key: str
     at: Timestamp | None
-    of_session: str | None = optional("Whose effect it is, where a branch has it from there.")
+    of_session: str | None = optional("The session from which a fork inherited the side effect.")
 
 
 class ComparedTurns(ResponseModel):
@@ -111,7 +111,7 @@ class Comparison(ResponseModel):
     left: str
     right: str
     common: JsonMap | None = Field(
-        description="The last epoch that both share, and whose it is; null when they share nothing.",
+        description="The last version that both share, and its session; null if they share none.",
         examples=[{"session_id": "session_1", "epoch": 3}],
     )
     turns: list[ComparedTurns]

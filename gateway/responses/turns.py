@@ -46,12 +46,12 @@ class Turn(ResponseModel):
     epoch: int | None
     status: TurnStatus
     text: str | None = Field(examples=["Book a flight from Oslo to Madrid"])
-    reply: str | None = Field(examples=["On which day?"])
+    reply: str | None = Field(examples=["What day?"])
     flows: list[StackedFlow]
     completed: list[str]
     tools: list[ToolCall]
     frames: list[JsonMap] = Field(description="Blocks displayed with the reply, in order.")
-    frame: JsonMap | None = Field(description="The last of them.")
+    frame: JsonMap | None = Field(description="The last of `frames`.")
     actions: list[JsonMap]
     interaction: JsonMap = Field(description="Form of the open question.", examples=[{"kind": "none"}])
     code_snippet: JsonMap | None
@@ -62,12 +62,12 @@ class Turn(ResponseModel):
     ambiguity: JsonMap | None = Field(examples=[{"level": "specific", "slot": "date", "flow_id": "flow_1"}])
     flags: JsonMap = Field(examples=[{"keep_going": False}])
     duration_ms: float | None = Field(examples=[2.1])
-    error: str | None = optional("Why it failed, where it did.")
+    error: str | None = optional("Why the turn failed.")
 
 
 class TimedTurn(Turn):
     kind: TurnKind
-    action: JsonMap | None = Field(description="Action that was clicked, instead of a text.")
+    action: JsonMap | None = Field(description="The clicked action, if there is no text.")
     attempts: int
     accepted_at: Timestamp | None
     started_at: Timestamp | None
@@ -87,7 +87,7 @@ class FoundTurn(ResponseModel):
     kind: TurnKind
     status: TurnStatus
     said: str | None
-    action: str | None = Field(description="Name of the action that was clicked, instead of a text.")
+    action: str | None = Field(description="Name of the clicked action, if there is no text.")
     reply: str | None
     error: str | None
     accepted_at: Timestamp

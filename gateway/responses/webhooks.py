@@ -14,9 +14,9 @@ def _name_status(given_up_at: datetime | None) -> str:
 
 class Webhook(ResponseModel):
     webhook_id: str
-    session_id: str | None = Field(description="Null: all sessions of the tenant.")
+    session_id: str | None = Field(description="The session, or null for all sessions of the tenant.")
     url: str
-    events: list[str] | None = Field(description="Null: all durable events.")
+    events: list[str] | None = Field(description="Event types, or null for all stored events.")
     created_at: Timestamp | None
 
 
@@ -30,7 +30,7 @@ class FailingFeed(ResponseModel):
     webhook_id: str
     session_id: str
     status: Annotated[Literal["retrying", "given_up"], BeforeValidator(_name_status)] = Field(
-        validation_alias="given_up_at", description="A feed that was given up waits for an operator."
+        validation_alias="given_up_at", description="An abandoned feed waits for an operator."
     )
     attempts: int
     error: str | None

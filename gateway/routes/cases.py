@@ -45,7 +45,7 @@ async def make_test_case(
     if case is None:
         raise Refused(f"The turn {turn_id} has neither a message nor an action of the user.")
     told = "".join(f"#   {line}\n" for line in write_items([outcome_of(taken[-1])]).splitlines())
-    head = f"# For evaluations/ of the domain {session.domain}. The turn came to:\n{told}"
+    head = f"# For evaluations/ of the domain {session.domain}. The turn's result:\n{told}"
     return {
         "turn_id": turn_id,
         "domain": session.domain,

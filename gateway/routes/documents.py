@@ -83,7 +83,7 @@ OwnedInDomain = Annotated[Owned, Depends(_select_of_domain)]
     "",
     status_code=HTTPStatus.CREATED,
     openapi_extra=_UPLOAD,
-    responses={200: {"model": Uploaded, "description": "It was there already."}},
+    responses={200: {"model": Uploaded, "description": "The document already existed."}},
 )
 async def upload_document(
     body: Annotated[DocumentBody, Depends(_read_document)],

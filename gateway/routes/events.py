@@ -39,7 +39,7 @@ _STREAM: JsonObject = {
             "type": "object",
             "required": ["event", "data"],
             "properties": {
-                "id": {"type": "string", "description": "The number of a durable event."},
+                "id": {"type": "string", "description": "Number of a stored event."},
                 "event": {"type": "string", "description": "The type of the event."},
                 "data": {
                     "type": "string",
@@ -49,7 +49,7 @@ _STREAM: JsonObject = {
             },
         },
         "example": 'id: 3\nevent: answer\ndata: {"type":"answer","turn_id":"turn_1","payload":'
-        '{"reply":"On which day?"},"number":3}\n\n',
+        '{"reply":"What day?"},"number":3}\n\n',
     }
 }
 

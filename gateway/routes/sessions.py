@@ -33,7 +33,7 @@ async def create_session(body: NewSession, sessions: TheSessions, caller: TheCal
     if body.tenant_id not in {None, tenant}:
         raise Forbidden(f"You act for the tenant {tenant!r} only: leave `tenant_id` out.")
     if body.webhook is not None and caller.only_user is not None:
-        raise Forbidden("Users cannot have their sessions sent elsewhere: only backends and operators can.")
+        raise Forbidden("Users can't set a session's webhook: only backends and operators can.")
     domain = sessions.domains.resolve(body.domain)
     record = await sessions.store.create(
         tenant,

@@ -24,13 +24,13 @@ async def search_turns(
     turns: TheTurns,
     caller: TheCaller,
     q: Annotated[
-        Text, Query(description="At most eight words that all occur in what was said or answered.")
+        Text, Query(description="At most eight words that all occur in the messages or replies.")
     ] = None,
     failed: bool | None = None,
     not_understood: bool | None = None,
     rated_down: bool | None = None,
     over_budget: bool | None = None,
-    min_ms: Annotated[float | None, Query(ge=0, description="Least time from start to end.")] = None,
+    min_ms: Annotated[float | None, Query(ge=0, description="Minimum time from start to end.")] = None,
     min_cost_micros: Annotated[int | None, Query(ge=0, le=2**53)] = None,
     domain: Text = None,
     user_id: Text = None,

@@ -38,7 +38,7 @@ def bench(
         raise InvalidInput(f"Unknown benchmark {name!r}. Available: {known}.", field="name")
     module = f"benchmarks.{name}"
     if not Path("benchmarks", f"{name}.py").is_file():
-        raise Unavailable("The benchmarks are part of a checkout: run this in its folder.")
+        raise Unavailable("Benchmarks need a checkout: run this command in its folder.")
     ended = subprocess.run(
         [sys.executable, "-m", module, *(arguments or []), *(["--json"] if json else [])], check=False
     )

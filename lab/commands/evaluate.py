@@ -25,7 +25,8 @@ PromptFolders = Annotated[
     typer.Option(help="Folder of prompts to compare with the domain's own. Repeat for several."),
 ]
 FailUnder = Annotated[
-    list[str] | None, typer.Option(help="Exit with status 1 below this: 0.95 of the turns, or slot_f1=0.9.")
+    list[str] | None,
+    typer.Option(help="Exit with status 1 if a score is lower: 0.95 of the turns, or slot_f1=0.9."),
 ]
 Against = Annotated[
     str | None, typer.Option(help="Exit with status 1 if worse than this run: its name, file, or `latest`.")
@@ -33,7 +34,7 @@ Against = Annotated[
 Judge = Annotated[
     str | None,
     typer.Option(
-        help="Model that judges answers by their rubric. Default: the first --model.", show_default=False
+        help="Model that grades answers by their rubric. Default: the first --model.", show_default=False
     ),
 ]
 Curve = Annotated[
@@ -61,7 +62,7 @@ Budget = Annotated[
     ),
 ]
 Seed = Annotated[
-    int, typer.Option(help="Seed of the order and of combined faults; of the goals for `--simulate`.")
+    int, typer.Option(help="Seed for fault order and combinations, or for goals with `--simulate`.")
 ]
 _FAULTY, _SIMULATED = 1500, 100
 """Default numbers of conversations for --faults and --simulate."""
@@ -81,7 +82,7 @@ def evaluate(
     fail_under: FailUnder = None,
     against: Against = None,
     tenant: Annotated[
-        str, typer.Option(help="Tenant whose operators may read the run in the inspector.")
+        str, typer.Option(help="Tenant whose operators can see the run in the inspector.")
     ] = DEFAULT_TENANT,
     data_dir: DataDir = DEFAULT_DATA_DIR,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -182,7 +183,7 @@ def _print_report(report: DomainReport, *, as_json: bool) -> None:
     for confusion in last["confusion"]:
         if confusion["expected"] != confusion["taken"]:
             near = " (edge flows)" if confusion["neighbours"] else ""
-            print(f"{confusion['expected']} taken for {confusion['taken']}: {confusion['turns']}{near}")
+            print(f"{confusion['expected']} classified as {confusion['taken']}: {confusion['turns']}{near}")
     for finding in report.findings:
         print(f"! {finding}")
     say(f"Stored as {last['run']}; the report is {report.page}")

@@ -14,7 +14,7 @@ app = typer.Typer()
 
 @app.command("explain")
 def explain_sentence(
-    sentence: Annotated[str, typer.Argument(help="A first message of a conversation.")],
+    sentence: Annotated[str, typer.Argument(help="First message of a conversation.")],
     domain: Domain = DEFAULT_DOMAIN,
     model: Annotated[
         str | None, typer.Option(help="Model to ask when the local classifier is unsure.")
@@ -34,10 +34,12 @@ def explain_sentence(
     understood = found["understanding"]
     print_table(("reader", "said"), [[one["reader"], one["said"]] for one in found["readers"]])
     flows = ", ".join(f"{flow['dact']} ({flow['score']:.2f})" for flow in understood["flows"])
-    print(f"\nDecided by {found['decided_by']}, {found['confidence']:.2f} sure: {understood['kind']} {flows}")
+    print(
+        f"\nDecided by {found['decided_by']} with confidence {found['confidence']:.2f}: {understood['kind']} {flows}"
+    )
     if found["model_problem"] is not None:
-        print(f"The model did not answer: {found['model_problem']}{_describe_endpoint(found['endpoint'])}.")
-    print(f"Below {found['ask_a_model_below']:.2f} a model is asked, if there is one.")
+        print(f"The model did not respond: {found['model_problem']}{_describe_endpoint(found['endpoint'])}.")
+    print(f"Below {found['ask_a_model_below']:.2f}, Parley asks the model, if one is configured.")
     for name, value in understood["slots"].items():
         print(f"  {name} = {value}")
     for line in (*understood["assumed"], *found["problems"]):
@@ -51,5 +53,5 @@ def _describe_endpoint(problem: Json) -> str:
         return ""
     said = [str(problem[name]) for name in ("status", "code", "field") if problem[name] is not None]
     details = f" ({', '.join(said)})" if said else ""
-    never = "; it has not answered any request yet, so the model may still be loading"
+    never = "; it has not responded to any request yet, so the model may still be loading"
     return f" at {problem['endpoint']}{details}{never if problem['never_answered'] else ''}"

@@ -165,7 +165,7 @@ async def take_turns(
         faults = list(find_faults(entry.expect, observed))
         answer = to_plain(observed["answer"] or "")
         verdicts = await grade_answer(entry.expect.rubric, judge, said, answer, before)
-        faults += [f"by the rubric it fails: {one.criterion}" for one in verdicts if one.met is False]
+        faults += [f"fails the rubric: {one.criterion}" for one in verdicts if one.met is False]
         before += [f"user: {said}", f"assistant: {answer}"]
         outcomes.append(TurnOutcome(said, entry.expect, observed, faults, verdicts))
         remembered |= values_of(turn)

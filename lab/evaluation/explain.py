@@ -78,13 +78,13 @@ def _name_of(make: Callable[[ReaderSetup], Reader | None]) -> str:
 def _describe(reader: Reader | None, reading: Reading | None, decided: Reading | None) -> str:
     """Describe a component's result in one line."""
     if decided is not None:
-        return "not asked: it was decided before"
+        return "skipped: an earlier component decided"
     if reader is None:
-        return "not used: this domain has no need of it, or there is no model"
+        return "not used: the domain doesn't need it, or no model is configured"
     if reading is None:
-        return "left it to the next"
+        return "passed to the next component"
     if reading.problem is not None:
-        return f"the model did not answer ({reading.problem}); the local classifier's guess stands"
+        return f"the model did not respond ({reading.problem}); the local classifier's interpretation is used"
     found = reading.understanding
     flows = ", ".join(f"{flow.dact} {flow.score:.2f}" for flow in found.flows if flow.dact)
     verdict = "decided" if reading.is_final else "a guess"

@@ -47,7 +47,7 @@ def list_services(domain: Domain) -> Iterator[str]:
     if servers:
         yield f"Conversations call real services: {', '.join(servers)}."
         if not (Path(domain.folder) / RESET).exists():
-            yield f"Each finds what earlier ones left there; {RESET} with a function `reset` is called before each."
+            yield f"Their data stays between conversations; a function `reset` in {RESET} can clear it."
 
 
 _REMOTE = frozenset({Implementation.HTTP, Implementation.MCP})

@@ -55,7 +55,7 @@ class Judge:
         try:
             given = await self.engineer.structured(PROMPT, variables, verdicts_schema(len(criteria)), call)
         except MODEL_FAILURES as error:
-            return [Verdict(one, None, f"the judge gave no verdict: {error}") for one in criteria]
+            return [Verdict(one, None, f"the judge returned no verdict: {error}") for one in criteria]
         return [
             Verdict(one, verdict["met"], verdict["why"])
             for one, verdict in zip(criteria, given["verdicts"], strict=True)
@@ -77,7 +77,7 @@ async def grade_answer(
     if not sentences:
         return verdicts
     if judge is None:
-        return verdicts + [Verdict(one, None, "needs a model to judge it") for one in sentences]
+        return verdicts + [Verdict(one, None, "needs a model to grade it") for one in sentences]
     return verdicts + await judge.judge(sentences, said, answer, before)
 
 

@@ -95,7 +95,7 @@ def tell(report: JsonObject) -> Iterator[str]:
         mark = (
             " (allowed)"
             if turn["allowed"]
-            else " (reads what is remembered now)"
+            else " (uses current preferences and documents)"
             if turn["remembers"]
             else ""
         )
@@ -115,8 +115,8 @@ def tell(report: JsonObject) -> Iterator[str]:
     for why, count in report["left_out"].items():
         yield f"Left out: {_count(count, 'turns')} {why}."
     if report["remembering"]:
-        yield f"{_count(report['remembering'], 'turns')} looked at what is remembered beyond the session, as it is now."
-    yield f"No effect was had. {report['turns_a_second']:.0f} turns a second."
+        yield f"{_count(report['remembering'], 'turns')} used the current preferences and documents."
+    yield f"No side effects were executed. {report['turns_a_second']:.0f} turns a second."
 
 
 def _count(number: int, things: str) -> str:

@@ -68,7 +68,7 @@ def soak(
             _break_until(began + plan.seconds, stack, plan, tally, load, faults, say, counted)
         finally:
             stopping.set()
-        say("Letting the last conversations end.")
+        say("Waiting for the last conversations to end.")
         supervise(stack.children, say, until=load.done)
         load.result()  # raises the error that ended the load early
     ends_at = time.monotonic() + _AT_REST_WITHIN_S

@@ -50,7 +50,7 @@ class WebhookPosts:
         if answer.is_success:
             return Delivered()
         if answer.has_redirect_location:
-            return DeliveryFailed(f"answered {answer.status_code}: redirects are not followed")
+            return DeliveryFailed(f"returned {answer.status_code}: redirects are not followed")
         return DeliveryFailed(f"answered {answer.status_code}", final=answer.status_code == HTTPStatus.GONE)
 
     async def aclose(self) -> None:

@@ -37,7 +37,7 @@ def hand_over(turn: RunningTurn, cause: str) -> None:
             asked_at=context.now,
             expires_at=context.now + context.world.domain.config.approvals.expires_s,
             turn_id=context.ids.turn_id,
-            question="Answer the user; the reason that you give is told.",
+            question="Answer the user; your reason becomes the reply.",
             cause=cause,
             operator_only=True,
         )

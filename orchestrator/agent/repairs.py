@@ -125,7 +125,7 @@ def _find(outcome: Outcome, named: str) -> BaseFlow | None:
     stack = outcome.after.stack
     flow = stack.get(named) or stack.find(named)
     if flow is None or flow.is_finished:
-        outcome.refused.append(f"No task {named} waits or is at work.")
+        outcome.refused.append(f"No task {named} is open.")
         return None
     return flow
 
@@ -157,7 +157,7 @@ def _drop(place: Place, outcome: Outcome, change: Drop) -> None:
         _withdraw_consent(outcome, gone)
         state.forget_later(gone.flow_id)
     outcome.left += state.archive(state.stack.pop_finished(place.now))
-    outcome.done.append(f"{flow.dact} is given up.")
+    outcome.done.append(f"{flow.dact} is canceled.")
     outcome.told.append(word_for(place.domain, say("stopped_task", doing=name_doing(flow))))
     if state.stack.active is not None:
         _ask_to_continue(place, outcome, state.stack.active)
@@ -166,7 +166,7 @@ def _drop(place: Place, outcome: Outcome, change: Drop) -> None:
 def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
     entry = place.ledger.get(change.fingerprint)
     if entry is None:
-        outcome.refused.append(f"The ledger has no effect {change.fingerprint}.")
+        outcome.refused.append(f"The ledger has no side effect {change.fingerprint}.")
         return
     status = _judge(entry.status, done=change.done)
     spec = place.domain.tools.get(entry.tool_id)
@@ -245,19 +245,19 @@ def _offer_again(place: Place, outcome: Outcome, entry: LedgerEntry) -> None:
 
 def _take_over(place: Place, outcome: Outcome, _change: TakeOver) -> None:
     outcome.closed += takeover.take_over(outcome.after, place.by)
-    outcome.done.append(f"{place.by} answers in place of the assistant.")
+    outcome.done.append(f"{place.by} answers instead of the assistant.")
     outcome.told.append(word_for(place.domain, say("person_joined")))
 
 
 def _say(place: Place, outcome: Outcome, change: Say) -> None:
     takeover.require_taken_over(outcome.after, place.by)
-    outcome.done.append("The user is told what the person says.")
+    outcome.done.append("The user sees the person's message.")
     outcome.told.append(change.text)
 
 
 def _hand_back(place: Place, outcome: Outcome, _change: HandBack) -> None:
     operator = takeover.hand_back(outcome.after)
-    outcome.done.append(f"The assistant answers in place of {operator} again.")
+    outcome.done.append(f"The assistant answers again instead of {operator}.")
     outcome.told.append(word_for(place.domain, say("assistant_again")))
 
 

@@ -242,12 +242,12 @@ def _abandon(state: DialogueState, proposal: _Proposal) -> Verdict:
 def _repair(_state: DialogueState, proposal: _Proposal) -> Verdict:
     """Apply a repair if the state is unchanged and the repair matches its dry run."""
     if not proposal.fresh:
-        return Verdict(Decision.DROPPED, "The session has gone on since it was looked at.")
+        return Verdict(Decision.DROPPED, "The session has changed in the meantime.")
     mended, wrong = repair(proposal.before) if proposal.before else ({}, [])
     if not wrong:
-        return Verdict(Decision.DROPPED, "There is nothing that can be repaired.")
+        return Verdict(Decision.DROPPED, "There is nothing to repair.")
     if diff(proposal.before, mended) != proposal.change.get("diff"):
-        return Verdict(Decision.DROPPED, "It would change something else than it says.")
+        return Verdict(Decision.DROPPED, "It would change something other than declared.")
     return Verdict(Decision.APPLIED, " ".join(wrong), mended=mended)
 
 

@@ -19,7 +19,7 @@ def take_over(state: DialogueState, operator: str) -> list[ClosedApproval]:
     Raises: Refused: an operator has taken over already.
     """
     if state.person is not None:
-        raise Refused(f"{state.person} has taken over already.")
+        raise Refused(f"{state.person} has already taken over.")
     state.leave_to(operator)
     answered = [one for one in state.approvals if one.tool_id == PERSON]
     for request in answered:

@@ -348,5 +348,5 @@ class FlowStack:
         dacts = Counter((flow.plan_id, flow.dact) for flow in self.live())
         names = Counter(flow.flow_id for flow in self.flows)
         return [f"{dact} is on the stack twice." for (_, dact), count in dacts.items() if count > 1] + [
-            f"The identifier {name} is used twice." for name, count in names.items() if count > 1
+            f"The ID {name} is used twice." for name, count in names.items() if count > 1
         ]

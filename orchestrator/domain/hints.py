@@ -40,7 +40,7 @@ def _hours(domain: Domain) -> Iterator[str]:
             if slot.type == "time" and slot.part_of_day is None:
                 yield (
                     f"ontology.yaml: flows.{dact}.slots.{slot.name}: “at 9” can be morning or evening; "
-                    "`part_of_day` says which is meant."
+                    "set `part_of_day`."
                 )
 
 
@@ -54,7 +54,7 @@ def _cannot_undo(domain: Domain) -> Iterator[str]:
     if lasting:
         yield (
             f"tools.yaml: {', '.join(lasting)}: without a `compensation`, users who change their mind afterwards "
-            "cannot have it undone."
+            "can't undo it."
         )
 
 

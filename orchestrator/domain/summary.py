@@ -29,7 +29,9 @@ class FlowSummary:
     def __str__(self) -> str:
         parts = [f"{self.dact} ({self.intent}): {', '.join(self.tools) or 'no tools'}"]
         if self.changes:
-            parts.append(f"changes things with {', '.join(self.changes)}" + (", after a yes" * self.confirms))
+            parts.append(
+                f"changes things with {', '.join(self.changes)}" + (", after a confirmation" * self.confirms)
+            )
         if self.tags:
             parts.append(", ".join(tag.replace("_", " ") for tag in self.tags))
         if self.approval:

@@ -200,7 +200,7 @@ class Breaker:
         if not self.would_admit:
             raise CircuitOpen(
                 f"The model {self._model} at {self._endpoint} failed {self._circuit.failures} times "
-                "in a row; nothing is sent until it had time to recover.",
+                "in a row; nothing is sent until it has had time to recover.",
                 retry_after_s=self._retry_in_s(),
                 because=self._last,
             )

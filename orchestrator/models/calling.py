@@ -303,7 +303,7 @@ class ModelCaller:
     def _addressed(self, request: ChatRequest, choice: ModelChoice, call: CallContext) -> ChatRequest:
         left = request.timeout_s if call.deadline is None else call.deadline - self._pacing.clock()
         if left <= 0:
-            raise ModelTimedOut("The turn has no time left to ask a model.")
+            raise ModelTimedOut("The turn has no time left for a model call.")
         return replace(
             request,
             model=choice.model,
@@ -357,7 +357,7 @@ class ModelCaller:
                 await self._budgets.charge(reservation, actual)
             except Unavailable as error:
                 # The reservation stays, so counters can be too high but never too low.
-                _logger.warning("What a model call spent could not be counted.", error=error)
+                _logger.warning("The usage of a model call could not be counted.", error=error)
 
 
 def _said(text: str, calls: tuple[ToolCall, ...], opaque: Opaque | None) -> ChatMessage:

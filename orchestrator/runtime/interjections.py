@@ -25,9 +25,9 @@ async def listen(lane: Lane, journal: Journal) -> int:
     for work in said.turns:
         match await _hear(journal, work):
             case Meaning.STOPS:
-                raise Overtaken(f"Turn {work.turn_id} has changed or given up what this one was at.")
+                raise Overtaken(f"Turn {work.turn_id} changed or canceled this turn's task.")
             case Meaning.TAKES_BACK:
-                raise Overtaken(f"Turn {work.turn_id} has taken this one back.", takes_back=True)
+                raise Overtaken(f"Turn {work.turn_id} took this turn back.", takes_back=True)
             case Meaning.NOTHING:
                 continue
             case Meaning.WAITS:

@@ -307,7 +307,7 @@ class LaneRunner:
         TURNS_LOST.inc()
         self._observer.left(lease.work.turn_id, again=False)
         _log.warning(
-            "A lane was taken over; its work is discarded.",
+            "Another worker took over a session lane; this worker's result is discarded.",
             session=lease.session_id,
             turn=lease.work.turn_id,
             epoch=lease.epoch,

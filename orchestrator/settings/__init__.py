@@ -270,7 +270,7 @@ def _find_problems(error: ValidationError | SettingsError) -> list[Problem]:
 def _advise(found: ErrorDetails) -> str:
     name = str(found["loc"][0])
     if found["type"] == "missing" and len(found["loc"]) == 1:
-        return f"is not set; set it, or {name}_FILE to a file that holds it"
+        return f"is not set; set it, or {name}_FILE to a file that contains it"
     said = found["msg"].removeprefix("Input ").removeprefix("Value error, ")
     required = any(field.alias == name and field.is_required() for field in Settings.model_fields.values())
     return f"{said[0].lower()}{said[1:]}; correct it" + ("" if required else ", or unset it for the default")

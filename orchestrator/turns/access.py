@@ -63,7 +63,7 @@ class Caller:
         if self.only_user is None:
             return wanted or self.user_id
         if wanted not in {None, self.only_user}:
-            raise Forbidden("Sessions can be made for your own user only; leave user_id out.")
+            raise Forbidden("You can create sessions only for your own user; omit user_id.")
         return self.only_user
 
     def author(self, claimed: str | None) -> str | None:

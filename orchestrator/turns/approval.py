@@ -131,13 +131,15 @@ def explain_refusal(record: ApprovalRecord, now: datetime) -> str:
     """Return why an approval can't be granted or denied."""
     match record.status_at(now):
         case ApprovalStatus.EXPIRED:
-            return "This approval has expired; nothing was done. It is asked again when the task is."
+            return "This approval has expired; nothing was done. Repeat the task to request a new one."
         case ApprovalStatus.PENDING:
             return "Only an operator can grant this approval."
         case ApprovalStatus.VOID:
-            return "This approval is void: what it was asked for has changed."
+            return "This approval is void: its call has changed."
         case status:
-            return f"This approval was {status.value} already, by {record.decided_by or 'somebody'}."
+            return (
+                f"This approval was already {status.value} by {record.decided_by or 'an unknown operator'}."
+            )
 
 
 def resuming_turn(tenant: TenantId, record: ApprovalRecord, *, granted: bool) -> Submission:

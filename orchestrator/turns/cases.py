@@ -47,7 +47,7 @@ def _write_input(turn: JsonObject, remembered: Mapping[str, str]) -> JsonObject:
 def _name(feedback: JsonObject | None) -> str:
     if feedback is None:
         return "from the inspector"
-    return f"{feedback['rating'] or 'corrected'} by {feedback['author'] or 'somebody'}"
+    return f"{feedback['rating'] or 'corrected'} by {feedback['author'] or 'an unknown author'}"
 
 
 def _without_identifiers(action: JsonObject) -> JsonObject:
@@ -78,7 +78,7 @@ def _expect(feedback: JsonObject, turn: JsonObject, remembered: Mapping[str, str
         }
         return outcome | ({"slots": slots} if slots else {})
     if feedback["comment"]:
-        return {"rubric": [f"It leaves no reason to say: {feedback['comment']}"]}
+        return {"rubric": [f"It gives no reason to say: {feedback['comment']}"]}
     said = (turn["reply"] or "").partition("\n")[0]
     return {"not_answer": re.escape(said)} if feedback["rating"] == "down" and said else {}
 

@@ -59,7 +59,7 @@ class Release(RequestBody):
     """Release the session lane from its holder. Another worker restarts the running turn."""
 
     kind: Literal["release"]
-    done: ClassVar = "The lane is taken from its holder, and the turn at work is begun again."
+    done: ClassVar = "Another worker takes over the session and repeats the running turn."
 
 
 class Retry(RequestBody):
@@ -67,7 +67,7 @@ class Retry(RequestBody):
 
     kind: Literal["retry"]
     turn: Identifier
-    done: ClassVar = "The turn is queued again, as the last one."
+    done: ClassVar = "The turn is queued again, as the session's last turn."
 
 
 class GiveUp(RequestBody):
@@ -75,7 +75,7 @@ class GiveUp(RequestBody):
 
     kind: Literal["give_up"]
     turn: Identifier
-    done: ClassVar = "The turn is given up."
+    done: ClassVar = "The turn is dropped."
 
 
 Change: TypeAlias = Drop | Mark | TakeOver | Say | HandBack
@@ -121,7 +121,7 @@ class SignedOrder(RepairOrder):
     by: str
 
 
-GONE_ON = "The session has gone on since it was looked at."
+GONE_ON = "The session has changed in the meantime."
 
 
 def require_looked_at(*, moved: bool) -> None:
@@ -134,7 +134,7 @@ def require_held(*, held: bool, moved: bool) -> None:
     """Raise Refused unless the session lane is held and the session is still at the inspected epoch."""
     require_looked_at(moved=moved)
     if not held:
-        raise Refused("Nobody holds the lane of this session: there is nothing to release.")
+        raise Refused("No worker holds this session: there is nothing to release.")
 
 
 def without_reasons(told: JsonObject) -> JsonObject:

@@ -125,7 +125,7 @@ class ScheduledEvent:
         if known is None:
             return {**self.payload, _OUTCOME: outcome}
         if known != outcome:
-            raise Refused("This call has been answered already, differently; the first answer counts.")
+            raise Refused("This call already has a different result; the first one counts.")
         return None
 
 
@@ -198,7 +198,7 @@ class EventRequest(RequestBody):
 def require_movable(event: ScheduledEvent) -> ScheduledEvent:
     """Return the event, or raise Refused if it is no longer scheduled."""
     if event.status is not EventStatus.SCHEDULED:
-        raise Refused(f"Only an event that waits can be moved; this one is {event.status.value}.")
+        raise Refused(f"Only a waiting event can be moved; this one is {event.status.value}.")
     return event
 
 

@@ -40,7 +40,7 @@ Identifier = Annotated[
     str, StringConstraints(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]*$")
 ]
 NO_NUL = r"^[^\x00]*$"
-NUL_REFUSED = "holds a NUL character, which no store takes; leave it out"
+NUL_REFUSED = "contains a NUL character, which can't be stored; remove it"
 IdempotencyKey = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=NO_NUL)]
 
 
@@ -81,7 +81,7 @@ _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 
 def _check_text(text: str) -> str:
     if not text.strip():
-        raise ValueError("is empty; write what the user said")
+        raise ValueError("is empty; send the user's message")
     if "\x00" in text:
         raise ValueError(NUL_REFUSED)
     return text
@@ -96,7 +96,7 @@ def _fit_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError("holds half a character, which UTF-8 cannot write") from error
+        raise ValueError("contains half a character, which UTF-8 cannot encode") from error
     if "\x00" in text:
         raise ValueError(NUL_REFUSED)
     return text
@@ -111,12 +111,12 @@ def _fit(value: JsonValue) -> JsonValue:
     if isinstance(value, str):
         return _fit_text(value)
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("holds NaN or an infinite number, which JSON does not have")
+        raise ValueError("contains NaN or infinity, which JSON does not support")
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**64:
         try:
             return float(value)
         except OverflowError as error:
-            raise ValueError("holds a number that is too large") from error
+            raise ValueError("contains a number that is too large") from error
     return value
 
 
@@ -217,7 +217,7 @@ def invalid_input(error: ValidationError) -> InvalidInput:
 
 def too_large(most: int = MAX_INPUT_BYTES) -> InputTooLarge:
     """Return the error for a request of more than `most` bytes."""
-    return InputTooLarge(f"A request may have at most {most} bytes; send a shorter text.", field="body")
+    return InputTooLarge(f"A request can have at most {most} bytes; send a shorter text.", field="body")
 
 
 def require_bounded(encoded: bytes, most: int = MAX_INPUT_BYTES) -> None:

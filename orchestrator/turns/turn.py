@@ -141,11 +141,11 @@ class Submission:
 
 def session_in_use(session_id: SessionId) -> Refused:
     """Return the error for a session ID that another tenant or domain uses."""
-    return Refused(f"The session identifier {session_id!r} is in use elsewhere; choose another.")
+    return Refused(f"The session ID {session_id!r} is in use elsewhere; choose another.")
 
 
 def sequence_in_use(submission: Submission) -> Refused:
-    return Refused(f"The sequence {submission.sequence} was used already by another turn of this session.")
+    return Refused(f"Sequence {submission.sequence} was already used by another turn of this session.")
 
 
 def require_room(rule: IfBusy, *, closed: bool, busy: bool, pending: int, limit: int) -> None:
@@ -165,7 +165,7 @@ def inbox_full(pending: int) -> InboxFull:
 def require_total_room(waiting: int, limit: int) -> None:
     """Raise InboxFull if all sessions together have too many waiting turns."""
     if waiting >= limit:
-        raise InboxFull("Too many turns are waiting in all; try again later.", retry_after_s=5)
+        raise InboxFull("Too many turns are waiting; try again later.", retry_after_s=5)
 
 
 def require_retriable(turn: TurnRecord) -> None:

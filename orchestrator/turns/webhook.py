@@ -101,9 +101,9 @@ def check_url(url: str) -> str:
     except ValueError as error:
         raise InvalidInput(f"The URL is not valid: {error}.", field="webhook") from error
     if parts.scheme not in {"http", "https"} or not host:
-        raise InvalidInput("A webhook is an http:// or https:// address with a host.", field="webhook")
+        raise InvalidInput("A webhook needs an http:// or https:// URL with a host.", field="webhook")
     if parts.username or parts.password or parts.fragment:
-        raise InvalidInput("A webhook's address has no user, password or fragment.", field="webhook")
+        raise InvalidInput("A webhook's URL can't have a user, password or fragment.", field="webhook")
     return host
 
 

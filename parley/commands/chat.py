@@ -38,12 +38,12 @@ _PRIVATE_PREFIX = "parley-chat-"
 @app.command()
 def chat(
     domain: Annotated[
-        str | None, typer.Option(help="Name of a shipped domain, or path of a domain folder.")
+        str | None, typer.Option(help="Name of a built-in domain, or path to a domain folder.")
     ] = None,
     session: Annotated[str | None, typer.Option(help="Session ID to continue or create.")] = None,
     user: Annotated[
         str | None,
-        typer.Option(help="User ID. What is remembered about this user is used and kept."),
+        typer.Option(help="User ID. Uses and saves this user's preferences."),
     ] = None,
     timezone: TimezoneOption = None,
     locale: LocaleOption = None,

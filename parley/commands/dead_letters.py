@@ -40,13 +40,13 @@ def list_letters(as_json: AsJson = False, data_dir: DataDir = DEFAULT_DATA_DIR) 
 @app.command()
 def replay(
     identifier: Annotated[str | None, typer.Argument(help="Dead letter ID.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Replay all of them, oldest first.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Replay all dead letters, oldest first.")] = False,
     as_json: AsJson = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
     """Send dead letters to their queue again. Messages that were accepted in the meantime are not processed twice."""
     if (identifier is None) != everything:
-        raise InvalidInput("Name one dead letter, or give --all.", field="identifier")
+        raise InvalidInput("Specify a dead letter ID or --all.", field="identifier")
     with _open(data_dir) as (redis_url, letters):
         chosen = [identifier] if identifier else [letter["id"] for letter in reversed(letters.list())]
         broker_url = read_variable("PARLEY_BROKER_URL") or redis_url
@@ -82,7 +82,7 @@ def _tell(done: JsonObject, said: str, *, as_json: bool) -> None:
 def _open(data_dir: Path) -> Iterator[tuple[str, DeadLetters]]:
     url = read_variable("REDIS_URL") or running_redis(data_dir.resolve())
     if url is None:
-        raise Unavailable("No Redis was found; set REDIS_URL, or start `parley up`.")
+        raise Unavailable("Redis not found: set REDIS_URL, or start `parley up`.")
     try:
         with connect_blocking(url, timeout_s=_WITHIN_S) as client:
             yield url, DeadLetters(client)

@@ -36,15 +36,15 @@ def doctor(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     domain: Annotated[
         str,
-        typer.Option(envvar="PARLEY_DOMAIN", help="Name of a shipped domain, or path of a domain folder."),
+        typer.Option(envvar="PARLEY_DOMAIN", help="Name of a built-in domain, or path to a domain folder."),
     ] = DEFAULT_DOMAIN,
     preflight: Annotated[
-        bool, typer.Option("--preflight", help="Only check what must be present before anything starts.")
+        bool, typer.Option("--preflight", help="Check only the prerequisites for starting.")
     ] = False,
     model: Annotated[
         bool,
         typer.Option(
-            "--model", help="Only ask the configured model a dozen small questions, which costs tokens."
+            "--model", help="Check only the configured model, with a dozen small requests. Costs tokens."
         ),
     ] = False,
     as_json: AsJson = False,
@@ -115,7 +115,7 @@ def _examine_stores(environment: Mapping[str, str]) -> Iterator[Finding]:
         yield from attempt(
             "redis",
             lambda: examine_redis(redis_url),
-            "start Redis, or correct REDIS_URL; accepted turns wait, live events are silent",
+            "start Redis, or correct REDIS_URL; accepted turns wait, and live events stop",
         )
     if broker_url is not None and not broker_url.startswith("redis"):
         yield from examine_broker(broker_url)
@@ -129,7 +129,7 @@ def _examine_stores(environment: Mapping[str, str]) -> Iterator[Finding]:
         yield from attempt(
             "postgres",
             lambda: examine_database(database_url, guarded=_separates_tenants(environment)),
-            "start PostgreSQL, or correct DATABASE_URL; nothing is accepted meanwhile",
+            "start PostgreSQL, or correct DATABASE_URL; until then, no turns are accepted",
         )
 
 
@@ -153,17 +153,19 @@ def _check_domain(domain: str) -> Iterator[Finding]:
 def _check_gateway(data_dir: Path) -> Iterator[Finding]:
     url = locate_gateway(None, data_dir)
     if url is None:
-        running = "it is starting or stopping" if is_held(data_dir) else "none is named"
+        running = "it is starting or stopping" if is_held(data_dir) else "no gateway is configured"
         yield note("gateway", running, "set PARLEY_URL to check one, or start everything with `parley up`")
         return
     try:
         yield well("gateway", _ask_gateway(url))
     except ParleyError as error:
-        yield bad("gateway", str(error), f"start it (`parley serve gateway`), or see its log; it is at {url}")
+        yield bad(
+            "gateway", str(error), f"start it (`parley serve gateway`), or check its log; its URL is {url}"
+        )
 
 
 def _ask_gateway(url: str) -> str:
     with open_client(url) as client:
         down = client.ready().get("models_down") or []
     names = ", ".join(f"{entry['model']} at {entry['endpoint']} (breaker {entry['state']})" for entry in down)
-    return f"{url} is ready" + (f"; not asked at present: {names}" if down else "")
+    return f"{url} is ready" + (f"; open circuit breakers: {names}" if down else "")

@@ -27,7 +27,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 @app.command()
 def check(
-    domain: Annotated[str, typer.Argument(help="Name of a shipped domain, or path of a domain folder.")],
+    domain: Annotated[str, typer.Argument(help="Name of a built-in domain, or path to a domain folder.")],
     as_json: AsJson = False,
 ) -> None:
     """Print every mistake in a domain folder, or what each flow can do if there are none."""
@@ -52,7 +52,7 @@ def check(
     for tool_id, tags in list_assumed(loaded.domain).items():
         named = " and ".join(tag.replace("_", " ") for tag in tags)
         say(
-            f"{tool_id}: assumed {named}, because the tool is remote; if it isn't so, write `trusted: <why>`."
+            f"{tool_id}: assumed {named}, because the tool is remote; if that's wrong, declare `trusted: <why>`."
         )
     hints = list_hints(loaded.domain, policies, languages_worded())
     places = {hint.rpartition(": ")[0] for hint in hints}
@@ -82,7 +82,7 @@ def tools_from(
     """Generate a domain's tools.yaml from the OpenAPI document of a service."""
     if into is not None and into.exists():
         raise InvalidInput(
-            f"{into} exists already; choose another file and copy what you need.", field="into"
+            f"{into} already exists; choose another file and copy what you need.", field="into"
         )
     tools = make_tools(read_document(source), source)
     text = write_tools(tools)
@@ -95,7 +95,7 @@ def tools_from(
 @app.command()
 def train(
     domains: Annotated[
-        list[str], typer.Argument(help="Names of shipped domains, or paths of domain folders.")
+        list[str], typer.Argument(help="Names of built-in domains, or paths to domain folders.")
     ],
     into: Annotated[
         Path | None, typer.Option(envvar="PARLEY_TRAINED_FOLDER", help="Folder for the trained models.")
@@ -104,7 +104,7 @@ def train(
 ) -> None:
     """Train the local classifier, for example during an image build, so that processes load it at startup."""
     if into is None:
-        raise InvalidInput("Say where: --into FOLDER, or set PARLEY_TRAINED_FOLDER.", field="into")
+        raise InvalidInput("Specify --into FOLDER, or set PARLEY_TRAINED_FOLDER.", field="into")
     kept = TrainedFiles(into.resolve())
     kept.require_writable()
     for domain in domains:
@@ -145,7 +145,7 @@ def scaffold(name: str, into: Path) -> Path:
         )
     folder = into / name
     if folder.exists():
-        raise InvalidInput(f"{folder} exists already: choose another name or place.", field="name")
+        raise InvalidInput(f"{folder} already exists: choose another name or parent folder.", field="name")
     shutil.copytree(_SCAFFOLD, folder, ignore=shutil.ignore_patterns("__pycache__"))
     configuration = folder / "domain.yaml"
     configuration.write_text(configuration.read_text().replace("NAME", name))

@@ -59,7 +59,7 @@ def create(
         print_json({**key_object(key), "key": text})
         return
     print(text)
-    say(f"Key {key.key_id} of the tenant {tenant}. Keep it: it is not printed again.")
+    say(f"Key {key.key_id} of the tenant {tenant}. Store it: it won't be printed again.")
 
 
 @app.command("list")

@@ -13,7 +13,7 @@ Url = Annotated[
     typer.Option(help="Gateway URL. Default: PARLEY_URL, or the gateway of a running `parley up`."),
 ]
 DataDir = Annotated[Path, typer.Option(help="Data folder of the embedded stores.")]
-Domain = Annotated[str, typer.Option(help="Name of a shipped domain, or path of a domain folder.")]
+Domain = Annotated[str, typer.Option(help="Name of a built-in domain, or path to a domain folder.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 TimezoneOption = Annotated[
     str | None,

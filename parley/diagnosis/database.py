@@ -79,14 +79,14 @@ def _check_server(connection: psycopg.Connection[Any]) -> Finding:
     number = connection.info.server_version // 10_000
     vector = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone()
     if number < OLDEST_VERSION:
-        return bad("postgres", f"is version {number}", f"move to PostgreSQL {OLDEST_VERSION} or newer")
+        return bad("postgres", f"is version {number}", f"upgrade to PostgreSQL {OLDEST_VERSION} or newer")
     if vector is None:
         return note(
             "postgres",
-            f"version {number} answers, without pgvector: documents are found by words alone",
+            f"version {number} answers, without pgvector: document search uses words only",
             "install the extension's package on the server (the image pgvector/pgvector has it)",
         )
-    return well("postgres", f"version {number} with pgvector answers")
+    return well("postgres", f"version {number} with pgvector is responding")
 
 
 def _server_time(connection: psycopg.Connection[Any]) -> float:
@@ -101,7 +101,7 @@ def _check_connections(connection: psycopg.Connection[Any]) -> Iterator[Finding]
         yield bad(
             "connections",
             f"{used} of {most} are in use",
-            "raise max_connections, lower PARLEY_DATABASE_POOL_SIZE, or put a pooler in between",
+            "raise max_connections, lower PARLEY_DATABASE_POOL_SIZE, or add a connection pooler",
         )
 
 
@@ -110,7 +110,7 @@ def _check_writes(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
     if read_only:
         yield bad(
             "postgres writes",
-            "are refused: a standby, or read-only by its configuration",
+            "are refused: the server is a standby, or configured as read-only",
             "point DATABASE_URL at the primary, or unset default_transaction_read_only",
         )
 
@@ -122,18 +122,18 @@ def _check_rights(connection: psycopg.Connection[Any]) -> Finding | None:
     return bad(
         "rights",
         f"{connection.info.user} can't use {forbidden}",
-        "as the owner of the tables, run `parley migrate --login runtime=FILE`, FILE with this user's URL",
+        "as the owner of the tables, run `parley migrate --login runtime=FILE`, where FILE has this user's URL",
     )
 
 
 def _check_schema(connection: psycopg.Connection[Any]) -> Finding:
     revision = current_revision(connection)
     if revision == HEAD:
-        return well("schema", f"is at {HEAD}, as this release needs it")
+        return well("schema", f"is at {HEAD}, as this release requires")
     if revision is None:
         return bad("schema", "is not there", "run `parley migrate`")
     if revision < HEAD:
-        return bad("schema", f"is at {revision}, this release needs {HEAD}", "run `parley migrate`")
+        return bad("schema", f"is at {revision}, but this release needs {HEAD}", "run `parley migrate`")
     return note(
         "schema",
         f"is at {revision}, newer than this release's {HEAD}",

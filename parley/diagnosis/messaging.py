@@ -31,7 +31,7 @@ def examine_redis(url: str) -> Iterator[Finding]:
     """Examine a Redis server. Raises redis.RedisError if the server does not respond."""
     with _open(url) as client:
         server: Mapping[str, Any] = client.info("server")
-        yield well("redis", f"version {server['redis_version']} answers")
+        yield well("redis", f"version {server['redis_version']} is responding")
         yield from _check_writes(client.info("replication"), client.info("persistence"))
         yield check_clock("redis clock", _lead_s(client))
         yield from _check_memory(client.info("memory"))
@@ -47,7 +47,7 @@ def examine_broker(url: str) -> Iterator[Finding]:
         except (*connection.connection_errors, OSError) as error:
             yield bad(
                 "broker",
-                f"{shown} does not answer: {' '.join(str(error).split())}",
+                f"{shown} is not responding: {' '.join(str(error).split())}",
                 "turns continue as long as workers run; start the broker, or correct PARLEY_BROKER_URL",
             )
         else:
@@ -61,7 +61,7 @@ def examine_processes(redis_url: str) -> Iterator[Finding]:
     for queue, role in _STARTS.items():
         count = sum(queue in worker.queues for worker in workers)
         if count:
-            yield well(f"queue {queue}", f"{count} worker{'s' if count > 1 else ''} there")
+            yield well(f"queue {queue}", f"{count} worker{'s' if count > 1 else ''} connected")
         else:
             yield bad(f"queue {queue}", "no worker consumes it", f"start one: `parley serve {role}`")
     beats = [entry for entry in present if entry.role == "beat"]
@@ -107,7 +107,7 @@ def _check_writes(replication: Mapping[str, Any], persistence: Mapping[str, Any]
 def _check_memory(memory: Mapping[str, Any]) -> Iterator[Finding]:
     policy = memory["maxmemory_policy"]
     if policy == "noeviction":
-        yield well("redis memory", "nothing is evicted")
+        yield well("redis memory", "no keys are evicted")
     else:
         yield bad(
             "redis memory",

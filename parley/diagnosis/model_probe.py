@@ -126,9 +126,9 @@ class Outcome:
         )
         name, needed = f"model: {self.question.name}", self.question.needed
         if self.problem is None:
-            return well(name, f"taken, {self.took_s:.1f} s, {counted}")
+            return well(name, f"accepted,  {self.took_s:.1f} s, {counted}")
         if needed is None:
-            return note(name, f"{self.problem}, {self.took_s:.1f} s", "Parley does without it")
+            return note(name, f"{self.problem}, {self.took_s:.1f} s", "Parley works without it")
         return bad(name, f"{self.problem}, {self.took_s:.1f} s", needed)
 
 
@@ -177,16 +177,16 @@ def _find_fault(question: Question, reply: ChatReply) -> str | None:
     if question.calls and len(reply.tool_calls) < question.calls:
         return _count(reply.tool_calls, question.calls)
     if question.request.output is not None and '"color"' not in reply.text.replace(" ", ""):
-        return "answered with something else than the object"
+        return "returned something other than the object"
     if not question.calls and not reply.text.strip():
-        return "answered with nothing; raise the token limit if the model reasons"
+        return "returned nothing; raise the token limit if the model reasons"
     if question.name == "stream counts" and reply.usage is None:
         return "not counted"
     return None
 
 
 def _count(calls: Sequence[ToolCall], wanted: int) -> str:
-    return "no tool was called" if not calls else f"{len(calls)} of {wanted} calls at once"
+    return "no tool was called" if not calls else f"{len(calls)} of {wanted} calls in one response"
 
 
 def _describe(error: ModelUnavailable) -> str:
@@ -220,8 +220,8 @@ async def probe_configured(settings: Settings) -> AsyncGenerator[Finding, None]:
 def _forms(endpoint: Endpoint) -> str:
     """Describe the endpoint's provider, if known."""
     if endpoint.is_compatible:
-        return "; all that is known of it is its URL"
-    return f", by what is known of {endpoint.provider}"
+        return "; only its URL is known"
+    return f", with the known limits of {endpoint.provider}"
 
 
 def examine_model(settings: Settings) -> Iterator[Finding]:

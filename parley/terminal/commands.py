@@ -79,7 +79,7 @@ def _help(talk: Talk, _: str) -> None:
     talk.console.print(table)
 
 
-@_command("/stack", "the open tasks, the present one first")
+@_command("/stack", "list the open tasks, the current one first")
 def _stack(talk: Talk, _: str) -> None:
     if not talk.flows:
         talk.note("No task is open.")
@@ -88,16 +88,16 @@ def _stack(talk: Talk, _: str) -> None:
         talk.console.print(Text(f"{' ' if place else '›'} {name}: {state}"))
 
 
-@_command("/slots", "what is noted for the present task")
+@_command("/slots", "show the current task's values")
 def _slots(talk: Talk, _: str) -> None:
     slots: dict[str, Any] = talk.flows[-1]["slots"] if talk.flows else {}
     if not slots:
-        talk.note("No value is noted.")
+        talk.note("The current task has no values yet.")
     for name, value in slots.items():
         talk.console.print(Text(f"{clean(name)}: {clean(value)}"))
 
 
-@_command("/plan", "the plan and its steps")
+@_command("/plan", "show the plan and its steps")
 def _plan(talk: Talk, _: str) -> None:
     try:
         plan = talk.conversation.client.plan(talk.conversation.session_id)
@@ -113,11 +113,11 @@ def _plan(talk: Talk, _: str) -> None:
         talk.console.print(Text(clean(line)))
 
 
-@_command("/tools", "what the last turn called, with which values")
+@_command("/tools", "show the last turn's tool calls and arguments")
 def _tools(talk: Talk, _: str) -> None:
     calls: list[dict[str, Any]] = (talk.turn or {}).get("tools") or []
     if not calls:
-        talk.note("The last turn called no tool.")
+        talk.note("The last turn called no tools.")
     for call in calls:
         talk.console.print(Text(f"{clean(call['tool_id'])}: {clean(call['status'])}"))
         for name, value in (call.get("arguments") or {}).items():
@@ -128,12 +128,12 @@ def _tools(talk: Talk, _: str) -> None:
 def _form(talk: Talk, _: str) -> Turn | None:
     interaction = (talk.turn or {}).get("interaction") or {}
     if interaction.get("kind") != "form":
-        talk.note("There is no form to fill in.")
+        talk.note("There is no open form.")
         return None
     values = {field["name"]: _read_field(talk, field) for field in interaction["fields"]}
     values = {name: value for name, value in values.items() if value != ""}
     if not values:
-        talk.note("Nothing was filled in.")
+        talk.note("The form is unchanged.")
         return None
     submit = interaction["submit"]
     return talk.conversation.act(submit["name"], {**submit["payload"], "values": values})
@@ -150,24 +150,24 @@ def _read_field(talk: Talk, field: Turn) -> Any:
     return said
 
 
-@_command("/undo", "step back to before the last turn")
+@_command("/undo", "go back to before the last turn")
 def _undo(talk: Talk, _: str) -> None:
     client, session_id = talk.conversation.client, talk.conversation.session_id
     epoch = int(client.session(session_id)["epoch"])
     if epoch < 2:
-        talk.note("There is nothing to step back to.")
+        talk.note("There is no turn to undo.")
         return
     client.rollback(session_id, epoch - 1)
     talk.turn, talk.progress = None, ""
-    talk.note("Stepped back to before the last turn. Side effects of tools stay.")
+    talk.note("Went back to before the last turn. Side effects of tools stay.")
 
 
-@_command("/approve", "approve what waits for it")
+@_command("/approve", "approve the pending call")
 def _approve(talk: Talk, _: str) -> Turn | None:
     return _decide(talk, "approve")
 
 
-@_command("/deny", "do not approve it")
+@_command("/deny", "deny the pending call")
 def _deny(talk: Talk, _: str) -> Turn | None:
     return _decide(talk, "deny")
 
@@ -176,19 +176,19 @@ def _decide(talk: Talk, decision: str) -> Turn | None:
     conversation = talk.conversation
     waiting = conversation.client.approvals(status="pending", session_id=conversation.session_id)
     if not waiting:
-        talk.note("Nothing waits for an approval.")
+        talk.note("No approval is pending.")
         return None
     payload = {"approval_id": waiting[0]["approval_id"], "flow_id": waiting[0].get("flow_id")}
     return conversation.act(decision, payload)
 
 
-@_command("/history", "what was said in this session")
+@_command("/history", "show this session's messages")
 def _history(talk: Talk, _: str) -> None:
     for said in talk.conversation.client.history(talk.conversation.session_id):
         talk.console.print(Text(plain(line_of(said))))
 
 
-@_command("/new", "begin another session")
+@_command("/new", "start a new session")
 def _new(talk: Talk, _: str) -> None:
     before = talk.conversation
     talk.conversation = Conversation.begin(
@@ -198,6 +198,6 @@ def _new(talk: Talk, _: str) -> None:
     talk.note(f"Session {talk.conversation.session_id}.")
 
 
-@_command("/quit", "end the conversation")
+@_command("/quit", "exit")
 def _quit(talk: Talk, _: str) -> None:
     talk.over = True

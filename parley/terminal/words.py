@@ -68,7 +68,7 @@ def describe_search(plan: dict[str, Any]) -> list[str]:
     searches = [one["search"] for one in plan.get("revisions") or [] if one.get("search")]
     if not searches:
         return []
-    lines = [f"Plans compared, in {searches[-1]['calls']} calls of the model:"]
+    lines = [f"Plans compared, in {searches[-1]['calls']} model calls:"]
     for node in searches[-1]["nodes"][1:]:
         mark = "*" if node["node"] == searches[-1]["chosen"] else " "
         steps = "; ".join(str(step["purpose"]) for step in node["state"])

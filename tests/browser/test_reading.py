@@ -183,7 +183,7 @@ def test_replays_are_shown_with_the_turns_that_came_out_otherwise(
         "made_at": "2026-01-03T10:00:00",
     }
     report |= {"by": {"domain": "next", "prompt": None, "model": None}, "sessions": 9, "turns": 30}
-    report |= {"differing": 1, "changed": {"calls": 1}, "left_out": {"whose journal is gone": 2}}
+    report |= {"differing": 1, "changed": {"calls": 1}, "left_out": {"whose journal was pruned": 2}}
     path = folder / "evaluations" / "travel" / "replays" / "20260103-100000.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report | {"different": [turn | {"changes": {"calls": [place]}}]}))
@@ -191,7 +191,7 @@ def test_replays_are_shown_with_the_turns_that_came_out_otherwise(
 
     listed = panel.get_by_role("region", name="Replays").locator("li.entry").first
     expect(listed).to_contain_text("9 sessions, 30 turns, by domain next")
-    expect(listed).to_contain_text("Whose journal is gone")
+    expect(listed).to_contain_text("Whose journal was pruned")
     listed.get_by_role("button").click()
     shown = panel.get_by_role("region", name="Turns that differ")
     expect(shown).to_contain_text("book it")

@@ -74,7 +74,7 @@ async def grant_everywhere(clients: list[httpx.AsyncClient], number: int) -> str
     answers = await asyncio.gather(*granted)
     await clicked
     late = [answer.json()["detail"] for answer in answers if answer.status_code == 409]
-    assert all("was used already, by" in detail for detail in late), late
+    assert all("was already used by" in detail for detail in late), late
     resumed = {answer.json()["resumed_by"] for answer in answers if answer.status_code == 200}
     assert len(resumed) <= 1
     assert resumed or late

@@ -219,7 +219,7 @@ def test_a_planted_prompt_is_found_where_it_was_asked_and_another_model_is_asked
 
 def test_what_retention_took_is_told_and_so_is_where_to_begin(recorded: Recorded) -> None:
     (outcome,) = recorded.replay("pruned")
-    assert (outcome["left_out"], outcome["turns"]) == ({"whose journal is gone": 1}, 1)
+    assert (outcome["left_out"], outcome["turns"]) == ({"whose journal was pruned": 1}, 1)
     (outcome,) = recorded.replay("booked", since=2)
     assert outcome["turns"] == 1
     with pytest.raises(NotFound):

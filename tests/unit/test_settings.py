@@ -72,7 +72,8 @@ def test_everything_that_is_missing_is_named() -> None:
         read_settings()
     assert [problem.place for problem in told.value.problems] == ["DATABASE_URL", "REDIS_URL"]
     assert (
-        told.value.problems[0].message == "is not set; set it, or DATABASE_URL_FILE to a file that holds it"
+        told.value.problems[0].message
+        == "is not set; set it, or DATABASE_URL_FILE to a file that contains it"
     )
 
 

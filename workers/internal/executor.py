@@ -386,4 +386,4 @@ def _traced(facts: RunFacts, phase: str) -> AbstractContextManager[object]:
 
 
 def _gave_up(attempts: int) -> str:
-    return f"its worker ended {attempts} times while it was at work"
+    return f"its worker ended {attempts} times while running it"

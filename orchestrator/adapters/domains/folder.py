@@ -120,8 +120,8 @@ def _find(name_or_path: str | Path, problems: Problems) -> Path | None:
     except (OSError, ValueError, RuntimeError):
         folder, is_folder, exists = Path(), False, False
     if not text or not exists:
-        hint = suggest(text, names) or f"; shipped are {', '.join(names)}"
-        message = f"There is no domain {shorten(text)}, neither shipped nor as a folder{hint}."
+        hint = suggest(text, names) or f"; built-in domains are {', '.join(names)}"
+        message = f"There is no domain {shorten(text)}, neither built in nor as a folder{hint}."
         problems.add(place, (), message)
     elif not is_folder:
         problems.add(
@@ -250,7 +250,7 @@ class DomainRegistry:
             return self.default
         if name not in self._places:
             known = ", ".join(sorted(self._places))
-            raise InvalidInput(f"There is no domain {name!r}; known here: {known}.", field="domain")
+            raise InvalidInput(f"There is no domain {name!r}; available domains: {known}.", field="domain")
         return name
 
     def names(self) -> list[str]:

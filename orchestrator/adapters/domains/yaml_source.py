@@ -87,7 +87,7 @@ def parse_yaml(text: str, name: str, problems: Problems) -> SourceFile:
         loader.dispose()
     file = SourceFile(name, body, lines)
     for place, line in twice:
-        problems.add(SourceFile(name, lines={place: line}), place, "is here a second time")
+        problems.add(SourceFile(name, lines={place: line}), place, "is a duplicate key")
     return file
 
 

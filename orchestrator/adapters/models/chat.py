@@ -128,7 +128,7 @@ class LibraryChat:
     def _streams_nothing(self) -> ModelRejected:
         """Return the error for a stream without events. Some servers always answer with plain JSON."""
         return ModelRejected(
-            f"The model endpoint {self._endpoint} did not stream its answer.",
+            f"The model endpoint {self._endpoint} did not stream its response.",
             said=EndpointError(self._endpoint, 200, field=RequestField.STREAM),
         )
 

@@ -202,7 +202,7 @@ class PostgresSessions:
         async with self._database.transaction() as connection:
             lane = await _lock(connection, tenant_id, session_id)
             if lane.pending > 0:
-                raise SessionBusy("The session has unfinished turns; step back when they are done.")
+                raise SessionBusy("The session has unfinished turns; roll it back when they are done.")
             wanted = await _rebuild(connection, tenant_id, session_id, epoch)
             present = await _rebuild(connection, tenant_id, session_id, Epoch(lane.epoch))
             wanted = keep_labels(wanted, present)

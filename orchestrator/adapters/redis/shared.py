@@ -45,7 +45,7 @@ class RedisTickets:
 
     async def issue(self, caller: Caller, *, lives_s: int) -> str:
         ticket = secrets.token_urlsafe(32)
-        with translated("No ticket can be given at present; try again later."):
+        with translated("Tickets can't be issued at the moment; try again later."):
             await self._redis.set(_key(ticket), _CALLER.dump_json(caller), ex=lives_s)
         return ticket
 

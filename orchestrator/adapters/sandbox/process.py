@@ -39,7 +39,9 @@ _ENDED_BY: dict[int, Stopped] = {
     signal.SIGXCPU: Stopped(StopCategory.TIMEOUT, "The code exceeded its CPU time limit."),
     signal.SIGSYS: Stopped(StopCategory.FORBIDDEN, "The code tried to reach the system around it."),
     signal.SIGXFSZ: Stopped(StopCategory.FORBIDDEN, "The code tried to write a file."),
-    signal.SIGKILL: Stopped(StopCategory.MEMORY, "The system ended the code, most likely for its memory."),
+    signal.SIGKILL: Stopped(
+        StopCategory.MEMORY, "The system stopped the code, probably because of its memory use."
+    ),
 }
 
 _QUERY_ROWS = TypeAdapter(QueryRows)
@@ -223,7 +225,7 @@ def _read(answer: bytes, code: int) -> SandboxResult:
         body = orjson.loads(answer)
     except orjson.JSONDecodeError:
         if code == OUT_OF_MEMORY:
-            return Stopped(StopCategory.MEMORY, "The code used more memory than it may.")
+            return Stopped(StopCategory.MEMORY, "The code exceeded its memory limit.")
         if code == 0:
             return Stopped(StopCategory.ERROR, "The result is not valid JSON.")
         return Stopped(StopCategory.UNAVAILABLE, f"The process exited with code {code} and without a result.")

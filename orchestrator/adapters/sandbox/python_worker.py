@@ -121,7 +121,7 @@ def attempt(request: dict[str, Any]) -> str:
     except (SyntaxError, ValueError, RecursionError) as error:
         return stopped("error", f"The code cannot be compiled: {error}")
     if not isolate(request):
-        return stopped("unavailable", "This system lets no process give up the network.")
+        return stopped("unavailable", "This system can't run processes without network access.")
     if "events" not in request["without"]:
         watch_events()
     try:
@@ -132,7 +132,7 @@ def attempt(request: dict[str, Any]) -> str:
         return stopped("forbidden", str(error))
     except BaseException as error:  # noqa: BLE001 - every error of the code is a result
         return stopped("error", describe(error))
-    return stopped("memory", "The code used more memory than it may.")
+    return stopped("memory", "The code exceeded its memory limit.")
 
 
 if __name__ == "__main__":

@@ -105,11 +105,11 @@ def attempt(request: dict[str, Any]) -> str:
     except duckdb.Error as error:
         return stopped("unavailable", f"The tables cannot be loaded: {first_line(error)}")
     if not isolate(request):
-        return stopped("unavailable", "This system lets no process give up the network.")
+        return stopped("unavailable", "This system can't run processes without network access.")
     try:
         return ask(connection, request)
     except (duckdb.OutOfMemoryException, MemoryError):
-        return stopped("memory", "The query used more memory than it may.")
+        return stopped("memory", "The query exceeded its memory limit.")
     except Exception as error:  # noqa: BLE001 - every error of the query is a result
         return stopped("error", first_line(error))
 

@@ -52,7 +52,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         response = await self._send(request, addresses)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
-            raise AnswerEncoded("The answer is compressed.", request=request)
+            raise AnswerEncoded("The response is compressed.", request=request)
         is_stream = "text/event-stream" in response.headers.get("content-type", "")
         if not (self._listens and is_stream):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -116,7 +116,7 @@ class _Bounded(httpx2.AsyncByteStream):
         async for chunk in self._stream:
             self._left -= len(chunk)
             if self._left < 0:
-                raise AnswerTooLong("The answer is too long.")
+                raise AnswerTooLong("The response is too long.")
             yield chunk
 
     async def aclose(self) -> None:

@@ -133,7 +133,7 @@ class McpTools:
             else find_incompatibility(tool.input_schema, offered.input_schema)
         )
         if mistake is not None:
-            _log.error("An MCP server does not fit the manifest.", tool=tool.tool_id, mistake=mistake)
+            _log.error("An MCP server does not match the manifest.", tool=tool.tool_id, mistake=mistake)
             raise ToolFailure(FailureCategory.SERVER_ERROR, say("tool_not_responding", tool=tool.name))
 
 
@@ -191,11 +191,11 @@ def find_incompatibility(ours: JsonObject, theirs: JsonObject) -> str | None:
     required = set(ours.get("required", ()))
     for name in theirs.get("required", ()):
         if name not in required:
-            return f"the server requires {name!r}, and the manifest does not"
+            return f"the server requires {name!r}, but the manifest does not"
     for name, schema in our_names.items():
         if name not in their_names:
             if theirs.get("additionalProperties") is False or their_names:
-                return f"the server takes no {name!r}"
+                return f"the server does not accept {name!r}"
             continue
         if not _types_meet(schema, their_names[name]):
             return f"{name!r} is {schema['type']} here and {their_names[name]['type']} at the server"

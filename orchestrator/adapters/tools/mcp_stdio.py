@@ -141,10 +141,10 @@ def _parse(line: bytes) -> SessionMessage | None:
 def _overlong(line: _Edges) -> SessionMessage | None:
     """Return an error response in place of an oversized one, or None if its call cannot be identified."""
     match = _HEAD.search(line.head) or _TAIL.search(line.tail)
-    _log.error("An MCP server's answer is too long.", known=match is not None)
+    _log.error("An MCP server's response is too long.", known=match is not None)
     if match is None:
         return None
-    error = ErrorData(code=INVALID_REQUEST, message="The answer is too long.")
+    error = ErrorData(code=INVALID_REQUEST, message="The response is too long.")
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(match[1]), error=error))
 
 

@@ -36,7 +36,7 @@ def find_http_mistakes(entry: HttpEntry, inputs: Sequence[str], required: Sequen
     yield from _error_mistakes(entry.errors, inputs)
     for name in CALLERS_OWN:
         if name in inputs:
-            yield "url", f"{{{name}}} is the caller's: give the input of this name another one"
+            yield "url", f"{{{name}}} is reserved for the caller: rename the input"
     texts = [("url", entry.url), *(("headers", text) for text in entry.headers.values())]
     texts += [("query", text) for text in (entry.query or {}).values()]
     texts += [("body", text) for text in body_texts(entry.body)]
@@ -54,9 +54,9 @@ def find_http_mistakes(entry: HttpEntry, inputs: Sequence[str], required: Sequen
 
 def _misplaced_secrets(key: str, text: str) -> Iterator[Mistake]:
     if key in {"url", "body"} and variable_placeholders(text):
-        yield key, "may not hold environment variables: they belong in headers or query"
+        yield key, "can't have environment variables: put them into headers or query"
     if key != "headers" and credential_placeholders(text):
-        yield key, "may not hold credentials of the user: they belong in headers"
+        yield key, "can't have credentials of the user: put them into headers"
 
 
 def _error_mistakes(errors: Mapping[int, str], inputs: Sequence[str]) -> Iterator[Mistake]:
@@ -64,7 +64,7 @@ def _error_mistakes(errors: Mapping[int, str], inputs: Sequence[str]) -> Iterato
         if not is_surely_not_done(status):
             yield (
                 "errors",
-                f"{status} leaves open whether the call was executed; only 400 to 499 can be explained",
+                f"{status} does not show whether the call was executed, so it can't have a message",
             )
         if not text.strip():
             yield "errors", f"{status} needs a sentence for the user"
@@ -90,14 +90,14 @@ def find_mcp_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], str]]:
     if not (entry.tool and (entry.url or entry.command)):
         yield (), "should name a tool, and its server by url or command"
     if entry.url and entry.command:
-        yield (), "is reached by url or by command; this one has both"
+        yield (), "has both url and command; use one of them"
     if entry.url is not None:
         for _, message in _url_mistakes(entry.url):
             yield ("url",), message
         if any(
             find(entry.url) for find in (input_placeholders, variable_placeholders, credential_placeholders)
         ):
-            yield ("url",), "is one for all calls: it has no placeholders"
+            yield ("url",), "is the same for all calls: it can't have placeholders"
     yield from _server_secret_mistakes(entry)
 
 
@@ -107,7 +107,7 @@ def _server_secret_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], 
     if entry.headers and entry.command:
         yield ("headers",), "belong to a server reached by url; pass variables by environment"
     if any(input_placeholders(text) or credential_placeholders(text) for text in entry.headers.values()):
-        yield ("headers",), "are the same for all calls: they may name environment variables only"
+        yield ("headers",), "are the same for all calls: they can only have environment variables"
     for name in entry.environment:
         if not _VARIABLE.fullmatch(name):
             yield (
@@ -136,11 +136,11 @@ def _url_mistakes(url: str) -> Iterator[Mistake]:
     if input_placeholders(parts.netloc) or variable_placeholders(parts.netloc):
         yield "url", "should name its host: inputs belong in the path"
     if "@" in parts.netloc:
-        yield "url", "should hold no password: put it into a header, by the name of an environment variable"
+        yield "url", "can't have a password: put it into a header, as an environment variable"
     if parts.fragment:
-        yield "url", "should have no fragment (#…)"
+        yield "url", "can't have a fragment (#…)"
     if input_placeholders(parts.query):
-        yield "url", "should have no inputs after the ?: they belong in query"
+        yield "url", "can't have inputs after the ?: put them into query"
 
 
 def _split(url: str) -> SplitResult | None:
@@ -158,4 +158,4 @@ def _header_mistakes(headers: Mapping[str, str]) -> Iterator[Mistake]:
         if not _HEADER.fullmatch(name):
             yield "headers", f"{name!r} is not a valid header name"
         elif name.lower() in OWN_HEADERS:
-            yield "headers", f"{name} is set for every call and may not be given"
+            yield "headers", f"{name} is set for every call: remove it"

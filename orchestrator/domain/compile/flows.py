@@ -240,7 +240,9 @@ class _FlowCheck:
         missing = [name for name in required_names(tool.input_schema) if name not in available]
         if missing and not self._has_skill():
             names = ", ".join(repr(name) for name in missing)
-            self._add((*path, "slot_mapping"), f"nothing gives the required input {names} of {tool.tool_id}")
+            self._add(
+                (*path, "slot_mapping"), f"nothing provides the required input {names} of {tool.tool_id}"
+            )
 
     def specify(self, dax: str, recipe: tuple[RecipeStep, ...] = ()) -> FlowSpec:
         """Return the compiled flow. It is meaningful only if there are no problems."""

@@ -130,7 +130,7 @@ def _explain(model: type[BaseModel], mistake: Any) -> str:
         return f"should be {kind} (it is {shorten(mistake['input'])})"
     message = str(mistake["msg"]).removeprefix("Value error, ").removeprefix("Input ")
     if mistake["type"] == "string_type" and isinstance(mistake["input"], int | float):
-        return f"should be text; put it in quotes (it is read as {mistake['input']!r})"
+        return f"should be text; put it in quotes (it was read as {mistake['input']!r})"
     if (location and location[-1] == "[key]") or isinstance(mistake["input"], dict | list):
         return message
     return f"{message} (it is {shorten(mistake['input'])})"

@@ -93,7 +93,7 @@ class RecipeCheck:
                 )
             elif binding.name not in giver.outputs:
                 known = suggest(binding.name, giver.outputs)
-                self._add(path, f"the step {binding.step!r} gives no {binding.name!r}{known}")
+                self._add(path, f"the step {binding.step!r} has no output {binding.name!r}{known}")
         elif binding.name and binding.name not in self.entry.slots:
             known = suggest(binding.name, self.entry.slots)
             self._add(path, f"the plan has no slot {binding.name!r}{known}")

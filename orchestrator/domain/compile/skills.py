@@ -100,7 +100,9 @@ def _check_code(
     }
     if taken and skill.language not in taken:
         names = ", ".join(sorted(taken))
-        problems.add(file, ("language",), f"its tools take code: say which language it writes ({names})")
+        problems.add(
+            file, ("language",), f"its tools accept code: declare the language that it writes ({names})"
+        )
 
 
 def _check_portable(
@@ -112,10 +114,8 @@ def _check_portable(
             problems.add(
                 file,
                 ("tools",),
-                f"{name} has {keyword!r} at the top of its input_schema, which model providers refuse: "
-                "describe the inputs alone, and have the service check the rest",
+                f"{name} has {keyword!r} at the top of its input_schema, which model providers reject: "
+                "describe only the inputs, and let the service check the rest",
             )
     for keyword in find_refused(skill.result or {}):
-        problems.add(
-            file, ("result", keyword), "stands at the top of the schema, which model providers refuse"
-        )
+        problems.add(file, ("result", keyword), "is at the top of the schema, which model providers reject")

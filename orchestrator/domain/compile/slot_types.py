@@ -47,7 +47,7 @@ def compile_slot_types(
     if len(own) + len(borrowed) > MAX_OWN_TYPES:
         names = ", ".join([*own, *borrowed])
         message = (
-            f"a domain has at most {MAX_OWN_TYPES} slot types besides the universal ones; here are {names}"
+            f"a domain has at most {MAX_OWN_TYPES} slot types beyond the universal ones; this one has {names}"
         )
         problems.add(file, ("slot_types",), message)
     taken = [kind for kind in own.values() if kind is not None][:MAX_OWN_TYPES]

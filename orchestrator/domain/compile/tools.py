@@ -34,7 +34,7 @@ def compile_tools(
             if other is not None:
                 problems.check_known(file, ("tools", tool_id, key), other, entries, "tool")
                 if other in entries and entries[other].later is not None:
-                    problems.add(file, ("tools", tool_id, key), f"names {other}, which may answer later")
+                    problems.add(file, ("tools", tool_id, key), f"names {other}, which can answer later")
         _check_later(tool_id, entry, file, problems)
     return {ToolId(tool_id): _specify(tool_id, entry, resilience) for tool_id, entry in entries.items()}
 
@@ -112,13 +112,13 @@ def _check_later(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Pro
     if entry.later is None:
         if entry.http is not None and "{callback_url}" in entry.http.model_dump_json():
             problems.add(
-                file, path, "is missing: {callback_url} takes the result of a tool that answers later"
+                file, path, "is missing: {callback_url} receives the result of a tool that answers later"
             )
         return
     if entry.later.poll_s is not None and entry.status_query is None:
         problems.add(file, (*path, "poll_s"), "needs a status_query to call")
     if entry.mcp is not None:
-        problems.add(file, path, "is for services and http; MCP tools answer at once")
+        problems.add(file, path, "is for services and http; MCP tools answer immediately")
 
 
 def _check_rows(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
@@ -155,7 +155,7 @@ def _check_schemas(tool_id: str, entry: ToolEntry, file: SourceFile, problems: P
             missing := [name for name in required_names(schema) if name not in input_names(schema)]
         ):
             problems.add(
-                file, (*path, "required"), f"names what properties does not have: {', '.join(missing)}"
+                file, (*path, "required"), f"lists names that properties does not have: {', '.join(missing)}"
             )
 
 
@@ -187,7 +187,7 @@ def _check_implementation(
 
 def _one_of(given: list[str]) -> str:
     if not given:
-        return "is missing: say what implements the tool (service, http or mcp)"
+        return "is missing: declare what implements the tool (service, http or mcp)"
     return f"a tool has one implementation; this one has {' and '.join(given)}"
 
 
@@ -202,7 +202,7 @@ def _check_method(target: str, schema: JsonObject, services: Services, report: C
         report(f"services.py has no class {class_name!r}{suggest(class_name, classes)}")
         return
     if not _can_be_made(service):
-        report(f"{class_name} should be made with one argument, the ServiceContext")
+        report(f"{class_name} should accept one argument, the ServiceContext")
     method = getattr(service, method_name, None)
     if not callable(method):
         methods = [name for name in vars(service) if not name.startswith("_")]
@@ -229,6 +229,6 @@ def _unfit(method: Callable[..., Any], schema: JsonObject) -> list[str]:
     needed = {parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty}
     unknown = [name for name in input_names(schema) if name not in taken]
     unfilled = sorted(needed - {"call"} - set(required_names(schema)))
-    return [f"takes no {name!r}, which input_schema has" for name in unknown] + [
+    return [f"does not accept {name!r}, which input_schema has" for name in unknown] + [
         f"needs {name!r}, which input_schema does not require" for name in unfilled
     ]

@@ -10,7 +10,7 @@ from parley.commands.gateway import gateway_command
 from parley.output import Answer, Rows, progress
 from parley_client import Client
 
-app = typer.Typer(help="Manage the documents that answers are based on.", no_args_is_help=True)
+app = typer.Typer(help="Manage the documents that Parley answers from.", no_args_is_help=True)
 
 _LISTED = ("document_id", "title", "domain", "user_id", "status", "chunks", "characters")
 _FOUND = ("score", "title", "text", "document_id")
@@ -60,7 +60,7 @@ def list_documents(client: Client, user: OfUser = None, domain: OfDomain = None)
 @gateway_command(app)
 def search(
     client: Client,
-    question: Annotated[str, typer.Argument(help="What to search for.")],
+    question: Annotated[str, typer.Argument(help="Search query.")],
     user: OfUser = None,
     domain: OfDomain = None,
     limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of passages.")] = 5,

@@ -9,7 +9,7 @@ from parley.commands.gateway import gateway_command
 from parley.output import Answer, Rows
 from parley_client import Client
 
-app = typer.Typer(help="Show or erase what is remembered about a user.", no_args_is_help=True)
+app = typer.Typer(help="Show or erase a user's preferences.", no_args_is_help=True)
 
 User = Annotated[str, typer.Argument(help="User ID.")]
 
@@ -31,7 +31,7 @@ def forget(
 ) -> Answer:
     """Erase entries irreversibly. Conversations, scratchpad and documents follow within minutes."""
     if everything == bool(keys):
-        raise InvalidInput("Give the keys to forget, or --everything.", field="keys")
+        raise InvalidInput("Specify the keys to forget, or --everything.", field="keys")
     known = client.preferences(user)["preferences"]
     unknown = set(keys or ()) - {one["key"] for one in known}
     if unknown:
@@ -42,4 +42,4 @@ def forget(
         if not everything and {one["key"], one["origin"].get("note")}.isdisjoint(keys or ())
     ]
     body = client.replace_preferences(user, left)
-    return Answer(body, f"Forgotten; {len(left)} left." if left else "Forgotten; nothing is left.")
+    return Answer(body, f"Forgotten. {len(left)} left." if left else "Forgotten. No preferences are left.")

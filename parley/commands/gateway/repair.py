@@ -107,5 +107,9 @@ def _write(repair: JsonObject) -> str:
 
 
 def _tell(done: list[str], told: str | None, refused: list[str]) -> str:
-    lines = [*done, *([f"The user is told: {told}"] if told else []), *(f"Refused: {one}" for one in refused)]
+    lines = [
+        *done,
+        *([f"Message to the user: {told}"] if told else []),
+        *(f"Refused: {one}" for one in refused),
+    ]
     return "\n".join(lines)

@@ -62,7 +62,7 @@ def start(
     session: Session = None,
     trigger: Annotated[str | None, typer.Option(help="Start all flows with this trigger instead.")] = None,
     inputs: Annotated[str, typer.Option(help="Inputs, as a JSON list.")] = "[]",
-    follow: Annotated[bool, typer.Option("--watch", help="Watch it until it ends.")] = False,
+    follow: Annotated[bool, typer.Option("--watch", help="Watch the run until it ends.")] = False,
 ) -> Answer:
     """Start a flow, or all flows of a trigger. Joins a run that is already active for the session."""
     started = client.start_run(flow, trigger=trigger, session_id=session, inputs=_read_list(inputs))

@@ -148,10 +148,10 @@ def describe_comparison(found: dict[str, Any]) -> list[str]:
     lines = [f"{'left':<12} {found['left']}", f"{'right':<12} {found['right']}", f"{'shared':<12} {shared}"]
     for number, pair in enumerate(found["turns"], start=1):
         differs = f"differs in {', '.join(pair['differs'])}" if pair["differs"] else "is the same"
-        lines += ["", f"Turn {number} after that {differs}:"]
+        lines += ["", f"Turn {number} after the shared history {differs}:"]
         lines += [line for side in ("left", "right") for line in _describe_doing(side, pair[side])]
     for side, effects in found["effects"].items():
-        lines += [f"{side:<12} {_describe_call(effect)}, in its ledger alone" for effect in effects]
+        lines += [f"{side:<12} {_describe_call(effect)}, only in its ledger" for effect in effects]
     return lines
 
 

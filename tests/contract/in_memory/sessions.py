@@ -121,7 +121,7 @@ class MemorySessions:
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
         session = self._store.session(tenant_id, session_id)
         if session.pending > 0:
-            raise SessionBusy("The session has unfinished turns; step back when they are done.")
+            raise SessionBusy("The session has unfinished turns; roll it back when they are done.")
         wanted = await self.state_at(tenant_id, session_id, epoch)
         present = await self.state_at(tenant_id, session_id, session.epoch)
         wanted = keep_labels(wanted, present)

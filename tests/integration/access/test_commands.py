@@ -226,15 +226,13 @@ async def test_a_turn_is_given_up_by_a_repair_with_a_reason(terminal: Terminal) 
     turn = (
         await inbox.submit(submission(DEFAULT_TENANT, session, create_session=True, domain="travel"))
     ).turn_id
-    assert await terminal.ok("turns", "drop", turn) == ["The turn is given up."]
+    assert await terminal.ok("turns", "drop", turn) == ["The turn is dropped."]
     assert (await inbox.turn(DEFAULT_TENANT, turn)).status == "queued"
 
-    assert "The turn is given up." in await terminal.ok(
-        "turns", "drop", turn, "--why", "Nobody waits for it."
-    )
+    assert "The turn is dropped." in await terminal.ok("turns", "drop", turn, "--why", "Nobody waits for it.")
 
     assert (await inbox.turn(DEFAULT_TENANT, turn)).status == "cancelled"
     (signed,) = [one.payload for one in await terminal.house.logged(session) if one.type == "repaired"]
     assert (signed["by"], signed["why"]) == ("desk", "Nobody waits for it.")
     assert await terminal.run("turns", "retry", turn, "--why", "It is wanted.") != 0
-    assert "waits or was set aside" in terminal.complaint
+    assert "no queued or quarantined turn" in terminal.complaint

@@ -19,7 +19,7 @@ from tests.processes.rows import read_rows
 
 LEASE_S = 1.0
 SETTINGS = {"PARLEY_LEASE_TTL_S": str(LEASE_S), "PARLEY_RUNNER_LINGER_S": "1"}
-FENCED = "A lane was taken over"
+FENCED = "Another worker took over a session lane"
 UNFINISHED = "ended as"
 SESSIONS = 10
 TURNS = 4

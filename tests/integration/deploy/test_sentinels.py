@@ -68,5 +68,5 @@ async def test_turns_go_on_with_another_master(database: str, replicated: Replic
 def test_the_doctor_looks_at_the_master(database: str, replicated: Replicated) -> None:
     environment = {**os.environ, "DATABASE_URL": database, "REDIS_URL": replicated.url}
     said = run(("-m", "parley", "doctor", "--preflight"), environment=environment).stdout
-    assert "redis memory nothing is evicted" in " ".join(said.split()), said
+    assert "redis memory no keys are evicted" in " ".join(said.split()), said
     assert not [line for line in said.splitlines() if line.startswith("BAD") and "redis" in line]

@@ -88,7 +88,7 @@ def test_a_schema_of_another_release_is_told_apart(environment: dict[str, str], 
 def test_stores_that_do_not_answer_are_named_with_what_goes_on_without_them(tmp_path: Path) -> None:
     found = bad_ones(look(tmp_path, {"DATABASE_URL": EMPTY_SERVER, "REDIS_URL": "redis://127.0.0.1:1/0"}))
     assert {"postgres", "redis", "workers"} <= set(found)
-    assert "nothing is accepted meanwhile" in found["postgres"].remedy
+    assert "until then, no turns are accepted" in found["postgres"].remedy
 
 
 def test_a_redis_that_evicts_is_broken_and_one_without_a_log_is_noted(

@@ -69,7 +69,7 @@ BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
     "a known password": (
         told(PARLEY_BROKER_URL=f"amqp://guest:guest@{ELSEWHERE}:1//"),
         {"broker", "passwords"},
-        "make an account of your own",
+        "create a separate account",
     ),
     "a secret for tokens that is too short": (told(PARLEY_JWT_KEY="short", **TOKENS), {"tokens"}, "correct it"),
     "tokens meant for anybody": (told(PARLEY_JWT_KEY="k" * 32), {"tokens"}, "correct it"),
@@ -77,7 +77,7 @@ BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
     "no model": (told(OPENAI_BASE_URL=f"http://{NOBODY}/v1"), {"model"}, "check the URL"),
     "a model's key that is refused": (breakages.endpoint_that_refuses, {"model"}, "put a valid key"),
     "Flower open to all": (breakages.open_flower, {"flower"}, "set FLOWER_BASIC_AUTH"),
-    "half a password of Flower": (told(FLOWER_BASIC_AUTH="parley"), {"flower"}, "with the colon"),
+    "half a password of Flower": (told(FLOWER_BASIC_AUTH="parley"), {"flower"}, "set it to user:password"),
     "no domain": (told(PARLEY_DOMAIN="/nowhere/at-all"), {"domain"}, "name another domain"),
     "no folder for the heartbeat": (told(PARLEY_HEARTBEAT_FILE="/nowhere/beat"), {"folders"}, "mount a writable /tmp"),
 }  # fmt: skip
@@ -170,7 +170,7 @@ def test_a_server_that_is_too_old_is_sent_to_a_newer_one(
     monkeypatch.setattr(database, "OLDEST_VERSION", 99)
     code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
     (found,) = of_state(findings, "bad")
-    assert (found["name"], found["remedy"]) == ("postgres", "move to PostgreSQL 99 or newer")
+    assert (found["name"], found["remedy"]) == ("postgres", "upgrade to PostgreSQL 99 or newer")
     assert code == 1
 
 

@@ -40,8 +40,11 @@ async def test_a_provider_that_charges_is_not_warmed() -> None:
     ("variables", "told"),
     [
         ({}, "OPENAI_API_KEY is not set, so Parley only uses the local classifier"),
-        ({"OPENAI_BASE_URL": "{url}/v1", "PARLEY_MODEL": "small"}, "{url}/v1 answers and has small"),
-        ({"OPENAI_BASE_URL": "{url}/v1"}, "does not list gpt-4o-mini. PARLEY_MODEL names another"),
+        ({"OPENAI_BASE_URL": "{url}/v1", "PARLEY_MODEL": "small"}, "{url}/v1 is responding and has small"),
+        (
+            {"OPENAI_BASE_URL": "{url}/v1"},
+            "does not list gpt-4o-mini. set PARLEY_MODEL to a model that it lists",
+        ),
         ({"OPENAI_BASE_URL": "{url}"}, "lacks /v1; turns continue with the local classifier. name {url}/v1"),
         ({"PARLEY_MODEL": "anthropic:claude-sonnet-4-5"}, "anthropic is configured"),
     ],
@@ -75,4 +78,4 @@ async def test_explain_tells_that_the_model_did_not_answer(monkeypatch: pytest.M
     assert found["model_problem"] == "model_not_allowed"
     assert (found["endpoint"]["status"], found["endpoint"]["code"]) == (401, "invalid_api_key")
     assert found["confidence"] < 1
-    assert any("did not answer (model_not_allowed)" in reader["said"] for reader in found["readers"])
+    assert any("did not respond (model_not_allowed)" in reader["said"] for reader in found["readers"])

@@ -83,7 +83,7 @@ def test_the_run_was_noisy(left: Left) -> None:
         "Lost the connection that holds the worker lock.",
     ):
         assert event in left.log("logs/turns"), event
-    assert "A webhook's receiver fails" in left.log("logs/internal")
+    assert "A webhook's receiver failed" in left.log("logs/internal")
     assert '"code":"unavailable"' in "".join(
         text.decode() for name, text in left.found.items() if "POST" in name
     )

@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
 
 ACCEPTED = Verdict(None)
 TOO_LARGE = Verdict(
-    "input_too_large", "body", f"A request may have at most {MAX_INPUT_BYTES} bytes; send a shorter text."
+    "input_too_large", "body", f"A request can have at most {MAX_INPUT_BYTES} bytes; send a shorter text."
 )
 TOO_DEEP = Verdict("invalid_input", "body", "Lists and objects can be nested at most 64 levels deep.")
 
@@ -56,8 +56,8 @@ def nested(levels: int) -> Any:
     return value
 
 
-EMPTY = "is empty; write what the user said"
-NUL = "holds a NUL character, which no store takes; leave it out"
+EMPTY = "is empty; send the user's message"
+NUL = "contains a NUL character, which can't be stored; remove it"
 IDENTIFIER = "String should match pattern '^[A-Za-z0-9][A-Za-z0-9._:@-]*$'"
 
 CASES: dict[str, tuple[Fields, Verdict]] = {
@@ -96,11 +96,11 @@ CASES: dict[str, tuple[Fields, Verdict]] = {
     ),
     "not a number": (
         {"action": {"name": "a", "payload": [float("nan")]}},
-        wrong("action.payload", "holds NaN or an infinite number, which JSON does not have"),
+        wrong("action.payload", "contains NaN or infinity, which JSON does not support"),
     ),
     "too large a number": (
         {"action": {"name": "a", "payload": 10**400}},
-        wrong("action.payload", "holds a number that is too large"),
+        wrong("action.payload", "contains a number that is too large"),
     ),
     "empty key": (
         {"text": "a", "idempotency_key": ""},

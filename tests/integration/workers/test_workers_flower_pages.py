@@ -142,7 +142,7 @@ def test_it_does_not_start_where_others_reach_it_without_a_password(
     ended = run(["-m", "parley", "serve", "flower", "--host", "0.0.0.0"], environment=environment)
     assert ended.returncode == 1
     assert ended.stderr.startswith(
-        "parley: Flower would be open to everybody on 0.0.0.0: set FLOWER_BASIC_AUTH"
+        "parley: Flower would be open to everyone on 0.0.0.0: set FLOWER_BASIC_AUTH"
     )
 
 

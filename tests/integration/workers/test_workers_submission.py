@@ -135,4 +135,4 @@ async def test_a_refusal_is_a_failure_with_code_and_reason(crew: Fleet, backend:
         await asyncio.to_thread(backend.submit, session_id="s", text="")
 
     assert type(caught.value).__name__ == "TaskRefused"
-    assert caught.value.args == ("invalid_input", "text: is empty; write what the user said.", "text")
+    assert caught.value.args == ("invalid_input", "text: is empty; send the user's message.", "text")

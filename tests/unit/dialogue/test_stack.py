@@ -323,7 +323,7 @@ def test_invariants_are_told_in_sentences() -> None:
         "book_flight is Active below the top.",
         "The top flow book_flight is Pending (planned).",
         "book_flight serves a plan that is not below it on the stack.",
-        "The identifier flow_1 is used twice.",
+        "The ID flow_1 is used twice.",
     ]
 
 

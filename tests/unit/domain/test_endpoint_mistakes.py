@@ -18,15 +18,13 @@ def test_the_caller_is_named_without_an_input() -> None:
 
 
 def test_an_input_cannot_stand_for_the_caller() -> None:
-    assert _mistakes(inputs=("user_id",)) == [
-        "url: {user_id} is the caller's: give the input of this name another one"
-    ]
+    assert _mistakes(inputs=("user_id",)) == ["url: {user_id} is reserved for the caller: rename the input"]
 
 
 @pytest.mark.parametrize("status", [200, 303, 408, 499, 500])
 def test_an_open_outcome_has_no_sentence_of_the_author(status: int) -> None:
     [mistake] = _mistakes(errors={status: "It is taken."})
-    assert mistake.startswith(f"errors: {status} leaves open")
+    assert mistake.startswith(f"errors: {status} does not show")
 
 
 def test_a_sentence_names_inputs() -> None:

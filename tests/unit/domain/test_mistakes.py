@@ -67,11 +67,11 @@ def test_a_tool_that_answers_later_can_be_polled_and_accepts(tmp_path: Path) -> 
 """
     assert find(write_domain(tmp_path, {"tools.yaml": later + outside})) == {
         "tools.yaml: tools.flight_book.later.poll_s": "needs a status_query to call",
-        "tools.yaml: tools.flight_book.compensation": "names flight_book, which may answer later",
+        "tools.yaml: tools.flight_book.compensation": "names flight_book, which can answer later",
         "tools.yaml: tools.fare_get.later": (
-            "is missing: {callback_url} takes the result of a tool that answers later"
+            "is missing: {callback_url} receives the result of a tool that answers later"
         ),
-        "tools.yaml: tools.fare_ask.later": "is for services and http; MCP tools answer at once",
+        "tools.yaml: tools.fare_ask.later": "is for services and http; MCP tools answer immediately",
     }
 
 
@@ -219,7 +219,7 @@ def skill(matter: str, text: str = "Do it.") -> dict[str, str | bytes]:
         (skill("tools: [flight_bok]"), f"{SKILL}: tools.0", "did you mean 'flight_book'"),
         (skill("tools: []"), f"{SKILL}: tools", "one to 3 tools"),
         (skill("components: [memory]"), f"{SKILL}: components.0", "no component 'memory'"),
-        (skill("result: {type: object, anyOf: [{}]}"), f"{SKILL}: result.anyOf", "providers refuse"),
+        (skill("result: {type: object, anyOf: [{}]}"), f"{SKILL}: result.anyOf", "providers reject"),
         (
             {
                 **skill("tools: [flight_book]"),
@@ -299,7 +299,7 @@ def test_a_dact_that_stands_twice_is_named_with_its_line(tmp_path: Path) -> None
     again = '  search_flights: {dax: "00F", intent: Read, outputs: [flight_id]}\n'
     problems = check_domain(write_domain(tmp_path, {"ontology.yaml": ONTOLOGY + again}))
     assert [str(problem) for problem in problems] == [
-        "ontology.yaml:26: flows.search_flights: is here a second time"
+        "ontology.yaml:26: flows.search_flights: is a duplicate key"
     ]
 
 
@@ -339,9 +339,9 @@ def test_a_method_must_take_what_its_schema_names(tmp_path: Path) -> None:
     services = SERVICES.replace("**inputs", "*, day, seat, call")
     problems = check_domain(write_domain(tmp_path, {"services.py": services}))
     assert [problem.message for problem in problems] == [
-        "Flights.book takes no 'from', which input_schema has",
-        "Flights.book takes no 'to', which input_schema has",
-        "Flights.book takes no 'cabin', which input_schema has",
+        "Flights.book does not accept 'from', which input_schema has",
+        "Flights.book does not accept 'to', which input_schema has",
+        "Flights.book does not accept 'cabin', which input_schema has",
         "Flights.book needs 'seat', which input_schema does not require",
     ]
 
@@ -351,7 +351,7 @@ def test_a_required_input_that_nothing_gives_is_named(tmp_path: Path) -> None:
     problems = find(write_domain(tmp_path, {"ontology.yaml": ontology}))
     assert problems == {
         "ontology.yaml: flows.book_flight.tools.0.slot_mapping": (
-            "nothing gives the required input 'day' of flight_book"
+            "nothing provides the required input 'day' of flight_book"
         )
     }
 

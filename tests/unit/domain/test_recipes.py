@@ -66,12 +66,12 @@ def test_a_recipe_is_compiled(tmp_path: Path) -> None:
         (
             ("look.flight_id, cabin", "look.price, cabin"),
             "1.slots.flight_id",
-            "the step 'look' gives no 'price'",
+            "the step 'look' has no output 'price'",
         ),
         (("look.flight_id, cabin", "later.flight_id, cabin"), "1.slots.flight_id", "no earlier step 'later'"),
         (("{origin: origin", "{origin: orgin"), "1.slots.origin", "the plan has no slot 'orgin'"),
         (("{origin: origin", "{orgin: origin"), "1.slots.orgin", "book_flight has no slot 'orgin'"),
-        (("not look.flight_id", "not look.price"), "1.when.0", "the step 'look' gives no 'price'"),
+        (("not look.flight_id", "not look.price"), "1.when.0", "the step 'look' has no output 'price'"),
         (("intent: Plan", "intent: Read"), "", "only flows of the intent Plan have steps"),
     ],
 )

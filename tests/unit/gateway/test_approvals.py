@@ -120,7 +120,7 @@ async def test_the_same_decision_twice_has_one_effect_and_the_other_is_refused()
 
         assert first.json()["resumed_by"] == again.json()["resumed_by"]
         assert other.status_code == 409
-        assert "granted already, by operator" in other.json()["detail"]
+        assert "already granted by operator" in other.json()["detail"]
         assert len(await place.get(f"/v1/sessions/{place.talk.session_id}/effects")) == 1
 
 

@@ -180,7 +180,7 @@ def test_a_bad_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_a_folder_that_exists_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "garden").mkdir()
     assert run(["domain", "new", "garden", "--into", str(tmp_path)]) == 1
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert list((tmp_path / "garden").iterdir()) == []
 
 

@@ -64,7 +64,7 @@ def test_a_comparison_is_printed_turn_by_turn() -> None:
         "right b",
         "shared epoch 2 of a",
         "",
-        "Turn 1 after that differs in reply, flows:",
+        "Turn 1 after the shared history differs in reply, flows:",
         "left epoch 3 > yes",
         "Booked.",
         "completed book_flight",
@@ -73,11 +73,11 @@ def test_a_comparison_is_printed_turn_by_turn() -> None:
         "Which?",
         "flow book_flight (Active) origin=OSL",
         "",
-        "Turn 2 after that differs in said:",
+        "Turn 2 after the shared history differs in said:",
         "left (no turn)",
         "right epoch 3 > yes",
         "Booked.",
         "completed book_flight",
-        "left flight_book(offer_id=o) done, in its ledger alone",
+        "left flight_book(offer_id=o) done, only in its ledger",
     ]
     assert describe_comparison({**found, "common": None})[2].endswith("nothing")

@@ -45,7 +45,7 @@ async def commit_surely(
             return await _commit_once(database, arguments, further)
         except Unavailable as error:
             _log.warning(
-                "A commit's fate is unknown; looking it up.",
+                "A commit's outcome is unknown; checking it.",
                 turn_id=lease.work.turn_id,
                 cause=str(error.__cause__),
             )

@@ -32,8 +32,8 @@ from orchestrator.turns.turn import TurnInput, TurnKind, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId
 
 STOPPED = "stopped before they were decided"
-NO_STATE = "whose state before is gone"
-NO_JOURNAL = "whose journal is gone"
+NO_STATE = "whose earlier state was pruned"
+NO_JOURNAL = "whose journal was pruned"
 _OF_TURN = (
     *(
         "turn_id",

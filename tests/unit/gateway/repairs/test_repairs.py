@@ -53,12 +53,15 @@ async def epoch_of(site: Site) -> int:
     ("wanted", "why"),
     [
         ({**DROP, "flow": "flow_gone"}, "No task flow_gone"),
-        ({"kind": "mark", "fingerprint": "f1", "done": True}, "The ledger has no effect f1."),
+        ({"kind": "mark", "fingerprint": "f1", "done": True}, "The ledger has no side effect f1."),
         ({"kind": "say", "text": "hello"}, "Only the operator who has taken over"),
         ({"kind": "hand_back"}, "No operator has taken over"),
-        ({"kind": "release"}, "No turn is being worked on"),
-        ({"kind": "retry", "turn": "turn_gone"}, "No turn turn_gone of this session"),
-        ({"kind": "give_up", "turn": "turn_gone"}, "No turn turn_gone of this session"),
+        ({"kind": "release"}, "No turn is running"),
+        ({"kind": "retry", "turn": "turn_gone"}, "This session has no queued or quarantined turn turn_gone"),
+        (
+            {"kind": "give_up", "turn": "turn_gone"},
+            "This session has no queued or quarantined turn turn_gone",
+        ),
     ],
 )
 async def test_what_does_not_fit_is_refused_and_changes_nothing(wanted: Any, why: str) -> None:
@@ -83,7 +86,7 @@ async def test_a_preview_says_what_the_repair_does_and_changes_nothing() -> None
 
         assert await site.get(f"/v1/sessions/{SESSION}") == before
         made = (await site.post(SESSION, [DROP], previewed["epoch"])).json()
-        assert made["done"] == previewed["done"] == ["book_flight is given up."]
+        assert made["done"] == previewed["done"] == ["book_flight is canceled."]
         assert made["reply"] == previewed["told"]
         assert (made["by"], made["why"], made["epoch"]) == (BY, WHY, before["epoch"] + 1)
 
@@ -124,7 +127,7 @@ async def test_a_session_that_has_gone_on_is_not_repaired_unseen() -> None:
         late = await site.post(SESSION, [DROP], epoch)
 
         assert late.status_code == 409
-        assert "gone on" in late.json()["detail"]
+        assert "changed in the meantime" in late.json()["detail"]
         (flow,) = (await site.look(SESSION))["flows"]
         assert (flow["dact"], flow["state"]) == ("book_flight", "Active")
 

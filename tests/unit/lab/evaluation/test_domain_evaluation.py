@@ -234,7 +234,7 @@ def test_an_empty_folder_of_prompts_is_said_before_anything_is_run(
         environment.setenv("OPENAI_BASE_URL", model.base_url)
         assert run(["eval", SMALL, *tried]) == 1
         assert not model.requests_for("nlu_think")
-    assert "holds no prompts" in capsys.readouterr().err
+    assert "contains no prompts" in capsys.readouterr().err
 
 
 def test_a_run_that_was_kept_without_a_name_is_reported_by_its_model() -> None:
@@ -277,7 +277,7 @@ conversations:
     assert unjudged["figures"]["rubric"] == unjudged["figures"]["turns_as_expected"] == 1.0
     assert code == 1
     assert found["findings"] == ["rubric is 0.750, below 0.8"]
-    assert found["outcomes"][0]["turns"][0]["faults"] == ["by the rubric it fails: It names a price"]
+    assert found["outcomes"][0]["turns"][0]["faults"] == ["fails the rubric: It names a price"]
     assert "2. It names a price" in str(asked.messages[0]["content"])
     assert "not met: It names a price (it names none)" in Path(found["report"]).read_text(encoding="utf-8")
 
