@@ -1,4 +1,4 @@
-"""Every port of durability thrice: in memory, on PostgreSQL, and on it through a pooler, behind one set of names."""
+"""All durability ports on three stores: in memory, on PostgreSQL, and on PostgreSQL through a pooler."""
 
 from __future__ import annotations
 
@@ -54,7 +54,12 @@ _SHIFTED = {
 
 @dataclass
 class Ports:
-    """One store behind the ports. `elapse` lets its clock go on; `kill` ends a worker without farewell."""
+    """The ports of one store.
+
+    Args:
+        elapse: advances the store's clock by seconds.
+        kill: ends a worker without a shutdown.
+    """
 
     inbox: Inbox
     sessions: Sessions
@@ -127,7 +132,7 @@ def postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Ports
                 pass
 
     async def elapse(seconds: float) -> None:
-        """Times already written are moved back, as if the database's clock had gone on."""
+        """Move stored times back, as if the database's clock had advanced."""
         async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
             for table, columns in _SHIFTED.items():
                 moves = ", ".join(
@@ -155,7 +160,7 @@ def postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Ports
 
 @pytest.fixture(scope="module")
 def pooled_url(database_url: str) -> Iterator[str]:
-    """The module's database through a pooler."""
+    """Return the URL of the module's database through a pooler."""
     if not PROGRAM.exists():
         pytest.skip("Debian's package pgbouncer is not installed")
     with pooler([database_url]) as (url,):
@@ -179,5 +184,5 @@ async def ports(request: pytest.FixtureRequest) -> AsyncIterator[Ports]:
 
 @pytest.fixture
 def tenant() -> TenantId:
-    """A tenant of the test's own: what other tests left behind does not show."""
+    """Return a new tenant, so that data of other tests is invisible."""
     return TenantId(new_id("tenant"))

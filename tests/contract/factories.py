@@ -1,4 +1,4 @@
-"""Submissions and commits with sensible values for what a test does not care about."""
+"""Submissions and commits with defaults for values that a test does not specify."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def commit_of(
     after: JsonObject | None = None,
     **more: Any,
 ) -> TurnCommit:
-    """A commit that answers the turn with its own text."""
+    """Return a commit that answers the turn with its input."""
     state = {"last_seq": work.seq} if after is None else after
     answer = f"you said {work.input.text}"
     values: dict[str, Any] = {
@@ -55,7 +55,7 @@ def commit_for(lease: Lease, **more: Any) -> TurnCommit:
 
 
 async def take_turn(inbox: Inbox, lane: Lane, tenant: TenantId, session_id: SessionId) -> None:
-    """Submit a turn and take it, on a worker of one's own; it changes little of the state."""
+    """Submit a turn, then claim and commit it on this lane, with a small change of the state."""
     await inbox.submit(submission(tenant, session_id))
     lease = await lane.claim(session_id)
     assert lease is not None

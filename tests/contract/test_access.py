@@ -1,4 +1,4 @@
-"""Keys, tickets and limits of requests: in memory and on real stores (RT-22, RT-23)."""
+"""Keys, tickets and request limits, in memory and on real stores (RT-22, RT-23)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ OPERATOR = frozenset({Scope.OPERATOR})
 
 @dataclass
 class Ports:
-    """`age`: make what is counted or kept so many seconds older. `now`: of the store."""
+    """The ports of one store.
+
+    Args:
+        age: makes stored counts and values older by seconds.
+        now: the store's time.
+    """
 
     keys: ApiKeys
     tickets: Tickets

@@ -1,4 +1,4 @@
-"""Approvals: asked for in a turn's commit, decided once, by whom, and what became of them (PX-17)."""
+"""Approvals: requested in a turn's commit, decided once, and closed (PX-17)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def asked_in(lease: Lease, *, expires_at: datetime = FAR) -> ApprovalRecord:
         approval_id=new_id("approval"),
         session_id=lease.session_id,
         turn_id=lease.work.turn_id,
-        flow_id=FlowId(""),  # what is asked of a person is of no flow
+        flow_id=FlowId(""),  # operators' approvals don't belong to a flow
         tool_id=ToolId("disk_wipe"),
         fingerprint="f",
         arguments={"printer": "P1"},
@@ -55,7 +55,7 @@ async def next_lease(ports: Ports, tenant: TenantId, lane: Lane, before: Lease) 
 
 
 async def ask(ports: Ports, tenant: TenantId, *, expires_at: datetime = FAR) -> tuple[Lane, Lease, str]:
-    """A session whose first turn asked for an approval; the lane is free again."""
+    """Return a session whose first turn has requested an approval, with a free lane."""
     lane, lease = await begin(ports, tenant)
     record = asked_in(lease, expires_at=expires_at)
     await lane.commit(lease, commit_for(lease, approvals=(record,)))
@@ -124,7 +124,7 @@ async def test_it_is_decided_once(ports: Ports, tenant: TenantId) -> None:
 
 
 async def test_of_two_decisions_at_once_one_holds(ports: Ports, tenant: TenantId) -> None:
-    """And whoever repeats the one that holds is told so; the audit names one decider."""
+    """Repeating the accepted decision returns it, and the audit has one decider."""
     for _ in range(5):
         _, _, approval_id = await ask(ports, tenant)
 
@@ -150,7 +150,7 @@ async def test_at_the_very_moment_of_its_expiry_it_cannot_be_granted(ports: Port
 
 
 async def test_the_holder_of_the_lane_learns_what_was_decided_before(ports: Ports, tenant: TenantId) -> None:
-    """A click in the chat and an operator at once: the first one holds."""
+    """The user and an operator decide concurrently: the first decision holds."""
     lane, lease, approval_id = await ask(ports, tenant)
     await ports.approvals.decide(tenant, approval_id, NO)
     lease = await next_lease(ports, tenant, lane, lease)
@@ -205,7 +205,7 @@ async def test_what_became_of_it(
     closed: ApprovalStatus,
     afterwards: ApprovalStatus,
 ) -> None:
-    """Only what was granted can be used; what was denied stays denied."""
+    """Only a granted approval can be used, and a denied one stays denied."""
     lane, lease, approval_id = await ask(ports, tenant)
     if decision is not None:
         await ports.approvals.decide(tenant, approval_id, decision)

@@ -1,4 +1,4 @@
-"""What turns leave behind for people who look: frames, journal, feedback, turns by pages."""
+"""Data that turns leave for operators: frames, journal, feedback, and pages of turns."""
 
 from __future__ import annotations
 

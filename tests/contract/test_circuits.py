@@ -1,4 +1,4 @@
-"""CO-2: breakers are visible from outside of the process that they belong to."""
+"""CO-2: a process's circuit breakers are visible to other processes."""
 
 from __future__ import annotations
 

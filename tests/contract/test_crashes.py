@@ -1,4 +1,4 @@
-"""A crash is no failure of the turns beside it; only what crashed alone is set aside (RT-26)."""
+"""Crashes do not count as failures of concurrent turns. Only a turn that crashed alone is quarantined (RT-26)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def _claim(lane: Lane, session: SessionId) -> Lease:
 
 
 async def _crash(ports: Ports, session: SessionId, *, crashes_below: int | None = 2) -> Lease:
-    """Take the session's turn up in a process that ends at once."""
+    """Claim the session's turn in a process that ends immediately."""
     lane = await ports.make_lane(crashes_below=crashes_below)
     lease = await _claim(lane, session)
     await ports.kill(lane)
@@ -80,7 +80,7 @@ async def test_a_suspect_whose_worker_ends_before_it_is_run_is_found_at_once(
     for _ in range(2):
         await _crash(ports, session)
     left = await ports.make_lane()
-    assert await left.claim(session) is None  # and has handed it to a process for suspects
+    assert await left.claim(session) is None  # the lane is left to a process for suspected turns
 
     await ports.kill(left)
 
@@ -90,7 +90,7 @@ async def test_a_suspect_whose_worker_ends_before_it_is_run_is_found_at_once(
 async def test_many_crashes_wait_for_no_connection_that_others_use_for_long(
     database_url: str, tenant: TenantId
 ) -> None:
-    """A kill interrupts many turns at once: those under suspicion, and the journals of the others, go the short way."""
+    """One kill interrupts many turns. Suspected turns, and the journals of others, use the short path."""
     migrate(database_url)
     suspected: list[tuple[SessionId, int]] = []
     async with AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The ledger of effects: written with the journal under the fence, found by what an effect means (RT-10, RT-12)."""
+"""The side-effect ledger: written with the journal under the fence, found by fingerprint (RT-10, RT-12)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_an_effect_is_in_the_ledger_before_it_is_had(ports: Ports, tenant:
 
 
 async def test_no_effect_begins_before_what_was_said_is_heard(ports: Ports, tenant: TenantId) -> None:
-    """RT-5: the start is on record only by who knows of the last turn sent by `understand`; the end in any case."""
+    """RT-5: recording a start requires knowledge of the last message sent under `understand`; recording an end doesn't."""
     lane, lease = await begin(ports, tenant)
     await ports.inbox.submit(submission(tenant, lease.session_id, "no", if_busy=IfBusy.UNDERSTAND))
     turn_id, entry = lease.work.turn_id, entry_of(lease)
@@ -97,7 +97,7 @@ async def test_its_end_is_written_to_the_same_line(ports: Ports, tenant: TenantI
 
 
 async def test_journal_and_ledger_are_written_together_or_not_at_all(ports: Ports, tenant: TenantId) -> None:
-    """RT-3: an overtaken holder writes neither."""
+    """RT-3: a worker that lost its lease writes neither."""
     lane, lease = await begin(ports, tenant)
     await ports.elapse(60)
     other = await (await ports.make_lane()).claim(lease.session_id)
@@ -141,7 +141,7 @@ async def test_what_was_undone_says_so(ports: Ports, tenant: TenantId) -> None:
 
 
 async def test_an_operator_says_what_became_of_it(ports: Ports, tenant: TenantId) -> None:
-    """RT-35: only status and result change; who has lost the lane changes nothing."""
+    """RT-35: only the status and result change. A worker that lost the lane changes nothing."""
     lane, lease = await begin(ports, tenant)
     written = entry_of(lease)
     await write(lane, lease, StepStatus.STARTED, written)
@@ -188,7 +188,7 @@ async def _claimed(ports: Ports, tenant: TenantId, session_id: SessionId) -> tup
 
 
 async def test_a_branch_has_the_ledger_of_its_parent(ports: Ports, tenant: TenantId) -> None:
-    """ST-4: with the parent's idempotency key and as the parent's; what came later is not in it."""
+    """ST-4: with the parent's idempotency keys, but without later entries."""
     lane, lease = await begin(ports, tenant)
     done = entry_of(lease, status=LedgerStatus.DONE, result={"ok": True, "data": {}})
     await write(lane, lease, StepStatus.FINISHED, done)
@@ -211,7 +211,7 @@ async def test_a_branch_has_the_ledger_of_its_parent(ports: Ports, tenant: Tenan
 
 
 async def test_a_branch_has_effects_of_its_own(ports: Ports, tenant: TenantId) -> None:
-    """ST-4: what the parent does later is not in the ledger of the branch, nor undone there."""
+    """ST-4: later effects of the parent are not in the fork's ledger, and the fork does not undo them."""
     lane, lease = await begin(ports, tenant)
     done = entry_of(lease, status=LedgerStatus.DONE)
     await write(lane, lease, StepStatus.FINISHED, done)

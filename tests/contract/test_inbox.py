@@ -1,4 +1,4 @@
-"""Contract of the inbox: what is accepted, refused, repeated, cancelled (RT-1, RT-5, RT-6, RT-7)."""
+"""Contract of the inbox: accepted, rejected, repeated and canceled turns (RT-1, RT-5, RT-6, RT-7)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def _claimed(ports: Ports, session_id: SessionId, **options: object) -> Le
 
 
 async def test_accepted_turns_are_numbered_in_order(ports: Ports, tenant: TenantId) -> None:
-    """RT-1: the session's next sequence number; position counts what is before."""
+    """RT-1: `seq` is the session's next number, and `position` counts earlier unfinished turns."""
     session = await _session(ports, tenant)
     receipts = [await ports.inbox.submit(submission(tenant, session, f"turn {n}")) for n in range(3)]
     assert [receipt.seq for receipt in receipts] == [1, 2, 3]
@@ -47,7 +47,7 @@ async def test_an_action_is_kept_as_it_was(ports: Ports, tenant: TenantId) -> No
 
 
 async def test_a_turn_has_the_time_and_place_of_its_acceptance(ports: Ports, tenant: TenantId) -> None:
-    """RT-29: in every attempt, whatever the session's place is by then; a later turn that names none keeps it."""
+    """RT-29: in every attempt, even if the session's have changed. Later turns without them don't change the session's."""
     session = await _session(ports, tenant, timezone="Europe/Oslo", locale="nb-NO")
     given = [TurnInput("one"), TurnInput("two", timezone="Pacific/Auckland"), TurnInput("three")]
     for one in given:
@@ -81,7 +81,7 @@ async def test_a_turn_has_the_time_and_place_of_its_acceptance(ports: Ports, ten
 async def test_an_unfinished_turn_does_not_keep_a_later_one_from_naming_a_place(
     ports: Ports, tenant: TenantId
 ) -> None:
-    """RT-29: by every rule, also those that look at what is unfinished."""
+    """RT-29: under every rule, including those that depend on unfinished turns."""
     for rule in (IfBusy.ENQUEUE, IfBusy.UNDERSTAND, IfBusy.INTERRUPT):
         session = await _session(ports, tenant)
         await ports.inbox.submit(submission(tenant, session, "one"))
@@ -94,7 +94,7 @@ async def test_an_unfinished_turn_does_not_keep_a_later_one_from_naming_a_place(
 
 
 async def test_unknown_and_foreign_sessions_are_not_found(ports: Ports, tenant: TenantId) -> None:
-    """RT-22: another tenant's session does not exist for this one."""
+    """RT-22"""
     session = await _session(ports, tenant)
     with pytest.raises(NotFound):
         await ports.inbox.submit(submission(tenant, "nowhere"))
@@ -105,7 +105,7 @@ async def test_unknown_and_foreign_sessions_are_not_found(ports: Ports, tenant: 
 
 
 async def test_a_session_that_is_made_on_request_keeps_its_rule(ports: Ports, tenant: TenantId) -> None:
-    """RT-5: turns that name no rule follow the session's."""
+    """RT-5: turns without a rule follow the session's."""
     name = new_session_id()
     made = submission(tenant, name, create_session=True, domain="travel", session_if_busy=IfBusy.REJECT)
     await ports.inbox.submit(made)
@@ -123,7 +123,7 @@ async def test_a_session_is_made_on_request(ports: Ports, tenant: TenantId) -> N
 
 
 async def test_the_same_key_gives_the_first_turn(ports: Ports, tenant: TenantId) -> None:
-    """RT-5: a repeat returns the first turn and stores nothing."""
+    """RT-5: a repetition stores nothing."""
     session = await _session(ports, tenant)
     first = await ports.inbox.submit(submission(tenant, session, "one", idempotency_key="k"))
     again = await ports.inbox.submit(submission(tenant, session, "two", idempotency_key="k"))
@@ -153,7 +153,7 @@ async def test_a_sequence_is_used_once(ports: Ports, tenant: TenantId) -> None:
 
 
 async def test_reject_refuses_while_busy(ports: Ports, tenant: TenantId) -> None:
-    """RT-5: by the turn's rule or the session's."""
+    """RT-5: whether the rule is the turn's or the session's."""
     session = await _session(ports, tenant, if_busy=IfBusy.REJECT)
     await ports.inbox.submit(submission(tenant, session))
     with pytest.raises(SessionBusy):
@@ -165,7 +165,7 @@ async def test_reject_refuses_while_busy(ports: Ports, tenant: TenantId) -> None
 async def test_the_systems_own_turns_are_in_no_users_way(
     ports: Ports, tenant: TenantId, rule: IfBusy
 ) -> None:
-    """RT-5, IF-12: a proposal that waits or is decided is not what the user waits for, and is never stopped."""
+    """RT-5, IF-12: users do not wait for a proposal's turn, and never interrupt it."""
     session = await _session(ports, tenant, if_busy=rule)
     given = TurnInput(action={"name": "proposal", "payload": {}}, form="action", kind=TurnKind.SYSTEM)
     system = await ports.inbox.submit(Submission(session, given, tenant, if_busy=IfBusy.ENQUEUE))
@@ -186,7 +186,7 @@ async def test_a_closed_session_accepts_nothing(ports: Ports, tenant: TenantId) 
 
 
 async def test_the_inbox_of_a_session_is_bounded(ports: Ports, tenant: TenantId) -> None:
-    """RT-5: over the bound the submission is refused and nothing is stored."""
+    """RT-5: a submission above the limit is rejected and not stored."""
     session = await _session(ports, tenant)
     inbox = ports.make_inbox(session_limit=2)
     for _ in range(2):
@@ -220,7 +220,7 @@ async def test_a_queued_turn_is_cancelled_at_once(ports: Ports, tenant: TenantId
 
 
 async def test_a_running_turn_is_asked_to_stop(ports: Ports, tenant: TenantId) -> None:
-    """RT-7: the holder learns of it when it renews."""
+    """RT-7: its worker learns this at the next renewal."""
     session = await _session(ports, tenant)
     receipt = await ports.inbox.submit(submission(tenant, session))
     lane = await ports.make_lane()
@@ -238,7 +238,7 @@ async def test_a_running_turn_is_asked_to_stop(ports: Ports, tenant: TenantId) -
 async def test_a_new_turn_may_stop_the_present_one(
     ports: Ports, tenant: TenantId, rule: IfBusy, heard: int
 ) -> None:
-    """RT-5: interrupt keeps the cancelled turn in the history, rollback forgets it."""
+    """RT-5: `interrupt` keeps the canceled turn in the history, and `rollback` removes it."""
     session = await _session(ports, tenant)
     stopped = await ports.inbox.submit(submission(tenant, session, "wrong"))
     lane = await ports.make_lane()
@@ -265,7 +265,7 @@ async def test_an_interrupted_turn_that_had_not_begun_is_handed_over_as_cancelle
 async def test_what_is_sent_to_be_understood_is_heard_by_the_turn_at_work(
     ports: Ports, tenant: TenantId
 ) -> None:
-    """RT-5: in order, up to what was sent by another rule; one that is alone in its session waits for nobody."""
+    """RT-5: in order, up to the first message sent under another rule. A session's only turn waits for no other."""
     session = await _session(ports, tenant, if_busy=IfBusy.UNDERSTAND)
     first = await ports.inbox.submit(submission(tenant, session, "first"))
     lane = await ports.make_lane()
@@ -313,7 +313,7 @@ async def _quarantined(ports: Ports, tenant: TenantId, session: SessionId) -> Tu
 
 
 async def test_a_quarantined_turn_can_be_retried(ports: Ports, tenant: TenantId) -> None:
-    """RT-6: it is queued again behind what came after it, with its attempts before it."""
+    """RT-6: the turn goes to the end of the queue, with all attempts available."""
     session = await _session(ports, tenant)
     turn_id = await _quarantined(ports, tenant, session)
     assert [t.turn_id for t in await ports.inbox.turns(tenant, status=TurnStatus.QUARANTINED)] == [turn_id]
@@ -344,7 +344,7 @@ async def test_a_quarantined_turn_can_be_dropped(ports: Ports, tenant: TenantId)
 
 
 async def test_every_change_leaves_an_event(ports: Ports, tenant: TenantId) -> None:
-    """RT-15: the numbers have no gaps, whatever wrote the event."""
+    """RT-15: the numbers have no gaps, for every kind of writer."""
     session = await _session(ports, tenant)
     await _quarantined(ports, tenant, session)
     cancelled = await ports.inbox.submit(submission(tenant, session))

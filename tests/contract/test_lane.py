@@ -1,4 +1,4 @@
-"""Contract of the lane: one holder, turns in order, fenced commits (RT-2 … RT-8, RT-11)."""
+"""Contract of the session lane: one worker, turns in order, fenced commits (RT-2 … RT-8, RT-11)."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_a_commit_writes_everything_at_once(ports: Ports, tenant: TenantId
 
 
 async def test_a_holder_that_was_overtaken_writes_nothing(ports: Ports, tenant: TenantId) -> None:
-    """RT-3: the frozen worker comes back after its lease has expired."""
+    """RT-3: a frozen worker resumes after its lease has expired."""
     session = await _session_with(ports, tenant, "one")
     frozen, other = await ports.make_lane(), await ports.make_lane()
     old = await _claim(frozen, session)
@@ -119,7 +119,7 @@ async def test_a_holder_that_was_overtaken_writes_nothing(ports: Ports, tenant: 
 
 
 async def test_an_old_epoch_does_not_commit(ports: Ports, tenant: TenantId) -> None:
-    """RT-3: the same holder cannot commit one turn twice."""
+    """RT-3: a worker cannot commit a turn twice."""
     session = await _session_with(ports, tenant, "one", "two")
     lane = await ports.make_lane()
     lease = await _claim(lane, session)
@@ -152,7 +152,7 @@ async def test_renewal_notices_a_takeover(ports: Ports, tenant: TenantId) -> Non
 
 
 async def test_the_dead_workers_lanes_are_free_at_once(ports: Ports, tenant: TenantId) -> None:
-    """RT-11: long before the lease expires, and without the grace."""
+    """RT-11: before the lease expires, and without the grace period."""
     session = await _session_with(ports, tenant, "one")
     dead, other = await ports.make_lane(), await ports.make_lane()
     lease = await _claim(dead, session)
@@ -165,7 +165,7 @@ async def test_the_dead_workers_lanes_are_free_at_once(ports: Ports, tenant: Ten
 
 
 async def test_lost_hints_are_found(ports: Ports, tenant: TenantId) -> None:
-    """RT-1: the reconciler names work that nobody holds, once per grace."""
+    """RT-1: the reconciler returns unclaimed work once per grace period."""
     waiting = await _session_with(ports, tenant, "one")
     held = await _session_with(ports, tenant, "one")
     lane = await ports.make_lane()
@@ -197,7 +197,7 @@ async def test_an_expired_lease_is_found(ports: Ports, tenant: TenantId) -> None
 
 
 async def test_a_turn_is_handed_back(ports: Ports, tenant: TenantId) -> None:
-    """RT-18: without an error the attempt does not count."""
+    """RT-18: without an error, the attempt does not count."""
     session = await _session_with(ports, tenant, "one")
     lane, other = await ports.make_lane(), await ports.make_lane()
     await lane.abandon(await _claim(lane, session))
@@ -210,7 +210,7 @@ async def test_a_turn_is_handed_back(ports: Ports, tenant: TenantId) -> None:
 
 
 async def test_a_poisonous_turn_is_quarantined(ports: Ports, tenant: TenantId) -> None:
-    """RT-6: after its attempts the lane goes on with the next turn."""
+    """RT-6: after its last attempt, the lane continues with the next turn."""
     session = await _session_with(ports, tenant, "poison", "good")
     lane = await ports.make_lane(max_attempts=2)
     for _ in range(2):
@@ -245,7 +245,7 @@ async def test_the_journal_is_given_to_the_next_attempt(ports: Ports, tenant: Te
 
 
 async def test_the_deadline_spans_the_attempts(ports: Ports, tenant: TenantId) -> None:
-    """RT-7: it begins with the first start, not with each."""
+    """RT-7: it starts with the first attempt, not with each one."""
     session = await _session_with(ports, tenant, "one")
     lane = await ports.make_lane(turn_deadline_s=100.0)
     await lane.abandon(await _claim(lane, session), error="it broke")
@@ -281,7 +281,7 @@ async def test_a_closed_gap_is_looked_at_again_after_each_lost_hint(ports: Ports
 
 
 async def test_a_gap_that_lasts_is_reported(ports: Ports, tenant: TenantId) -> None:
-    """RT-5: the turn behind the gap fails and names it; what follows runs."""
+    """RT-5: the turn behind the gap fails and names the gap. Later turns run."""
     session = await _session_with(ports, tenant)
     lane = await ports.make_lane(sequence_gap_timeout_s=30.0)
     gapped = await ports.inbox.submit(submission(tenant, session, "third", sequence=3))
@@ -317,7 +317,7 @@ async def test_nothing_to_do_is_no_lease(ports: Ports, tenant: TenantId) -> None
 
 
 async def test_plans_and_their_revisions_are_kept(ports: Ports, tenant: TenantId) -> None:
-    """PL-6, RT-4: the plan as it stands last, and every revision in order."""
+    """PL-6, RT-4: the latest plan, and every revision in order."""
     session = await _session_with(ports, tenant, "one")
     with pytest.raises(NotFound):
         await ports.sessions.plan(tenant, session)

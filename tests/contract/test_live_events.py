@@ -1,4 +1,4 @@
-"""Contract of live events: told in order, and the text of a running answer kept for who comes late (RT-15)."""
+"""Contract of live events: in order, with the text of a running answer for late listeners (RT-15)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_who_comes_while_an_answer_is_streamed_hears_all_of_it(
 
 
 async def test_no_piece_comes_twice(live: LiveEvents, session: SessionId) -> None:
-    """Pieces that came between listening and reading the text so far are in that text."""
+    """The text so far contains the pieces that arrived between subscribing and reading it."""
     async with live.listen(session, with_streamed=True) as late:
         await live.publish(session, (token(session, 0, "one "),))
         await live.publish(session, (token(session, 4, "two "),))
@@ -79,7 +79,7 @@ async def test_a_turn_that_begins_anew_replaces_its_text(live: LiveEvents, sessi
 
 
 async def test_half_a_text_is_not_told(live: LiveEvents, session: SessionId) -> None:
-    """What came before was lost with the store: the listener waits for the answer."""
+    """If the store has lost the start of a text, listeners wait for the answer."""
     await live.publish(session, (token(session, 50, "the end of it"),))
     await live.publish(session, (token(session, 63, "."),))
 
@@ -104,7 +104,7 @@ async def test_listeners_are_made_to_look_at_the_log(live: LiveEvents, session: 
 
 
 async def test_a_slow_listener_is_bounded_and_told_to_look(live: LiveEvents, session: SessionId) -> None:
-    """It loses hints, never the knowledge that there is more."""
+    """It loses hints, but always learns that there are more events."""
     async with live.listen(session) as slow, live.listen(session) as quick:
         for number in range(1, MOST_WAITING + 2):
             await live.publish(session, (answer(session, number),))

@@ -1,4 +1,4 @@
-"""RT-4: what a commit leaves to be sent is sent until it is acknowledged."""
+"""RT-4: messages of a commit are sent until they are acknowledged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AGAIN_AFTER_S = 10.0
 
 
 async def _leave(ports: Ports, tenant: TenantId, *entries: OutboxEntry) -> str:
-    """One turn that leaves these; its identifier."""
+    """Commit a turn with these outbox entries and return its ID."""
     session = new_session_id()
     await ports.inbox.submit(submission(tenant, session, "one", create_session=True, domain="d"))
     lane = await ports.make_lane()

@@ -29,7 +29,7 @@ async def _session(ports: Ports, tenant: TenantId) -> SessionId:
 
 
 async def _in(ports: Ports, tenant: TenantId, session: SessionId, seconds: float, **more: object) -> NewEvent:
-    """An event that is due in so many seconds by the store's clock."""
+    """Return an event that is due in this many seconds of the store's clock."""
     probe = NewEvent(session, tenant, "probe", {}, "clock")
     now = (await ports.scheduled.schedule(probe)).not_before
     event = NewEvent(session, tenant, "reminder", {"about": "tea"}, "key", now + timedelta(seconds=seconds))
@@ -185,7 +185,7 @@ async def test_events_of_another_tenant_are_not_found(ports: Ports, tenant: Tena
 
 
 async def _expect(ports: Ports, tenant: TenantId, session: SessionId, **more: object) -> ScheduledEvent:
-    """A call that is looked after in a minute."""
+    """Schedule the check of a call's result in a minute."""
     due = (await _in(ports, tenant, session, 60)).not_before
     assert due is not None
     event = expect_result(
@@ -195,7 +195,7 @@ async def _expect(ports: Ports, tenant: TenantId, session: SessionId, **more: ob
 
 
 async def _brought(ports: Ports, tenant: TenantId, session: SessionId) -> list[JsonObject]:
-    """What the turns that look after calls bring, oldest first."""
+    """Return the data of turns that check calls, oldest first."""
     turns = await ports.inbox.turns(tenant, session_id=session)
     actions = [turn.input.action for turn in reversed(turns) if turn.input.action]
     return [action["payload"] for action in actions if action["name"] == RESULT]
@@ -205,7 +205,7 @@ PAID: JsonObject = {"status": "done", "data": {"receipt": "R-17"}}
 
 
 async def test_the_result_of_a_call_is_a_turn_once(ports: Ports, tenant: TenantId) -> None:
-    """RT-32: repeated by many at once, it is one turn, which does not hold the key that signs."""
+    """RT-32: many concurrent deliveries cause one turn, which does not contain the signing key."""
     session = await _session(ports, tenant)
     call = await _expect(ports, tenant, session)
     answers = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""Contract of sessions: create, list, close, history, earlier states, rollback, branches (ST-2, ST-4, RT-22)."""
+"""Contract of sessions: create, list, close, history, earlier states, rollback, forks (ST-2, ST-4, RT-22)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STATES: list[JsonObject] = [
 
 
 async def write_effect(lane: Lane, lease: Lease, status: LedgerStatus = LedgerStatus.DONE) -> LedgerEntry:
-    """A line of the ledger that differs from epoch to epoch."""
+    """Write a ledger entry that differs from epoch to epoch."""
     number = str(lease.epoch)
     entry = entry_of(lease, fingerprint=number, arguments={"number": number}, status=status)
     await write(lane, lease, StepStatus.STARTED, entry)
@@ -35,7 +35,7 @@ async def write_effect(lane: Lane, lease: Lease, status: LedgerStatus = LedgerSt
 
 
 async def _lived(ports: Ports, tenant: TenantId) -> SessionId:
-    """A session whose states were `STATES`, one per epoch."""
+    """Create a session whose states were `STATES`, one per epoch."""
     session = (await ports.sessions.create(tenant, "travel", session_id=new_session_id())).session_id
     lane = await ports.make_lane()
     before: JsonObject = {}
@@ -51,7 +51,7 @@ async def _lived(ports: Ports, tenant: TenantId) -> SessionId:
 async def test_a_state_that_changes_little_is_whole_for_whoever_takes_the_session_over(
     ports: Ports, tenant: TenantId
 ) -> None:
-    """ST-2: also when most commits have written nothing of it but what they changed."""
+    """ST-2: even if most commits wrote only a diff."""
     session = (await ports.sessions.create(tenant, "travel", session_id=new_session_id())).session_id
     lanes = [await ports.make_lane(), await ports.make_lane()]
     state: JsonObject = {}
@@ -125,7 +125,7 @@ async def test_history_is_in_order_and_bounded(ports: Ports, tenant: TenantId) -
 
 
 async def test_every_earlier_state_can_be_rebuilt(ports: Ports, tenant: TenantId) -> None:
-    """ST-2: from the nearest snapshot and the diffs after it."""
+    """ST-2: from the nearest snapshot and later diffs."""
     session = await _lived(ports, tenant)
     for number, state in enumerate(STATES):
         assert await ports.sessions.state_at(tenant, session, Epoch(number + 1)) == state
@@ -137,7 +137,7 @@ async def test_every_earlier_state_can_be_rebuilt(ports: Ports, tenant: TenantId
 
 
 async def test_stepping_back_is_a_new_epoch(ports: Ports, tenant: TenantId) -> None:
-    """ST-2: history is kept, the rollback is itself a revision, and the next turn starts from it."""
+    """ST-2: history is kept, the rollback is a revision itself, and the next turn starts from it."""
     session = await _lived(ports, tenant)
     record = await ports.sessions.rollback(tenant, session, Epoch(2))
     assert (record.epoch, record.state) == (5, STATES[1])
@@ -156,7 +156,7 @@ async def test_stepping_back_is_a_new_epoch(ports: Ports, tenant: TenantId) -> N
 
 
 async def test_a_lane_is_taken_from_its_holder(ports: Ports, tenant: TenantId) -> None:
-    """RT-3, RT-35: at the epoch that was looked at; what the holder still does is thrown away."""
+    """RT-3, RT-35: at the epoch that the operator saw. Later writes of the worker are discarded."""
     session = await _lived(ports, tenant)
     signed: JsonObject = {"by": "ann", "why": "It hangs."}
     with pytest.raises(Refused, match="Nobody holds"):
@@ -184,7 +184,7 @@ async def test_a_lane_is_taken_from_its_holder(ports: Ports, tenant: TenantId) -
 
 
 async def test_a_users_new_session_has_the_place_of_the_last_one(ports: Ports, tenant: TenantId) -> None:
-    """RT-29: a session, else its user, has a time zone and a locale; never those of somebody else."""
+    """RT-29: the time zone and locale come from the session or the user's last session, never from another user's."""
     user, other = UserId(new_id("user")), UserId(new_id("user"))
     await ports.sessions.create(tenant, "travel", user_id=user, timezone="Europe/Oslo", locale="nb-NO")
     await ports.sessions.create(tenant, "travel", user_id=user, timezone="Asia/Tokyo")
@@ -205,7 +205,7 @@ async def test_a_users_new_session_has_the_place_of_the_last_one(ports: Ports, t
 
 
 async def test_a_branch_goes_on_from_an_epoch(ports: Ports, tenant: TenantId) -> None:
-    """ST-4: with what was there by then, as an epoch of its own; neither changes the other."""
+    """ST-4: with the data of that epoch, as a new epoch. Neither session changes the other."""
     session = await _lived(ports, tenant)
     branch = await ports.sessions.branch(tenant, session, epoch=Epoch(2))
 
@@ -230,7 +230,7 @@ async def test_a_branch_goes_on_from_an_epoch(ports: Ports, tenant: TenantId) ->
 
 
 async def test_a_branch_is_made_once(ports: Ports, tenant: TenantId) -> None:
-    """ST-4: by its identifier, so that a call whose answer was lost can be repeated."""
+    """ST-4: its ID makes a call repeatable after a lost response."""
     session, name = await _lived(ports, tenant), new_session_id()
     made = await ports.sessions.branch(tenant, session, branch_id=name)
     assert (made.epoch, made.parent_epoch) == (5, 4)
@@ -252,7 +252,7 @@ async def test_a_branch_is_made_once(ports: Ports, tenant: TenantId) -> None:
 
 
 async def test_what_waits_for_a_yes_is_open_again_in_a_branch(ports: Ports, tenant: TenantId) -> None:
-    """PX-17: neither a question that the parent's user may answer nor a grant goes along."""
+    """PX-17: the fork inherits neither the parent's open questions nor its grants."""
     session = (await ports.sessions.create(tenant, "travel", user_id=UserId("ada"))).session_id
     parked = {"flow_id": "f2", "state": "Pending", "reason": "awaiting_approval", "interrupted_at": 5.0}
     step = {"flow_id": "f2", "state": "Pending", "reason": "awaiting_approval"}
@@ -291,7 +291,7 @@ async def test_what_waits_for_a_yes_is_open_again_in_a_branch(ports: Ports, tena
 
 
 async def test_a_branch_is_whole_while_its_parent_goes_on(ports: Ports, tenant: TenantId) -> None:
-    """ST-4: state, history and ledger are those of one epoch, whatever is committed meanwhile."""
+    """ST-4: state, history and ledger are of one epoch despite concurrent commits."""
     session = (await ports.sessions.create(tenant, "travel")).session_id
     made = list[SessionRecord]()
 
@@ -327,7 +327,7 @@ async def test_a_branch_is_whole_while_its_parent_goes_on(ports: Ports, tenant: 
 async def test_a_turn_that_is_at_work_or_whose_worker_died_is_no_part_of_a_branch(
     ports: Ports, tenant: TenantId
 ) -> None:
-    """ST-4: the branch knows nothing of what that turn has begun."""
+    """ST-4: the fork has nothing that the unfinished turn has started."""
     session = await _lived(ports, tenant)
     lane = await ports.make_lane()
     await ports.inbox.submit(submission(tenant, session))

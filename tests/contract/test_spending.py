@@ -1,4 +1,4 @@
-"""CO-2: the counters of budgets, in this process and in Redis."""
+"""CO-2: budget counters, in this process and in Redis."""
 
 import asyncio
 import time

@@ -16,7 +16,7 @@ from orchestrator.tools.in_process import MINUTE_S, InProcessCache, InProcessRat
 
 @dataclass
 class Ports:
-    """`age`: make everything that is counted or kept so many seconds older."""
+    """The ports of one store. `age`: makes stored counts and values older by seconds."""
 
     limits: RateLimits
     cache: ToolCache

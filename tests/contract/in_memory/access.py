@@ -1,4 +1,4 @@
-"""Keys, tickets and limits in memory: the rules of their adapters over a clock that tests move."""
+"""Keys, tickets and limits in memory, with a clock that tests control."""
 
 from __future__ import annotations
 

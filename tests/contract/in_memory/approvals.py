@@ -1,4 +1,4 @@
-"""Approvals of a `MemoryStore`: asked for by turns, decided by people."""
+"""Approvals of a `MemoryStore`."""
 
 from __future__ import annotations
 

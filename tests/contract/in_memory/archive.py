@@ -1,4 +1,4 @@
-"""What turns left in a `MemoryStore` besides approvals: frames, journal, ledger, feedback and the outbox."""
+"""Data of past turns in a `MemoryStore`: frames, journal, ledger, feedback and outbox."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
 
 
 class MemoryArchive:
-    """Implements `ports.turns.Archive`."""
-
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
@@ -77,8 +75,6 @@ class MemoryEffects:
 
 
 class MemoryFeedback:
-    """Implements `ports.turns.FeedbackStore`."""
-
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
         self._given: dict[tuple[TenantId, TurnId, str | None], FeedbackRecord] = {}
@@ -100,15 +96,12 @@ class MemoryFeedback:
 
 
 class MemoryOutbox:
-    """Implements `ports.outbox.Outbox`."""
-
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
     async def take_due(
         self, kinds: tuple[str, ...], *, again_after_s: float, limit: int = 100
     ) -> list[OutboxMessage]:
-        """See `Outbox`."""
         now, sent = self._store.clock(), self._store.outbox_sent
         waited = now - timedelta(seconds=again_after_s)
         due = [
@@ -120,7 +113,6 @@ class MemoryOutbox:
         return due
 
     async def acknowledge(self, ids: list[int]) -> None:
-        """See `Outbox`."""
         self._store.outbox_sent.update(dict.fromkeys(ids))
 
 

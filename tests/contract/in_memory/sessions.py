@@ -1,4 +1,4 @@
-"""Sessions in memory: the rules of `adapters.postgres.sessions` over a `MemoryStore`."""
+"""Sessions of a `MemoryStore`, with the same rules as `adapters.postgres.sessions`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Internal flows in process and on real Celery workers, behind one set of names (IF-10)."""
+"""Background flows in process and on real Celery workers, behind one interface (IF-10)."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ _SETTINGS = {"PARLEY_LEASE_TTL_S": "3", "PARLEY_SHUTDOWN_GRACE_S": "0.3"}
 
 
 class Runner(Protocol):
-    """What the suite asks of a way to carry Internal flows out."""
+    """A way to run background flows."""
 
     catalogue: Catalogue
 
     async def run(self, run: NewRun) -> list[RunRecord]:
-        """The records of the whole chain."""
+        """Run a flow. Return the records of its whole chain."""
         ...
 
     async def run_graph(self, nodes: tuple[NewRun, ...]) -> dict[str, RunRecord]:
-        """The last record of each node."""
+        """Run a graph. Return the last record of each node."""
         ...
 
     async def redo(self, run_id: str) -> list[RunRecord]:
-        """The records that this added to the chain."""
+        """Rerun a chain manually. Return the added records."""
         ...
 
     async def items(self, run_id: str) -> list[ItemRecord]: ...
 
     async def last(self, chain_id: str) -> RunRecord:
-        """The last run of a chain, once it has ended."""
+        """Wait for the end of a chain. Return its last run."""
         ...
 
 
@@ -78,7 +78,7 @@ class InProcess:
 
 
 class OnWorkers:
-    """Starts runs in the store, tells the workers, and waits for what they make of it."""
+    """A runner that starts runs in the store, notifies workers and waits for the results."""
 
     def __init__(self, runs: PostgresRuns, app: Celery) -> None:
         self.catalogue = make_catalogue()
@@ -121,10 +121,10 @@ class OnWorkers:
                 return chain
             assert time.monotonic() < ends_at, f"not ended within {within_s} s: {chain[-1]}"
             await asyncio.sleep(pause_s)
-            pause_s = min(1.5 * pause_s, 0.1)  # or the look at a long run takes more than the run
+            pause_s = min(1.5 * pause_s, 0.1)  # so that polling a long run doesn't cost more than the run
 
     async def is_at_work(self, run_id: str, within_s: float = 40) -> None:
-        """Wait until a run is at work; fails when it has ended."""
+        """Wait until a run is running. Fail if it has ended."""
         async with asyncio.timeout(within_s):
             while (record := await self.runs.get(DEFAULT_TENANT, run_id)).status is not RunStatus.RUNNING:
                 assert record.status not in ENDED, record
@@ -136,7 +136,7 @@ class OnWorkers:
 
 @pytest.fixture(scope="module")
 def broker(stores: Stores) -> Iterator[str]:
-    """A Redis database for the workers of one module, empty at its start."""
+    """Yield an empty Redis database for the workers of one module."""
     url = numbered(stores.redis_url, _REDIS_NUMBER)
     with redis.Redis.from_url(url, socket_timeout=5) as connection:
         connection.flushdb()
@@ -146,7 +146,7 @@ def broker(stores: Stores) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def crew(database_url: str, broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """Two workers that carry out these flows."""
+    """Start two workers that can run these flows."""
     migrate(database_url)
     with fleet(database_url, broker, tmp_path_factory.mktemp("workers"), _SETTINGS) as crew:
         crew.start(2, application=STAND_IN, queues="internal,urgent", threads=16, options=["-E"])

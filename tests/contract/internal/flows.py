@@ -1,4 +1,4 @@
-"""Internal flows whose stages do what the parameters of the run say, in whichever process they run."""
+"""Background flows whose stages follow the run's parameters, in any process."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CALLS = {
 
 
 def _told(run: RunContext, stage: str, default: Any) -> Any:
-    """What the script says about a stage: ``{"call": …}``, ``{"json": …}``, ``{"fail": …}`` or a value."""
+    """Return a stage's scripted result: ``{"call": …}``, ``{"json": …}``, ``{"fail": …}`` or a value."""
     if stage not in run.parameters:
         return default
     told = run.parameters[stage]
@@ -43,7 +43,7 @@ def _told(run: RunContext, stage: str, default: Any) -> Any:
 
 
 class Scripted(InternalFlow):
-    """Returns from each stage what its parameters say."""
+    """A flow whose stages return what the parameters specify."""
 
     name = "scripted"
     trigger = "by_hand"
@@ -67,7 +67,7 @@ class Scripted(InternalFlow):
 
 
 class Chained(InternalFlow):
-    """Asks for reruns until its count has reached `until`; fails under the count `fail_at`, once config allows."""
+    """A flow that requests reruns until its count reaches `until`. It fails at the count `fail_at`."""
 
     name = "chained"
     trigger = "by_hand"
@@ -85,7 +85,7 @@ class Chained(InternalFlow):
 
 
 class Endless(Scripted):
-    """Never has enough, under a ceiling of two."""
+    """A flow that always requests a rerun, with a ceiling of two."""
 
     name = "endless"
     redo_ceiling = 2
@@ -95,14 +95,14 @@ class Endless(Scripted):
 
 
 class Lifted(Chained):
-    """Has no ceiling."""
+    """A flow without a redo ceiling."""
 
     name = "lifted"
     redo_ceiling = None
 
 
 class Doubling(InternalFlow):
-    """Typed inputs, doubled; those named in `fail` fail."""
+    """A flow that doubles typed inputs. Inputs in `fail` fail, and those in `skip` are skipped."""
 
     name = "doubling"
     trigger = "by_hand"
@@ -122,14 +122,14 @@ class Doubling(InternalFlow):
 
 
 class Pressing(Doubling):
-    """A turn waits for it."""
+    """A flow that a turn waits for."""
 
     name = "pressing"
     urgency = Urgency.URGENT
 
 
 class Late(InternalFlow):
-    """Takes too long."""
+    """A flow that exceeds its timeout."""
 
     name = "late"
     trigger = "by_hand"
@@ -140,7 +140,7 @@ class Late(InternalFlow):
 
 
 async def _take(told: dict[str, Any]) -> None:
-    """Take as long as is told; `until`: until this file is there."""
+    """Sleep for `takes_s` seconds, then until the file `until` exists."""
     await asyncio.sleep(told.get("takes_s", 0))
     while _lacks(told.get("until")):
         await asyncio.sleep(0.02)
@@ -151,7 +151,7 @@ def _lacks(path: str | None) -> bool:
 
 
 class Node(InternalFlow):
-    """One node of a graph; it tells when it was at work."""
+    """A graph node that reports when it started and ended."""
 
     trigger = "graph"
 
@@ -175,14 +175,14 @@ NODES = [type(f"Node{number}", (Node,), {"name": f"n{number}"}) for number in ra
 
 
 class Forgiving(Node):
-    """Its failure does not keep others from running."""
+    """A node whose failure does not block its successors."""
 
     name = "forgiving"
     on_failure = OnFailure.RELEASE
 
 
 class Diamond(Node):
-    """One node of a trigger with two first nodes and two fan-ins."""
+    """A node of a trigger with two roots and two fan-ins."""
 
     trigger = "diamond"
 

@@ -1,4 +1,4 @@
-"""A gateway that knows these flows: `python -m tests.contract.internal.gateway HOST PORT`."""
+"""A gateway that serves these flows: `python -m tests.contract.internal.gateway HOST PORT`."""
 
 from __future__ import annotations
 

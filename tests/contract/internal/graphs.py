@@ -1,4 +1,4 @@
-"""Graphs for the suite: named shapes and random ones, as nodes to start."""
+"""Graphs for the suite, with named or random shapes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHAPES: dict[str, dict[int, tuple[int, ...]]] = {
 
 
 def make_nodes(catalogue: Catalogue, shape: dict[int, tuple[int, ...]], **told: dict) -> tuple[NewRun, ...]:
-    """Nodes ``n0``, ``n1``, …; `told` says by name what a node does."""
+    """Return nodes ``n0``, ``n1``, …. `told`: parameters by node name."""
     return tuple(
         catalogue.new_run(
             f"n{number}", depends_on=tuple(f"n{needed}" for needed in needs), parameters=dict(told)
@@ -28,7 +28,7 @@ def make_nodes(catalogue: Catalogue, shape: dict[int, tuple[int, ...]], **told: 
 
 
 def random_shape(seed: int, size: int) -> tuple[dict[int, tuple[int, ...]], dict[str, dict]]:
-    """A random graph and how long its nodes take."""
+    """Return a random graph and the duration of its nodes."""
     choose = random.Random(seed)
     shape = {
         number: tuple(sorted(choose.sample(range(number), min(number, choose.choice((0, 1, 1, 2, 3))))))
@@ -38,7 +38,7 @@ def random_shape(seed: int, size: int) -> tuple[dict[int, tuple[int, ...]], dict
 
 
 def early_starts(nodes: tuple[NewRun, ...], ended: dict[str, RunRecord]) -> list[str]:
-    """Nodes that began before one that they depend on had ended."""
+    """Return the nodes that started before a predecessor had ended."""
     return [
         f"{node.flow} before {needed}"
         for node in nodes

@@ -1,6 +1,6 @@
-"""Carry Internal flows out in process: the reference for what a run, a chain and a graph mean (IF-10).
+"""An in-process runner of background flows: the reference for runs, chains and graphs (IF-10).
 
-It keeps everything in memory and forgets it with the process; workers do the same durably.
+It keeps everything in memory. Workers do the same durably.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 def require_run_transition(present: RunStatus, wanted: RunStatus) -> None:
-    """Check a step. Raises IllegalTransition when a run cannot go from one status to the other."""
+    """Raise IllegalTransition if a run cannot change from one status to the other."""
     if wanted not in RUN_TRANSITIONS.get(present, ()):
         raise IllegalTransition(f"A run that is {present} cannot become {wanted}.")
 
 
 @dataclass(slots=True)
 class _Run:
-    """One run and what is known of it."""
+    """A run with its items."""
 
     given: NewRun
     record: RunRecord
@@ -80,7 +80,12 @@ class _Run:
 
 
 class InProcessRunner:
-    """Args: `sleep` paces redos; a test may hand in one that only notes. `sessions`: for flows that need it."""
+    """An in-process runner.
+
+    Args:
+        sleep: waits before a rerun.
+        sessions: for flows that use sessions.
+    """
 
     def __init__(
         self, catalogue: Catalogue, *, sleep: Sleep = asyncio.sleep, sessions: SessionSide | None = None
@@ -92,12 +97,12 @@ class InProcessRunner:
         self._graphs: dict[str, Predecessors] = {}
 
     async def run(self, given: NewRun) -> list[RunRecord]:
-        """Run one flow, and again as long as it asks; the records of the whole chain."""
+        """Run a flow and its reruns. Return the records of the whole chain."""
         ended = await self.run_graph((replace(given, depends_on=()),))
         return self.chain(ended[given.flow].chain_id)
 
     async def run_graph(self, nodes: tuple[NewRun, ...]) -> dict[str, RunRecord]:
-        """Run nodes as soon as what they depend on has ended; the last record of each."""
+        """Run each node when its predecessors have ended. Return the last record of each node."""
         graph_id = new_id("graph")
         self._graphs[graph_id] = in_order({node.flow: node.depends_on for node in nodes})
         for node in nodes:
@@ -106,7 +111,7 @@ class InProcessRunner:
         return {name: run.record for name, run in self._latest(graph_id).items()}
 
     async def redo(self, run_id: str) -> list[RunRecord]:
-        """Run a chain once more by hand; the records from there on. Raises NotFound, Refused."""
+        """Rerun a chain manually. Return the new records. Raises NotFound, Refused."""
         before = self._get(run_id).record
         chain = self.chain(before.chain_id)
         if chain[-1].status not in ENDED or chain[-1].redo is RedoStatus.SCHEDULED:
@@ -124,19 +129,19 @@ class InProcessRunner:
         return self.chain(before.chain_id)[len(chain) :]
 
     def chain(self, chain_id: str) -> list[RunRecord]:
-        """A run and its reruns, in order."""
+        """Return a run and its reruns, in order."""
         return [run.record for run in self._runs.values() if run.record.chain_id == chain_id]
 
     def items(self, run_id: str) -> list[ItemRecord]:
-        """The items of a run, by position. Raises NotFound."""
+        """Return a run's items, by position. Raises NotFound."""
         return list(self._get(run_id).items)
 
     def _latest(self, graph_id: str) -> dict[str, _Run]:
-        """The last run of each node, by name."""
+        """Return the last run of each node, by name."""
         return {run.given.flow: run for run in self._runs.values() if run.record.graph_id == graph_id}
 
     async def _carry_on(self, graph_id: str) -> None:
-        """Run whatever has no open predecessor, until nothing is left that could."""
+        """Run nodes without open predecessors until none is left."""
         at_work: set[asyncio.Task[None]] = set()
         while True:
             latest = self._latest(graph_id)
@@ -153,7 +158,7 @@ class InProcessRunner:
                 task.result()
 
     def _release_or_block(self, run: _Run, predecessors: list[Node]) -> None:
-        """Where several predecessors block a node, one that failed itself is named."""
+        """Release a node, or block it. The reason prefers a failed predecessor to a blocked one."""
         causes = [node for node in predecessors if node.blocks_successors]
         if causes:
             cause = min(causes, key=lambda node: node.status is RunStatus.BLOCKED)
@@ -162,13 +167,13 @@ class InProcessRunner:
             self._become(run, RunStatus.READY)
 
     async def _run_chain(self, run: _Run) -> None:
-        """Run, and schedule the reruns: here, and nowhere inside a run."""
+        """Run a run and its scheduled reruns."""
         while True:
             end = await self._run_once(run)
             if end.redo is not RedoStatus.SCHEDULED:
                 run.become(end)
                 return
-            # The rerun is there before this run has ended: whatever follows waits for the whole chain.
+            # Add the rerun before this run ends, so that successors wait for the whole chain.
             rerun = self._add(run.given, run.record.graph_id, run.record.chain_id, end.redo_count)
             self._become(rerun, RunStatus.READY, RunStatus.RUNNING)
             run.become(end)

@@ -1,4 +1,4 @@
-"""What is asked for while it is at work: it is joined, and done once more at its end (IF-11)."""
+"""Requests for a flow that is already running: they join the run, and the flow runs again afterwards (IF-11)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WITHIN_S = 40
 
 
 async def test_what_was_asked_for_meanwhile_is_done_once_more(on_workers: OnWorkers, tmp_path: Path) -> None:
-    """IF-11: however often it was asked for, with what was given last."""
+    """IF-11: several requests cause one rerun, with the last inputs."""
     session, may_end = SessionId(new_id("session")), tmp_path / "may-end"
 
     def asked(given: int) -> NewRun:
@@ -47,7 +47,7 @@ async def test_what_was_asked_for_meanwhile_is_done_once_more(on_workers: OnWork
 async def test_a_graph_that_is_at_work_is_started_once_more_at_its_end(
     fails: bool, on_workers: OnWorkers, tmp_path: Path
 ) -> None:
-    """IF-11: also when its first node fails; a message that comes twice asks once."""
+    """IF-11: even if its first node fails. A repeated message counts once."""
     session, may_end = SessionId(new_id("session")), tmp_path / "may-end"
     told = {"n0": {"until": str(may_end), "fail": fails}}
     nodes = tuple(
@@ -76,7 +76,7 @@ async def test_a_graph_that_is_at_work_is_started_once_more_at_its_end(
 async def test_redoing_a_run_by_hand_starts_no_graph_that_was_started_before(
     on_workers: OnWorkers, tmp_path: Path
 ) -> None:
-    """IF-11: what was asked for meanwhile is done once more, whatever becomes of the run later."""
+    """IF-11: a stored request starts only once."""
     session, may_end = SessionId(new_id("session")), tmp_path / "may-end"
 
     def asked() -> NewRun:

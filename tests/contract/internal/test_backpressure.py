@@ -1,4 +1,4 @@
-"""Housekeeping stands back for turns, ages, and is told of: on real workers (IF-14, IF-16)."""
+"""Maintenance is deferred for turns, ages, and reports its progress, on real workers (IF-14, IF-16)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 @contextmanager
 def crew(database_url: str, broker: str, logs: Path, **settings: str) -> Iterator[tuple[Fleet, OnWorkers]]:
-    """One worker for Internal flows and none for turns."""
+    """Start one worker for background flows and none for turns."""
     with fleet(database_url, broker, logs, {"PARLEY_SHUTDOWN_GRACE_S": "0.3", **settings}) as workers:
         workers.start(1, application=STAND_IN, queues="internal,urgent", threads=4)
         with celery_client(broker) as app:
@@ -42,7 +42,7 @@ def crew(database_url: str, broker: str, logs: Path, **settings: str) -> Iterato
 
 
 async def let_a_turn_wait(database: Database) -> TurnId:
-    """Nobody runs turns here."""
+    """Submit a turn, which no worker runs."""
     session = SessionId(new_id("session"))
     submission = Submission(session, TurnInput("hello"), DEFAULT_TENANT, create_session=True, domain="travel")
     return (await PostgresInbox(database).submit(submission)).turn_id
@@ -55,7 +55,7 @@ def is_put_off(workers: Fleet) -> Callable[[], bool]:
 async def test_housekeeping_waits_while_turns_wait_and_what_a_turn_waits_for_does_not(
     database: Database, database_url: str, broker: str, tmp_path: Path
 ) -> None:
-    """IF-14: put off, visible as debt of its session, and done when turns run again."""
+    """IF-14: deferred runs appear in the session's backlog, and run when no turn waits."""
     load, inbox = PostgresLoad(database), PostgresInbox(database)
     session = SessionId(new_id("session"))
     with crew(database_url, broker, tmp_path, PARLEY_DEFER_ABOVE_S="0.2", PARLEY_DEFER_AT_MOST_S="600") as (
@@ -87,7 +87,7 @@ async def test_housekeeping_waits_while_turns_wait_and_what_a_turn_waits_for_doe
 async def test_housekeeping_ages_and_never_starves(
     database: Database, database_url: str, broker: str, tmp_path: Path
 ) -> None:
-    """IF-14: however long turns have to wait."""
+    """IF-14: even if turns keep waiting."""
     with crew(database_url, broker, tmp_path, PARLEY_DEFER_ABOVE_S="0.2", PARLEY_DEFER_AT_MOST_S="2") as (
         workers,
         make,
@@ -105,7 +105,7 @@ async def test_housekeeping_ages_and_never_starves(
 
 
 async def test_sessions_hear_how_far_their_runs_have_come(database: Database, on_workers: OnWorkers) -> None:
-    """RT-15: now and then in the log of the session, and at the end."""
+    """RT-15: the session's log has the progress at intervals and at the end."""
     session = (await PostgresSessions(database).create(DEFAULT_TENANT, "travel")).session_id
     run = on_workers.catalogue.new_run(
         "doubling", inputs=tuple(range(200)), parameters={"takes_s": 0.03}, session_id=session
@@ -122,7 +122,7 @@ async def test_sessions_hear_how_far_their_runs_have_come(database: Database, on
 
 
 async def told(database: Database, session: SessionId) -> list:
-    """The session's events about runs, once it heard of an end."""
+    """Return the session's events about runs, once a run has ended."""
     ends_at = time.monotonic() + 20
     while True:
         events = await PostgresEventLog(database).read(DEFAULT_TENANT, session)

@@ -1,4 +1,4 @@
-"""Runs over HTTP and on the command line, carried out by real workers (IF-16)."""
+"""Runs started over HTTP and from the command line, on real workers (IF-16)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_what_is_not_there_is_named(gateway: str) -> None:
 
 
 def test_a_flow_that_there_is_not_is_refused_at_once(gateway: str) -> None:
-    """IF-16: with the names that there are."""
+    """IF-16: the error lists the known flows."""
     with Client(gateway) as client, pytest.raises(InvalidInput, match=r"'nonsense'.*doubling") as refusal:
         client.start_run("nonsense")
 

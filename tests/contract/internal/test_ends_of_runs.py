@@ -1,4 +1,4 @@
-"""The end of a run, while others enter what waits for it (IF-9)."""
+"""The end of a run, concurrent with new successors (IF-9)."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Place:
 
 @pytest.fixture
 async def place(database_url: str) -> AsyncIterator[Place]:
-    """A store with one worker."""
+    """Yield a store with one worker."""
     migrate(database_url)
     async with Database(database_url) as database, WorkerLock(database_url) as worker:
         yield Place(database, PostgresRuns(database), PostgresRunWork(database, worker))
 
 
 async def test_a_run_that_is_entered_while_the_one_before_it_ends_begins(place: Place) -> None:
-    """What an end sees of its successors is older than the lock that it waits for."""
+    """The snapshot in which a run's end sees successors is older than the lock that the end waits for."""
     first = (await place.runs.start((NewRun("first"),))).runs["first"]
     claim = await place.claim(first)
     second = (NewRun("second", after=first),)
@@ -66,7 +66,7 @@ async def test_a_run_that_is_entered_while_the_one_before_it_ends_begins(place: 
 
 
 async def test_the_last_of_two_that_end_at_once_releases_what_waits_for_both(place: Place) -> None:
-    """IF-9: a counter that both count down."""
+    """IF-9: both ends decrement one counter."""
     both = {"left", "right"}
     for _ in range(20):
         nodes = (*map(NewRun, sorted(both)), NewRun("joined", depends_on=tuple(sorted(both))))
@@ -79,7 +79,7 @@ async def test_the_last_of_two_that_end_at_once_releases_what_waits_for_both(pla
 
 
 async def test_a_claim_that_was_taken_away_ends_nothing(place: Place) -> None:
-    """IF-9: neither in one statement nor in several."""
+    """IF-9"""
     run_id = (await place.runs.start((NewRun("fenced"),))).runs["fenced"]
     claim = await place.claim(run_id)
     await place.runs.cancel(DEFAULT_TENANT, run_id)

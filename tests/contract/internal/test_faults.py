@@ -1,4 +1,4 @@
-"""Runs on workers that are killed, messages that are lost or doubled, runs that are cancelled (IF-8, IF-9, IF-11)."""
+"""Runs with killed workers, lost or repeated messages, and cancellations (IF-8, IF-9, IF-11)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.integration.chaos.fleet import Fleet, fleet
 
 WITHIN_S = 40
 CARRIED = ("chain", "fan_in", "diamond")
-"""Shapes that go out as one message."""
+"""Shapes that are sent as one message."""
 _AUDIT = """
 CREATE TABLE IF NOT EXISTS audit (kind text, run_id text, position bigint, status text);
 CREATE OR REPLACE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -42,7 +42,7 @@ CREATE OR REPLACE TRIGGER note AFTER UPDATE ON internal_items FOR EACH ROW EXECU
 
 @pytest.fixture
 def crew(database_url: str, broker: str, tmp_path: Path) -> Iterator[Fleet]:
-    """No worker yet; every recorded ending is noted by the database itself."""
+    """Return a fleet without workers. A database trigger records every end."""
     migrate(database_url)
     with psycopg.connect(database_url) as connection:
         connection.execute(_AUDIT)
@@ -69,14 +69,14 @@ def recorded(crew: Fleet, run_id: str) -> int:
 
 
 async def progress_of(on_workers: OnWorkers, run_id: str, wanted: int) -> None:
-    """Wait until so many items have ended."""
+    """Wait until `wanted` items have ended."""
     async with asyncio.timeout(WITHIN_S):
         while (await on_workers.runs.get(DEFAULT_TENANT, run_id)).progress.ended < wanted:
             await asyncio.sleep(0.02)
 
 
 async def test_killed_workers_repeat_nothing_that_was_recorded(crew: Fleet, on_workers: OnWorkers) -> None:
-    """IF-8: a run goes on with its unfinished items, whoever dies."""
+    """IF-8: a run continues with its unfinished items."""
     start(crew, 2)
     inputs = tuple(range(300))
     run = on_workers.catalogue.new_run(
@@ -112,7 +112,7 @@ async def test_a_graph_goes_on_when_workers_are_killed(crew: Fleet, on_workers: 
 async def test_a_chain_goes_on_when_the_worker_that_carries_its_links_is_killed(
     crew: Fleet, on_workers: OnWorkers
 ) -> None:
-    """IF-9: one message, whose worker dies in the third of five links; another one does that and the rest."""
+    """IF-9: the worker of a five-link message dies in the third link, and another worker runs the rest."""
     start(crew, 2)
     shape = {0: (), 1: (0,), 2: (1,), 3: (2,), 4: (3,)}
     nodes = make_nodes(on_workers.catalogue, shape, n2={"takes_s": 2.0})
@@ -128,7 +128,7 @@ async def test_a_chain_goes_on_when_the_worker_that_carries_its_links_is_killed(
 
 
 async def test_lost_messages_are_replaced(crew: Fleet, on_workers: OnWorkers) -> None:
-    """IF-8, IF-9: Redis is emptied while a graph and a run of many items are at work."""
+    """IF-8, IF-9: Redis is emptied while a graph and a run with many items are running."""
     start(crew, 2)
     shape, told = random_shape(11, size=20)
     graph = await on_workers.start(make_nodes(on_workers.catalogue, shape, **told))
@@ -147,7 +147,7 @@ async def test_lost_messages_are_replaced(crew: Fleet, on_workers: OnWorkers) ->
 async def test_chains_and_chords_are_healed(
     fault: str, crew: Fleet, on_workers: OnWorkers, tmp_path: Path
 ) -> None:
-    """IF-9: a link that is lost, a chord's body that never comes: Redis is emptied, or a worker dies, in the midst."""
+    """IF-9: a link or a chord's body is lost because Redis is emptied or a worker dies."""
     start(crew, 2)
     may_end = tmp_path / "may-end"
     told = {f"n{number}": {"takes_s": 0.4} for number in range(4)} | {"n1": {"until": str(may_end)}}
@@ -173,7 +173,7 @@ async def test_chains_and_chords_are_healed(
 async def test_the_store_refuses_every_other_transition(
     present: RunStatus, crew: Fleet, on_workers: OnWorkers
 ) -> None:
-    """Whoever writes it: the table of transitions stands in the database as well."""
+    """The database enforces the transition table for every writer."""
     started = await on_workers.runs.start((NewRun("scripted"),))
     run_id = started.runs["scripted"]
     allowed: set[RunStatus] = set()
@@ -216,7 +216,7 @@ async def test_doubled_messages_do_nothing_twice(crew: Fleet, on_workers: OnWork
 
 
 async def test_the_same_start_is_one_run(on_workers: OnWorkers, crew: Fleet) -> None:
-    """RT-4: a message of the outbox may come twice."""
+    """RT-4: an outbox message can be repeated."""
     run = on_workers.catalogue.new_run("scripted")
     first = await on_workers.runs.start((run,), key="outbox:1")
     second = await on_workers.runs.start((run,), key="outbox:1")
@@ -226,7 +226,7 @@ async def test_the_same_start_is_one_run(on_workers: OnWorkers, crew: Fleet) -> 
 
 
 async def test_a_message_starts_a_flow_once(crew: Fleet, on_workers: OnWorkers) -> None:
-    """IF-8: `internal_flows.start_run`, delivered twice; one that asks for nonsense harms nobody."""
+    """IF-8: `internal_flows.start_run` is delivered twice. An invalid message affects no other run."""
     start(crew, 1)
     wanted = {"flow": "doubling", "inputs": [4, 5], "tenant_id": "sender"}
     with celery_client(crew.redis_url) as sender:
@@ -245,7 +245,7 @@ async def test_a_message_starts_a_flow_once(crew: Fleet, on_workers: OnWorkers) 
 
 
 async def test_one_run_of_a_flow_per_session_at_a_time(on_workers: OnWorkers, crew: Fleet) -> None:
-    """IF-11: a second trigger joins the run that is there; after its end a new one may start."""
+    """IF-11: a second trigger joins the active run. After its end, a new one can start."""
     run = on_workers.catalogue.new_run("scripted", flight="session-1")
     first = await on_workers.runs.start((run,))
     second = await on_workers.runs.start((run,))
@@ -260,7 +260,7 @@ async def test_one_run_of_a_flow_per_session_at_a_time(on_workers: OnWorkers, cr
 
 
 async def test_a_cancelled_run_stops_and_blocks_its_successors(crew: Fleet, on_workers: OnWorkers) -> None:
-    """IF-16: what its holder does afterwards is fenced."""
+    """IF-16: later writes of its worker are fenced off."""
     start(crew, 1)
     run = on_workers.catalogue.new_run("doubling", inputs=tuple(range(5)), parameters={"takes_s": 0.4})
     after = on_workers.catalogue.new_run("n0", depends_on=("doubling",))
@@ -282,7 +282,7 @@ async def test_a_cancelled_run_stops_and_blocks_its_successors(crew: Fleet, on_w
 async def test_a_cancelled_run_releases_its_successors_if_it_says_so(
     crew: Fleet, on_workers: OnWorkers
 ) -> None:
-    """IF-9, IF-11: they run, and their flight keys are free afterwards."""
+    """IF-9, IF-11: the successors run, and the flight keys are free afterwards."""
     started = await on_workers.runs.start(
         (
             NewRun("doubling", inputs=(1,), on_failure=OnFailure.RELEASE, flight_key="released:doubling"),
@@ -303,7 +303,7 @@ async def test_a_cancelled_run_releases_its_successors_if_it_says_so(
 
 
 async def test_a_frozen_worker_is_fenced(crew: Fleet, on_workers: OnWorkers) -> None:
-    """IF-8: what it had taken is done by another; when it wakes, it writes nothing."""
+    """IF-8: another worker takes over its items. After waking up, it writes nothing."""
     start(crew, 1)
     run = on_workers.catalogue.new_run("doubling", inputs=tuple(range(8)), parameters={"takes_s": 0.3})
     run_id = (await on_workers.start((run,))).runs["doubling"]
@@ -321,7 +321,7 @@ async def test_a_frozen_worker_is_fenced(crew: Fleet, on_workers: OnWorkers) -> 
 
 @pytest.mark.slow
 async def test_ten_thousand_items_are_continued_after_kills(crew: Fleet, on_workers: OnWorkers) -> None:
-    """IF-8: progress never runs backwards, and nothing is recorded twice."""
+    """IF-8: progress never decreases, and nothing is recorded twice."""
     start(crew, 2)
     inputs = tuple(range(10_000))
     run = on_workers.catalogue.new_run("doubling", inputs=inputs, options={"concurrency": 8})

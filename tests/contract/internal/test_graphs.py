@@ -1,4 +1,4 @@
-"""Graphs: the same in process and on workers (IF-9, IF-10)."""
+"""Graphs, in process and on workers (IF-9, IF-10)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_what_depends_on_a_failed_node_is_blocked_and_the_others_go_on(run
 async def test_what_was_blocked_runs_once_its_causes_are_redone_by_hand(
     runner: Runner, tmp_path: Path
 ) -> None:
-    """IF-5, IF-9: n0 → n1 → n3, n2 → n3, n2 → n4; n1 and n2 fail, and are mended one after the other."""
+    """IF-5, IF-9: n0 → n1 → n3, n2 → n3, n2 → n4. n1 and n2 fail, and are rerun one after the other."""
     shape = {0: (), 1: (0,), 2: (), 3: (1, 2), 4: (2,)}
     needs = {f"n{number}": {"needs": str(tmp_path / f"{number}")} for number in (1, 2)}
     ended = await runner.run_graph(make_nodes(runner.catalogue, shape, **needs))
@@ -130,7 +130,7 @@ async def test_successors_wait_for_the_whole_chain(runner: Runner) -> None:
 
 
 async def test_chains_and_chords_are_seen_as_such(on_workers: OnWorkers, crew: Fleet) -> None:
-    """IF-9: n0 → n1, n2 → n3 → n4; Flower shows the parent and the root of each task, and each runs once."""
+    """IF-9: n0 → n1, n2 → n3 → n4. Flower shows each task's parent and root, and each task runs once."""
     shape = {0: (), 1: (0,), 2: (0,), 3: (1, 2), 4: (3,)}
     nodes = make_nodes(on_workers.catalogue, shape, n0={"takes_s": 0.1}, n1={"takes_s": 0.1})
     with shown_tasks(crew.redis_url) as (received, succeeded):
@@ -150,7 +150,7 @@ async def test_chains_and_chords_are_seen_as_such(on_workers: OnWorkers, crew: F
 
 @contextmanager
 def shown_tasks(broker: str) -> Iterator[tuple[list[dict], list[dict]]]:
-    """The tasks that workers receive meanwhile, and those that succeed, as Flower is told of them."""
+    """Collect the received and the succeeded tasks from worker events, as Flower does."""
     received: list[dict] = []
     succeeded: list[dict] = []
     with Celery(set_as_current=False, broker=for_celery(broker)) as app, app.connection() as connection:

@@ -1,4 +1,4 @@
-"""Directives, chains of redo and items: the same in process and on workers (IF-1 … IF-8, IF-10)."""
+"""Directives, redo chains and items, in process and on workers (IF-1 … IF-8, IF-10)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_a_run_without_inputs_closes(runner: Runner) -> None:
 
 @pytest.mark.parametrize("said", [SKIP, SKIP_JSON])
 async def test_skip_from_before_all_skips_the_run(runner: Runner, said) -> None:
-    """IF-3: no item starts; the reason is kept."""
+    """IF-3: no item starts, and the reason is stored."""
     record, items, _ = await scripted(runner, before_all=said)
 
     assert (record.status, record.reason, items) == (RunStatus.SKIPPED, "not today", [])
@@ -54,7 +54,7 @@ async def test_skip_from_before_all_skips_the_run(runner: Runner, said) -> None:
 
 @pytest.mark.parametrize("said", [SKIP, SKIP_JSON])
 async def test_skip_from_data_skips_the_item(runner: Runner, said) -> None:
-    """IF-3: `work` and `output`, which would fail, are not entered."""
+    """IF-3: `work` and `output`, which would fail, do not run."""
     record, items, _ = await scripted(runner, data=said, work={"fail": "x"}, output={"fail": "x"})
 
     assert [(item.status, item.reason) for item in items] == [(ItemStatus.SKIPPED, "not today")] * 2
@@ -62,7 +62,7 @@ async def test_skip_from_data_skips_the_item(runner: Runner, said) -> None:
 
 
 async def test_how_many_items_run_at_once_is_no_option_of_one_item(runner: Runner) -> None:
-    """IF-6, IF-7: it says where the option belongs, and is not passed over."""
+    """IF-6, IF-7: the error tells where the option belongs."""
     said = {"call": "data_response", "with": {"options": {"concurrency": 1}}}
     record, items, _ = await scripted(runner, inputs=("a",), data=said)
 
@@ -85,7 +85,7 @@ async def test_skip_from_output_is_recorded_as_a_skip(runner: Runner, said) -> N
 @pytest.mark.parametrize("said", [REDO, REDO_JSON])
 @pytest.mark.parametrize("stage", ["data", "output"])
 async def test_redo_from_an_item_fails_with_an_explicit_error(runner: Runner, stage, said) -> None:
-    """IF-4: and the count does not move."""
+    """IF-4: the redo count does not change."""
     record, items, chain = await scripted(runner, **{stage: said})
 
     assert {item.error for item in items} == {f"{stage}: {REDO_NOT_HERE}"}
@@ -106,7 +106,7 @@ async def test_redo_from_an_item_fails_with_an_explicit_error(runner: Runner, st
     ],
 )
 async def test_a_directive_out_of_its_place_is_an_error(runner: Runner, stage, said) -> None:
-    """IF-7: it names stage and directive."""
+    """IF-7: the error names the stage and the directive."""
     record, items, _ = await scripted(runner, inputs=("a",), **{stage: said})
 
     error = next((item.error for item in items if item.error), record.error)
@@ -208,7 +208,7 @@ async def test_a_stage_that_raises_fails_its_item_or_run(runner: Runner, stage) 
 
 
 async def test_a_failing_item_leaves_the_others_alone(runner: Runner) -> None:
-    """IF-8: and inputs have their type."""
+    """IF-8: also, inputs are typed."""
     given = (1, 2, "three", 4, 5)
     [record] = await runner.run(
         runner.catalogue.new_run("doubling", inputs=given, parameters={"fail": [2], "skip": [4]})
@@ -232,7 +232,7 @@ async def test_a_stage_that_takes_too_long_fails(runner: Runner) -> None:
 @pytest.mark.parametrize("said", [REDO, REDO_JSON])
 @pytest.mark.parametrize("stage", ["before_all", "after_all"])
 async def test_redo_is_accepted_from_both_ends_of_a_run(runner: Runner, stage, said) -> None:
-    """IF-4, IF-5: asked for each time, it ends at the ceiling. From `before_all`, no item starts."""
+    """IF-4, IF-5: a chain that always requests a redo ends at the ceiling. A redo from `before_all` starts no items."""
     run = runner.catalogue.new_run("endless", inputs=(1,), parameters={stage: said})
     chain = await runner.run(run)
     items = await runner.items(chain[0].run_id)
@@ -245,7 +245,7 @@ async def test_redo_is_accepted_from_both_ends_of_a_run(runner: Runner, stage, s
 
 
 async def test_a_chain_counts_and_keeps_its_pace(runner: Runner) -> None:
-    """IF-5: at least 500 ms between a run and its rerun; a new run begins at nothing again."""
+    """IF-5: reruns are at least 500 ms apart. A new run starts again without a count."""
     run = runner.catalogue.new_run("chained", inputs=("a",), parameters={"until": 3})
     chain = await runner.run(run)
     times = [(await runner.items(record.run_id))[0].output["at"] for record in chain]
@@ -257,7 +257,7 @@ async def test_a_chain_counts_and_keeps_its_pace(runner: Runner) -> None:
 
 
 async def test_a_rerun_that_fails_can_be_redone_by_hand(runner: Runner) -> None:
-    """IF-5: the context before it stays available, and its count is not used up."""
+    """IF-5: the earlier context remains available, and the count is not used up."""
     run = runner.catalogue.new_run("chained", inputs=("a",), parameters={"until": 2, "fail_at": 1})
     chain = await runner.run(run)
     assert [(record.redo_count, record.status.value) for record in chain] == [(None, "done"), (1, "failed")]
@@ -304,7 +304,7 @@ async def test_a_run_at_work_cannot_be_redone(on_workers) -> None:
 
 
 async def test_a_run_that_waits_for_another_graph_is_blocked_with_it(on_workers: OnWorkers) -> None:
-    """IF-9: `after` names a run that is there already; redoing that one lets it wait again."""
+    """IF-9: `after` names an existing run. Rerunning that run makes the other wait again."""
     slow = NewRun("doubling", inputs=(1,), parameters={"takes_s": 30})
     first = (await on_workers.runs.start((slow,))).runs["doubling"]
     second = (await on_workers.runs.start((NewRun("scripted", after=first),))).runs["scripted"]

@@ -1,4 +1,4 @@
-"""Documents over the store in memory, over PostgreSQL with pgvector, and over one without it (CO-4)."""
+"""Documents in memory, and on PostgreSQL with and without pgvector (CO-4)."""
 
 from __future__ import annotations
 

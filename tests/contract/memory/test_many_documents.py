@@ -1,6 +1,6 @@
-"""Search in very many documents on PostgreSQL: how long it takes, and that both indexes are used.
+"""Search speed in many documents on PostgreSQL, and the use of both indexes.
 
-Chunks are made of words that are as rare as words are (Zipf), embedded by hashing. Questions take words of a chunk.
+Chunks consist of words with a Zipf distribution, embedded by hashing. Questions use words of a chunk.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def make_texts(many: int, chance: random.Random) -> list[str]:
 
 
 def fill(url: str, texts: list[str]) -> None:
-    """Write the chunks as the store does; their index of likeness is quicker built when they are there."""
+    """Write the chunks as the store does, but create the vector index afterwards, which is faster."""
     embedder = HashingEmbedder()
     with psycopg.connect(url) as connection:
         connection.execute(f"DROP INDEX {NEAREST}")
@@ -71,7 +71,7 @@ def fill(url: str, texts: list[str]) -> None:
 
 
 def count_scans(url: str) -> dict[str, int]:
-    """How often each index of the chunks was used."""
+    """Return how often each index of the chunks was used."""
     with psycopg.connect(url, autocommit=True) as connection:
         rows = connection.execute(
             "SELECT indexrelname, idx_scan FROM pg_stat_user_indexes"
@@ -89,17 +89,17 @@ def find_server(url: str) -> psutil.Process:
 
 
 def read_processor_s(server: psutil.Process) -> float:
-    """The processor time of this process and of all that work for the server now."""
+    """Return the CPU time of this process and of all server processes."""
     spent = [process.cpu_times() for process in server.children()]
     return time.process_time() + sum(one.user + one.system for one in spent)
 
 
-@pytest.mark.slow  # minutes, most of them for the index
+@pytest.mark.slow  # takes minutes, mostly for the index
 @pytest.mark.timeout(1200)
 async def test_a_question_to_a_hundred_thousand_chunks_is_answered_over_both_indexes(
     database_url: str,
 ) -> None:
-    """CO-4: in 50 ms, of which each is one of processor time where nothing else works; figures are printed with -s."""
+    """CO-4: within 50 ms of CPU time. `-s` prints the measurements."""
     chance = random.Random(17)
     texts = make_texts(CHUNKS, chance)
     migrate(database_url)
@@ -108,7 +108,7 @@ async def test_a_question_to_a_hundred_thousand_chunks_is_answered_over_both_ind
     found = 0
     async with Database(database_url) as database:
         context = BusinessContext(PostgresDocuments(database), HashingEmbedder())
-        await context.search(Owned(TENANT), texts[0])  # from here on the connection is there
+        await context.search(Owned(TENANT), texts[0])  # opens the connection
         server = find_server(database_url)
         began_s = read_processor_s(server)
         for _ in range(QUESTIONS):

@@ -1,4 +1,4 @@
-"""Preferences over both stores (CO-4)."""
+"""Preferences on both stores (CO-4)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def test_what_is_remembered_comes_back_whole(store: PreferenceStore, tenan
 
 
 async def test_many_users_are_read_at_once(database_url: str, tenant: TenantId) -> None:
-    """Each has what is theirs: not what another tenant's user of that name has."""
+    """Users of different tenants can have the same name."""
     migrate(database_url)
     other = TenantId("stranger")
     async with Database(database_url) as database:

@@ -1,4 +1,4 @@
-"""Contract of the records that a domain's services keep."""
+"""Contract of domain services' records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def records(ports: Ports, tenant: TenantId) -> Records:
 
 
 async def test_the_first_document_of_a_key_stays(records: Records) -> None:
-    """RT-9: a repeated attempt finds what the first one stored."""
+    """RT-9: a repeated attempt finds the document of the first one."""
     assert await records.get("bookings", "B1") is None
     assert await records.create("bookings", "B1", {"seat": "1A", "paid": False}) == {
         "seat": "1A",

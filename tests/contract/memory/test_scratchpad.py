@@ -1,4 +1,4 @@
-"""The scratchpad in memory and in Redis over PostgreSQL (RT-13, RT-14)."""
+"""The scratchpad, in memory and in Redis with PostgreSQL (RT-13, RT-14)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pad(request: pytest.FixtureRequest) -> Scratchpad:
 
 @pytest.fixture
 async def session(database_url: str) -> SessionId:
-    """A session that is there: what is kept of its notes goes with it."""
+    """Return an existing session, which its scratchpad entries require."""
     migrate(database_url)
     async with Database(database_url) as database:
         return (await PostgresSessions(database).create(DEFAULT_TENANT, "travel")).session_id
@@ -48,7 +48,7 @@ async def texts(pad: Scratchpad, session: SessionId, **more) -> list[str | None]
 
 
 async def test_the_copies_of_many_sessions_are_read_at_once(database_url: str, session: SessionId) -> None:
-    """As each is read alone: the entries saved last, the latest of them last."""
+    """The result is the same as that of single reads: the last saved entries, the latest at the end."""
     async with Database(database_url) as database:
         archive = PostgresScratchpadArchive(database)
         empty = (await PostgresSessions(database).create(DEFAULT_TENANT, "travel")).session_id
@@ -90,7 +90,7 @@ async def test_kinds_are_read_by_themselves(pad: Scratchpad, session: SessionId)
 
 
 async def test_the_least_recently_used_goes_first(pad: Scratchpad, session: SessionId) -> None:
-    """RT-13: at most 64; reading a kind is using it."""
+    """RT-13: the capacity is 64, and reading a kind counts as use."""
     first = tuple(entry(str(number), entry_id=str(number)) for number in range(CAPACITY - 1))
     await pad.put(DEFAULT_TENANT, session, (entry("kept", kind=EntryKind.SUMMARY, entry_id="kept"), *first))
     await texts(pad, session, kinds=frozenset({EntryKind.SUMMARY}))
@@ -110,7 +110,7 @@ async def test_looking_without_touching_uses_nothing(pad: Scratchpad, session: S
 
 
 async def test_an_operation_is_carried_out_once(pad: Scratchpad, session: SessionId) -> None:
-    """RT-13: its answer may have been lost."""
+    """RT-13: its response may have been lost."""
     await pad.put(DEFAULT_TENANT, session, (entry("once"),), operation="run_1:3")
     await pad.put(DEFAULT_TENANT, session, (entry("once"),), operation="run_1:3")
 
@@ -143,7 +143,7 @@ async def test_tenants_and_sessions_are_apart(pad: Scratchpad, session: SessionI
 
 
 async def test_a_scratchpad_that_redis_lost_returns(redis_pad, session: SessionId) -> None:
-    """RT-14: at the next access, before reading as before writing."""
+    """RT-14: at the next read or write."""
     pad, redis = redis_pad
     await pad.put(DEFAULT_TENANT, session, (entry("a"), entry("b")))
     await redis.flushdb()
@@ -170,7 +170,7 @@ async def test_evicted_and_removed_entries_do_not_return(redis_pad, session: Ses
 async def test_what_is_put_into_many_at_once_is_saved_for_all_that_are_there(
     redis_pad, session: SessionId, database_url: str
 ) -> None:
-    """RT-14: one that is gone takes nothing from the others, whose notes survive a lost Redis."""
+    """RT-14: a missing session does not affect the others, whose entries survive the loss of Redis."""
     pad, redis = redis_pad
     async with Database(database_url) as database:
         others = [
