@@ -72,7 +72,7 @@ async def test_an_effect_is_in_the_ledger_before_it_is_had(ports: Ports, tenant:
 
 
 async def test_no_effect_begins_before_what_was_said_is_heard(ports: Ports, tenant: TenantId) -> None:
-    """RT-5: recording a start requires knowledge of the last message sent under `understand`; recording an end doesn't."""
+    """RT-5: recording a start requires knowledge of the last `understand` message; recording an end doesn't."""
     lane, lease = await begin(ports, tenant)
     await ports.inbox.submit(submission(tenant, lease.session_id, "no", if_busy=IfBusy.UNDERSTAND))
     turn_id, entry = lease.work.turn_id, entry_of(lease)
