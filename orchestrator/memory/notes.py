@@ -82,7 +82,7 @@ class Preferences(Protocol):
         ...
 
     async def find(self, words: str) -> list[Preference]:
-        """Return what is remembered about the user, most relevant to `words` first."""
+        """Return the user's preferences, most relevant to `words` first."""
         ...
 
 

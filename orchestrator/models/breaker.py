@@ -196,7 +196,7 @@ class Breaker:
             self.succeeded(permit)
 
     def admit(self) -> Permit:
-        """Permit one request, or raise CircuitOpen."""
+        """Return a permit for one request, or raise CircuitOpen."""
         if not self.would_admit:
             raise CircuitOpen(
                 f"The model {self._model} at {self._endpoint} failed {self._circuit.failures} times "

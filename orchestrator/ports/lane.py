@@ -85,7 +85,7 @@ class Lane(Protocol):
         ...
 
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
-        """Renew this worker's leases. Return the turns that have a cancellation request or a new message."""
+        """Renew this worker's leases and return the turns with a cancellation request or a new message."""
         ...
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:

@@ -154,7 +154,7 @@ class LaneRunner:
             pass
 
     def drain(self) -> None:
-        """Stop claiming turns. Each lane is released after its current turn."""
+        """Release each lane after its current turn from now on."""
         self._draining = True
 
     async def renew(self) -> None:

@@ -61,10 +61,10 @@ class ApprovalRecord:
     decided_at: datetime | None = None
     closed_at: datetime | None = None
     operator_only: bool = False
-    """Restricts granting to operators. The user can still deny it."""
+    """If true, only an operator can grant the approval. The user can still deny it."""
 
     def as_json(self) -> JsonObject:
-        """Return the approval in the form of the APIs, with ISO 8601 times."""
+        """Return the approval as the APIs represent it, with ISO 8601 times."""
         shown: JsonObject = {
             name: getattr(self, name)
             for name in (

@@ -84,7 +84,7 @@ def _expect(feedback: JsonObject, turn: JsonObject, remembered: Mapping[str, str
 
 
 def outcome_of(turn: JsonObject) -> JsonObject:
-    """Return a turn's outcome in the form of expectations."""
+    """Return a turn's outcome as expectations of a case."""
     return {
         "flows": [flow["dact"] for flow in turn["flows"]],
         "completed": turn["completed"],

@@ -210,7 +210,7 @@ def mistakes_in(errors: Sequence[Any]) -> list[Mistake]:
 
 
 def invalid_input(error: ValidationError) -> InvalidInput:
-    """Return the first validation error in the form that all APIs report."""
+    """Return the first validation error as the error that all APIs report."""
     first = mistakes_in(error.errors(include_url=False, include_input=False))[0]
     return InvalidInput(str(first), field=first.field)
 
