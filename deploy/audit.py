@@ -1,7 +1,7 @@
-"""Look-up of every pinned package in a stored list of known vulnerabilities: `python deploy/audit.py`.
+"""Check all pinned packages against a stored list of vulnerabilities: `python deploy/audit.py`.
 
-Exit code 1: vulnerabilities were found. 2: some packages could not be checked. The list is updated from a
-copy of the Python Packaging Advisory Database: `python deploy/audit.py --renew FOLDER`.
+Exit code: 1 if there are vulnerabilities, 2 if some packages can't be checked. To update the list from a copy of
+the Python Packaging Advisory Database, run `python deploy/audit.py --renew FOLDER`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ OLDEST_DAYS = 90
 
 
 def read_pinned() -> dict[str, Version]:
-    """Read the version of each package."""
+    """Return the pinned version of each package."""
     lines = PINNED.read_text(encoding="utf-8").splitlines()
     pinned = [Requirement(line) for line in lines if line.strip() and not line.startswith("#")]
     return {canonicalize_name(each.name): Version(str(each.specifier).removeprefix("==")) for each in pinned}
 
 
 def concerns(advisory: dict[str, Any], version: Version) -> bool:
-    """Return whether an advisory names a version, or has it in an affected range."""
+    """Return whether an advisory affects a version."""
     if str(version) in advisory["versions"]:
         return True
     return any(
@@ -41,7 +41,7 @@ def concerns(advisory: dict[str, Any], version: Version) -> bool:
 
 
 def audit(today: date) -> int:
-    """Print the known vulnerabilities of the pinned packages, and what could not be checked."""
+    """Print known vulnerabilities and unchecked packages. Return the exit code."""
     stored, pinned = json.loads(LIST.read_text(encoding="utf-8")), read_pinned()
     taken = date.fromisoformat(stored["taken"])
     found = [
@@ -86,7 +86,7 @@ def _read_advisories(folder: Path) -> Iterator[dict[str, Any]]:
         yield {
             "id": advisory["id"],
             "aliases": advisory.get("aliases", []),
-            # Most advisories list what lies in their ranges once more.
+            # Most advisories also list the versions in their ranges.
             "versions": []
             if ranges
             else [version for one in affected for version in one.get("versions", ())],
@@ -95,7 +95,7 @@ def _read_advisories(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _pairs(events: list[dict[str, str]]) -> Iterator[tuple[str, str | None]]:
-    """Yield the versions at which a vulnerability begins and ends, if it does."""
+    """Yield the first vulnerable version and the first fixed one, or None if there is no fix."""
     begins = None
     for event in events:
         if "introduced" in event:

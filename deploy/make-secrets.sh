@@ -20,7 +20,7 @@ word() {
     od -An -N24 -tx1 /dev/urandom | tr -d ' \n'
 }
 
-# The folder is private; the files in it are readable, because a container's account must read what is mounted.
+# The folder is private, but its files are readable, because containers' accounts must read mounted files.
 keep() {
     if [ ! -e "$folder/$1" ]; then
         cat > "$folder/$1"
@@ -68,6 +68,6 @@ CONF
 if [ "$broker" = rabbitmq ]; then
     printf 'amqp://parley:%s@rabbitmq:5672//' "$(of rabbitmq_password)" | keep broker_url
 else
-    printf '' | keep broker_url # nothing: the broker is Redis, and each process has its own address of it
+    printf '' | keep broker_url # empty: the broker is Redis, and each process has a separate Redis URL
 fi
 echo "The secrets are in $folder; put a model's key into $folder/openai_api_key if you have one." >&2

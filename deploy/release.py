@@ -23,7 +23,7 @@ _PLACES: Final = r'^(version = "|\s*newTag: )|\bparley:'
 
 
 def main() -> int:
-    """Return 1 if the version or the checkout is not ready for a release."""
+    """Return the exit code: 1 if the version is invalid or the checkout is not ready for a release."""
     root = Path.cwd()
     version = sys.argv[1] if len(sys.argv) > 1 else ""
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):

@@ -1,4 +1,4 @@
-"""Client of the Parley HTTP API, blocking and asynchronous, with event streams and webhook verification."""
+"""Blocking and asynchronous clients of the Parley HTTP API, with event streams and webhook verification."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING

@@ -15,12 +15,12 @@ from parley_client.types import JsonObject
 
 
 class AsyncClient(Methods[Awaitable[JsonObject], Awaitable[list[JsonObject]]]):
-    """The gateway's API; await each call.
+    """An asynchronous client of a gateway.
 
     Args:
-        base_url: the gateway's URL, for example ``http://127.0.0.1:8600``.
-        timeout_s: timeout of one request in seconds, excluding a requested wait.
-        api_key: sent as a bearer token if given.
+        base_url: The gateway's URL, for example ``http://127.0.0.1:8600``.
+        timeout_s: Timeout of one request in seconds, in addition to a requested wait.
+        api_key: API key, sent as a bearer token.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class AsyncClient(Methods[Awaitable[JsonObject], Awaitable[list[JsonObject]]]):
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections; the client cannot be reused."""
+        """Close the connections. The client can't be reused."""
         await self._http.aclose()
 
     async def stream(self, session_id: str, after: int | None = 0) -> AsyncGenerator[SessionEvent]:
-        """Stream a session's events, like `Client.stream`."""
+        """Stream a session's events. See `Client.stream`."""
         cursor = EventCursor(session_id, after)
         while True:
             with cursor.connection(self._base_url):

@@ -15,12 +15,12 @@ from parley_client.types import JsonObject
 
 
 class Client(Methods[JsonObject, list[JsonObject]]):
-    """The gateway's API; each call blocks until its response.
+    """A blocking client of a gateway.
 
     Args:
-        base_url: the gateway's URL, for example ``http://127.0.0.1:8600``.
-        timeout_s: timeout of one request in seconds, excluding a requested wait.
-        api_key: sent as a bearer token if given.
+        base_url: The gateway's URL, for example ``http://127.0.0.1:8600``.
+        timeout_s: Timeout of one request in seconds, in addition to a requested wait.
+        api_key: API key, sent as a bearer token.
     """
 
     def __init__(
@@ -37,14 +37,14 @@ class Client(Methods[JsonObject, list[JsonObject]]):
         self.close()
 
     def close(self) -> None:
-        """Close the connections; the client cannot be reused."""
+        """Close the connections. The client can't be reused."""
         self._http.close()
 
     def stream(self, session_id: str, after: int | None = 0) -> Generator[SessionEvent]:
-        """Stream a session's events after number `after`, or new ones only if it is None.
+        """Stream a session's events after number `after`, or only new events if `after` is None.
 
-        Ends when the client or the generator is closed. Reconnects and resumes automatically: each durable
-        event arrives once and in order. Raises `NotFound`; `Unavailable` if the first attempt fails.
+        The stream ends when the client or the generator is closed. It reconnects and resumes automatically, and
+        each durable event arrives once and in order. Raises NotFound, or Unavailable if the first attempt fails.
         """
         cursor = EventCursor(session_id, after)
         while not self._http.is_closed:

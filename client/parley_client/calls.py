@@ -1,4 +1,4 @@
-"""API calls as values, and the errors of their responses. Does no I/O."""
+"""API requests, and the errors of their responses. Does no I/O."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -13,14 +13,14 @@ from parley_client import errors
 from parley_client.types import JsonObject
 
 DEFAULT_TIMEOUT_S = 30.0
-PAUSES_S = (0.1, 0.3)  # after each attempt but the last
+PAUSES_S = (0.1, 0.3)  # seconds, after each attempt except the last
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request; members of `body` and `query` that are None are omitted.
+    """A request. Members of `body` and `query` that are None are omitted.
 
-    `keyed`: idempotent, so it is retried if its response is lost.
+    `keyed`: whether the request is idempotent, so that it can be retried.
     """
 
     method: str
@@ -34,9 +34,9 @@ class Call:
         return PAUSES_S if self.keyed or self.method == "GET" else ()
 
     def request(self, timeout_s: float, silent_for_s: float | None = None) -> JsonObject:
-        """Return the arguments of a client's ``request``.
+        """Return the arguments of httpx's ``request``.
 
-        The response to a call with `wait` is delayed accordingly. `silent_for_s`: a stream's timeout.
+        `wait` in the query extends the timeout. `silent_for_s`: read timeout of a stream.
         """
         wait_s: Any = self.query.get("wait") or 0.0
         return {
@@ -49,7 +49,7 @@ class Call:
 
 
 def path_of(*parts: str) -> str:
-    """Return an API path with quoted IDs."""
+    """Return the API path of the quoted parts."""
     return "/".join(("/v1", *(quote(part, safe="") for part in parts)))
 
 
@@ -64,7 +64,7 @@ def headers(api_key: str | None) -> dict[str, str]:
 
 @contextmanager
 def translated_errors(base_url: str) -> Generator[None]:
-    """Raise httpx's errors as Unavailable."""
+    """Translate httpx's errors to Unavailable."""
     try:
         yield
     except httpx.TimeoutException as error:
@@ -76,7 +76,7 @@ def translated_errors(base_url: str) -> Generator[None]:
 
 
 def answer(response: httpx.Response) -> Any:
-    """Return a successful response's JSON; raise the error of a problem document."""
+    """Return a successful response's JSON, or raise the error of a problem document."""
     if response.status_code == HTTPStatus.NO_CONTENT:
         return {}
     if response.is_success:
@@ -96,7 +96,7 @@ _PLAIN: dict[str, type[errors.ParleyError]] = {
         errors.Unavailable,
     )
 }
-"""Errors with only a message."""
+"""Errors whose only argument is the message, by code."""
 
 
 def _error_of(body: JsonObject, response: httpx.Response) -> errors.ParleyError:

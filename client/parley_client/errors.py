@@ -1,4 +1,4 @@
-"""Errors that the HTTP API answers with, one class per `code`.
+"""Errors of the HTTP API, one class per `code`.
 
 ParleyError
 ├── InvalidInput            malformed input; `field` names the member
@@ -11,14 +11,14 @@ ParleyError
 ├── Unauthenticated         missing or invalid credentials
 ├── Forbidden               valid credentials without permission
 ├── TooManyRequests         rate limit reached; try again later
-└── Unavailable             the gateway, or a store behind it, does not answer
+└── Unavailable             the gateway, or a store behind it, does not respond
 """
 
 from typing import ClassVar
 
 
 class ParleyError(Exception):
-    """Base class of all errors. `code` is stable; the message says what to do."""
+    """The base class of all errors. `code` is stable. The message explains the error."""
 
     code: ClassVar[str] = "internal_error"
 
@@ -27,8 +27,8 @@ class InvalidInput(ParleyError):
     """Malformed input.
 
     Args:
-        message: what is wrong and how to fix it.
-        field: dotted name of the offending field.
+        message: The problem and its fix.
+        field: Dotted name of the invalid field.
     """
 
     code = "invalid_input"
@@ -81,7 +81,7 @@ class InboxFull(Refused):
 
 
 class Unauthenticated(ParleyError):
-    """Missing or invalid credentials. The message never says which part was wrong."""
+    """Missing or invalid credentials. The message never reveals which part was wrong."""
 
     code = "unauthenticated"
 
@@ -103,6 +103,6 @@ class TooManyRequests(ParleyError):
 
 
 class Unavailable(ParleyError):
-    """The gateway, a store, the broker or a model endpoint does not answer."""
+    """The gateway, a store, the broker or a model endpoint does not respond."""
 
     code = "unavailable"

@@ -1,4 +1,4 @@
-"""Parsing of a session's event stream, and where to resume after an interruption. Does no I/O."""
+"""A session's event stream: parsing, and resuming after an interruption. Does no I/O."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,18 +12,18 @@ from parley_client.calls import Call, answer, path_of, translated_errors
 from parley_client.errors import Unavailable
 from parley_client.types import JsonObject
 
-SILENT_FOR_S: Final = 40.0  # the gateway sends a comment every 15 seconds; a silent connection is dead
+SILENT_FOR_S: Final = 40.0  # the gateway sends a comment every 15 seconds, so a silent connection is dead
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 5.0
-FROM_THE_END: Final = 2**53  # a number past the log's end: only future events
+FROM_THE_END: Final = 2**53  # a number past the log's end, to receive only future events
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
     """An event of a session.
 
-    `number`: its position in the log, or None for live-only events: tokens, and a running turn's progress
-    (repeated with a number when the turn is done).
+    `number`: the event's position in the log, or None for live events: tokens and the progress of a running
+    turn. Progress events are repeated with a number after the turn.
     """
 
     session_id: str
@@ -34,9 +34,9 @@ class SessionEvent:
 
 
 class EventCursor:
-    """A client's position in a session's log. Each durable event is returned once, even if sent twice.
+    """A client's position in a session's log. Each durable event is returned once, even if it is sent twice.
 
-    `after` None: from the log's end.
+    `after`: number of the event to start after, or None to start at the log's end.
     """
 
     def __init__(self, session_id: str, after: int | None) -> None:
@@ -54,7 +54,7 @@ class EventCursor:
 
     @contextmanager
     def connection(self, base_url: str) -> Generator[None]:
-        """Open a connection; if it breaks, another one resumes. Raises if the first one failed."""
+        """Use a connection, ignoring Unavailable unless no connection has been established yet."""
         try:
             with translated_errors(base_url):
                 yield
@@ -63,13 +63,13 @@ class EventCursor:
                 raise
 
     def connected(self, response: httpx.Response) -> None:
-        """Handle an established connection. Raises the gateway's error."""
+        """Record an established connection. Raises the gateway's error if the response has one."""
         if not response.is_success:
             answer(response)
         self._connected = True
 
     def take(self, line: str) -> SessionEvent | None:
-        """Parse a line; return the event that it completes, if any and if new."""
+        """Parse a line. Return the new event that the line completes, or None."""
         if line.startswith("data:"):
             self._data.append(line.removeprefix("data:").removeprefix(" "))
         if line or not self._data:
@@ -85,6 +85,6 @@ class EventCursor:
         return SessionEvent(self._session_id, body["type"], body["turn_id"], body["payload"], number)
 
     def pause_s(self) -> float:
-        """Return the delay before the next attempt, which grows until data arrive."""
+        """Return the delay in seconds before the next attempt, which grows until data arrives."""
         self._pauses += 1
         return min(FIRST_PAUSE_S * 2 ** (self._pauses - 1), LONGEST_PAUSE_S)

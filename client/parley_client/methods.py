@@ -1,4 +1,4 @@
-"""The API's calls as methods, written once for both clients, which send them."""
+"""The API's methods, shared by both clients."""
 
 from datetime import datetime
 from typing import Any
@@ -9,11 +9,9 @@ from parley_client.types import JsonObject, new_id
 
 
 class Methods(OperatorMethods[One, Many]):
-    """The API's calls.
+    """The API's methods.
 
-    Every method raises the errors of `parley_client.errors`; `Unavailable` if no gateway responds.
-
-    Turns have the form of `turn_object`.
+    Every method raises the errors of `parley_client.errors`, such as Unavailable if the gateway doesn't respond.
     """
 
     def create_session(
@@ -29,8 +27,8 @@ class Methods(OperatorMethods[One, Many]):
     ) -> One:
         """Create a session, or return the existing one with this ID.
 
-        `webhook`: URL that receives the session's events; see `verify_webhook`. `timezone` (an IANA name)
-        and `locale` (such as ``de-DE``): the user's.
+        `webhook`: URL that receives the session's events; see `verify_webhook`. `timezone`: the user's IANA time
+        zone. `locale`: the user's locale, such as ``de-DE``.
         """
         return self._post(
             "sessions",
@@ -56,10 +54,10 @@ class Methods(OperatorMethods[One, Many]):
         timezone: str | None = None,
         locale: str | None = None,
     ) -> One:
-        """Submit a turn: returns a receipt, or with `wait_s` the turn after at most that many seconds.
+        """Submit a turn. Returns a receipt or, with `wait_s`, the turn after at most that many seconds.
 
-        `timezone` and `locale`: the user's, if they have changed; stored with the session. Without an
-        `idempotency_key` a new one is generated, so that the request can be retried.
+        `timezone` and `locale`: the user's, if they have changed; stored with the session. `idempotency_key`:
+        makes the request safe to retry. Default: a generated key.
         """
         body = {
             "text": text,
@@ -74,62 +72,62 @@ class Methods(OperatorMethods[One, Many]):
         return self._send(Call("POST", path, body, {"wait": wait_s}, keyed=True))
 
     def turn(self, turn_id: str, wait_s: float | None = None) -> One:
-        """Return a turn now, or with `wait_s` after at most that many seconds. Raises NotFound."""
+        """Return a turn. `wait_s`: seconds to wait for the turn to finish. Raises NotFound."""
         return self._get("turns", turn_id, wait=wait_s)
 
     def turns(self, status: str | None = None, *, session_id: str | None = None, limit: int = 100) -> Many:
-        """Return turns, newest first; of one status (`queued`, `running`, `done`, …), of one session or of all."""
+        """List turns, newest first. `status`: for example ``queued``, ``running`` or ``done``."""
         return self._get("turns", status=status, session_id=session_id, limit=limit)
 
     def cancel_turn(self, turn_id: str) -> One:
-        """Cancel a queued turn, or ask a running one to stop; a finished one stays unchanged."""
+        """Cancel a queued turn, or ask a running turn to stop. A finished turn stays unchanged."""
         return self._post("turns", turn_id, "cancel")
 
     def retry_turn(self, turn_id: str) -> One:
-        """Queue a quarantined turn again, as its session's last. Raises Refused for any other, and Forbidden."""
+        """Requeue a quarantined turn at the end of its session. Raises Forbidden, or Refused for other turns."""
         return self._post("turns", turn_id, "retry")
 
     def sessions(self, limit: int = 100) -> Many:
-        """Return the tenant's sessions, most recently active first."""
+        """List the tenant's sessions, most recently active first."""
         return self._get("sessions", limit=limit)
 
     def session(self, session_id: str, *, at: int | None = None) -> One:
-        """Return a session with its working state, or as it was after epoch `at`, with plan and history.
+        """Return a session with its working state. `at`: an earlier epoch, which adds the plan and history.
 
         Raises NotFound.
         """
         return self._get("sessions", session_id, at=at)
 
     def flows(self, domain: str) -> Many:
-        """Return a domain's flows with their slots, confirmation and tools."""
+        """List a domain's flows with their slots and tools."""
         return self._get("domains", domain, "flows")
 
     def close_session(self, session_id: str) -> One:
-        """Close a session; its history stays, and it accepts no more turns."""
+        """Close a session. It accepts no further turns, but stays readable."""
         return self._send(Call("DELETE", path_of("sessions", session_id)))
 
     def history(self, session_id: str, limit: int = 200, *, before: int | None = None) -> Many:
-        """Return the last utterances, oldest first; with `before` those of turns with a lower `seq`."""
+        """List the latest utterances, oldest first. `before`: only utterances of turns with a lower `seq`."""
         return self._get("sessions", session_id, "history", before=before, limit=limit)
 
     def session_turns(self, session_id: str, *, before: int | None = None, limit: int = 50) -> Many:
-        """Return a session's turns with their times, newest first."""
+        """List a session's turns with their times, newest first."""
         return self._get("sessions", session_id, "turns", before=before, limit=limit)
 
     def frames(self, session_id: str) -> Many:
-        """Return the newest frame of each flow."""
+        """List the newest frame of each flow."""
         return self._get("sessions", session_id, "frames")
 
     def frame_page(self, session_id: str, frame_id: str, number: int) -> One:
-        """Return page `number`, from 1, of a frame's table: at most 512 rows."""
+        """Return a page of a frame's table, numbered from 1."""
         return self._get("sessions", session_id, "frames", frame_id, "page", str(number))
 
     def scratchpad(self, session_id: str) -> Many:
-        """Return the session's scratchpad entries, least recently used first."""
+        """List the session's scratchpad entries, least recently used first."""
         return self._get("sessions", session_id, "scratchpad")
 
     def journal(self, session_id: str, *, turn_id: str | None = None, limit: int = 200) -> Many:
-        """Return model and tool calls, newest first."""
+        """List model and tool calls, newest first."""
         return self._get("sessions", session_id, "journal", turn_id=turn_id, limit=limit)
 
     def give_feedback(
@@ -153,31 +151,31 @@ class Methods(OperatorMethods[One, Many]):
         )
 
     def feedback(self, *, session_id: str | None = None, limit: int = 1000) -> Many:
-        """Return feedback on turns, newest first; of one session or of all."""
+        """List feedback on the turns of one or all sessions, newest first."""
         return self._get("feedback", session_id=session_id, limit=limit)
 
     def plan(self, session_id: str) -> One:
-        """Return the session's latest plan with its revisions. Raises `NotFound` if it never had one."""
+        """Return the session's latest plan with its revisions. Raises NotFound if the session never had a plan."""
         return self._get("sessions", session_id, "plan")
 
     def state(self, session_id: str, epoch: int | None = None) -> One:
-        """Return the working state, now or at an epoch: ``{epoch, state}``. Raises NotFound."""
+        """Return the working state at an epoch: ``{epoch, state}``. Default: the current one. Raises NotFound."""
         return self._get("sessions", session_id, "state", epoch=epoch)
 
     def effects(self, session_id: str, limit: int = 200) -> Many:
-        """Return tools' side effects for a session, oldest first."""
+        """List the side effects of a session's tool calls, oldest first."""
         return self._get("sessions", session_id, "effects", limit=limit)
 
     def approvals(
         self, status: str | None = None, *, session_id: str | None = None, limit: int = 100
     ) -> Many:
-        """Return approvals, newest first; `status`: for example ``pending``."""
+        """List approvals, newest first. `status`: for example ``pending``."""
         return self._get("approvals", status=status, session_id=session_id, limit=limit)
 
     def decide_approval(
         self, approval_id: str, decision: str, *, reason: str | None = None, decided_by: str | None = None
     ) -> One:
-        """Decide an approval once: ``grant`` or ``deny``. Raises `Refused` if it is too late."""
+        """Decide an approval: ``grant`` or ``deny``. Raises Refused if the approval can't be decided anymore."""
         return self._post(
             "approvals", approval_id, keyed=True, decision=decision, reason=reason, decided_by=decided_by
         )
@@ -191,7 +189,10 @@ class Methods(OperatorMethods[One, Many]):
         not_before: datetime | None = None,
         idempotency_key: str | None = None,
     ) -> One:
-        """Start the flow that lists an outside event, now or at a time. A repeated key returns the first event."""
+        """Start the flow that lists an outside event, now or at `not_before`.
+
+        A repeated key returns the first event.
+        """
         return self._post(
             "sessions",
             session_id,
@@ -204,35 +205,35 @@ class Methods(OperatorMethods[One, Many]):
         )
 
     def scheduled_events(self, session_id: str, limit: int = 100) -> Many:
-        """Return outside events and reminders, those to come first."""
+        """List outside events and reminders, scheduled ones first."""
         return self._get("sessions", session_id, "events", "scheduled", limit=limit)
 
     def move_event(self, session_id: str, event_id: str, not_before: datetime) -> One:
-        """Change when an event is due. Raises `Refused` if it was delivered or canceled."""
+        """Change an event's due time. Raises Refused if the event was delivered or canceled."""
         body: JsonObject = {"not_before": not_before.isoformat()}
         return self._send(Call("PUT", path_of("sessions", session_id, "events", event_id), body))
 
     def cancel_event(self, session_id: str, event_id: str) -> One:
-        """Cancel an event by its ID or key, with its turn if that hasn't started."""
+        """Cancel an event by its ID or key, and its turn if the turn hasn't started."""
         return self._send(Call("DELETE", path_of("sessions", session_id, "events", event_id)))
 
     def rollback(self, session_id: str, epoch: int) -> One:
-        """Roll back to the state of an epoch, as a new epoch (ST-2).
+        """Restore the state of an earlier epoch as a new epoch (ST-2).
 
         Raises SessionBusy while turns are unfinished.
         """
         return self._post("sessions", session_id, "rollback", epoch=epoch)
 
     def branch(self, session_id: str, *, epoch: int | None = None, branch_id: str | None = None) -> One:
-        """Fork a session at an epoch, by default the current one (ST-4).
+        """Fork a session at an epoch (ST-4). Default: the current epoch. If an identical fork exists, return it.
 
-        Raises NotFound, and Refused for a `branch_id` in use; an identical existing fork is returned.
+        Raises NotFound, or Refused if `branch_id` is already in use.
         """
         name = new_id("session") if branch_id is None else branch_id
         return self._post("sessions", session_id, "branch", keyed=True, epoch=epoch, session_id=name)
 
     def compare(self, session_id: str, other: str) -> One:
-        """Compare two sessions from where they diverge: ``{left, right, common, turns, effects}``.
+        """Compare two sessions after they diverge: ``{left, right, common, turns, effects}``.
 
         Raises NotFound.
         """
@@ -248,7 +249,7 @@ class Methods(OperatorMethods[One, Many]):
         options: JsonObject | None = None,
         parameters: JsonObject | None = None,
     ) -> One:
-        """Start a background flow, or those of a trigger; a flow already running on the session is joined."""
+        """Start a flow, or all flows of a trigger. If a flow is already running for the session, return its run."""
         return self._post(
             "runs",
             flow=flow,
@@ -267,7 +268,7 @@ class Methods(OperatorMethods[One, Many]):
         status: str | None = None,
         limit: int = 100,
     ) -> Many:
-        """Return background runs, newest first; of one session, flow or status, or of all."""
+        """List background runs, newest first."""
         return self._get("runs", session_id=session_id, flow=flow, status=status, limit=limit)
 
     def housekeeping_debt(self, *, limit: int = 100) -> One:
@@ -275,19 +276,19 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("runs", "debt", limit=limit)
 
     def run(self, run_id: str) -> One:
-        """Return a run, with the IDs of its `chain`."""
+        """Return a run, with the IDs of all runs in its `chain`."""
         return self._get("runs", run_id)
 
     def run_items(self, run_id: str, *, after: int = -1, limit: int = 100) -> Many:
-        """Return a run's items by position, after `after`: input, status, output or error."""
+        """List a run's items by position, starting after `after`."""
         return self._get("runs", run_id, "items", after=after, limit=limit)
 
     def cancel_run(self, run_id: str) -> One:
-        """Cancel an unfinished run and return it; its dependents are blocked."""
+        """Cancel an unfinished run and return it. Runs that depend on it don't start."""
         return self._post("runs", run_id, "cancel")
 
     def redo_run(self, run_id: str) -> One:
-        """Rerun manually; return the new run's ID."""
+        """Rerun a flow with the inputs and options of the run's chain. Returns the new run's ID."""
         return self._post("runs", run_id, "redo")
 
     def add_document(
@@ -299,7 +300,7 @@ class Methods(OperatorMethods[One, Many]):
         user_id: str | None = None,
         labels: tuple[str, ...] = (),
     ) -> One:
-        """Store a document and embed it; the same text is stored once."""
+        """Store a document and embed it in the background. Adding a document again returns the existing one."""
         return self._post(
             "documents", text=text, title=title, domain=domain, user_id=user_id, labels=list(labels)
         )
@@ -307,13 +308,13 @@ class Methods(OperatorMethods[One, Many]):
     def documents(
         self, *, user_id: str | None = None, domain: str | None = None, after: str = "", limit: int = 100
     ) -> Many:
-        """Return documents without their texts, by ID."""
+        """List documents in the order of their IDs, without texts."""
         return self._get("documents", user_id=user_id, domain=domain, after=after, limit=limit)
 
     def search_documents(
         self, question: str, *, user_id: str | None = None, domain: str | None = None, limit: int = 10
     ) -> Many:
-        """Return the passages that answer a question, best first."""
+        """Find the passages that answer a question, best first."""
         return self._get("documents", "search", q=question, user_id=user_id, domain=domain, limit=limit)
 
     def delete_document(self, document_id: str, *, user_id: str | None = None) -> Any:
@@ -321,11 +322,11 @@ class Methods(OperatorMethods[One, Many]):
         return self._send(Call("DELETE", path_of("documents", document_id), query={"user_id": user_id}))
 
     def preferences(self, user_id: str) -> One:
-        """Return everything that is remembered about a user."""
+        """Return a user's preferences."""
         return self._get("users", user_id, "preferences")
 
     def replace_preferences(self, user_id: str, preferences: list[JsonObject]) -> One:
-        """Replace everything that is remembered; an empty list forgets everything."""
+        """Replace a user's preferences. An empty list deletes all preferences."""
         return self._send(Call("PUT", path_of("users", user_id, "preferences"), {"preferences": preferences}))
 
     def whoami(self) -> One:
@@ -333,13 +334,13 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("whoami")
 
     def webhooks(self, limit: int = 100) -> Many:
-        """Return open webhooks, newest first."""
+        """List open webhooks, newest first."""
         return self._get("webhooks", limit=limit)
 
     def create_webhook(
         self, url: str, *, session_id: str | None = None, events: list[str] | None = None
     ) -> One:
-        """Send events to a URL: of one session or of all, of some types or of all."""
+        """Send events to a URL. Default: events of all sessions and all types."""
         return self._post("webhooks", url=url, session_id=session_id, events=events)
 
     def close_webhook(self, webhook_id: str) -> One:
@@ -347,7 +348,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._send(Call("DELETE", path_of("webhooks", webhook_id)))
 
     def failing_webhooks(self, limit: int = 100) -> Many:
-        """Return failing and abandoned feeds, by webhook and session."""
+        """List failing and abandoned feeds, by webhook and session."""
         return self._get("webhooks", "failing", limit=limit)
 
     def retry_webhook(self, webhook_id: str, *, session_id: str | None = None) -> One:
@@ -357,9 +358,9 @@ class Methods(OperatorMethods[One, Many]):
         )
 
     def rotate_webhook_secret(self) -> One:
-        """Create a secret, shown once; deliveries are signed with it and its predecessor."""
+        """Create a secret, which is returned only this time. The new and the previous secret sign deliveries."""
         return self._post("webhooks", "secret")
 
     def ready(self) -> One:
-        """Raise `Unavailable` naming what is missing, if anything."""
+        """Return the gateway's readiness. Raises Unavailable if a store doesn't respond."""
         return self._send(Call("GET", "/health/ready"))

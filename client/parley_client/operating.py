@@ -1,4 +1,4 @@
-"""The calls for operators only, and how a call is sent."""
+"""API methods for operators, and the base class of all methods."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
@@ -6,12 +6,12 @@ from typing import Any, Generic, TypeVar
 from parley_client.calls import Call, path_of
 from parley_client.types import JsonObject, new_id
 
-One = TypeVar("One")  # an object, or an awaitable of one
-Many = TypeVar("Many")  # a list of objects, or an awaitable of one
+One = TypeVar("One")  # an object, or an awaitable object
+Many = TypeVar("Many")  # a list of objects, or an awaitable list
 
 
 class OperatorMethods(ABC, Generic[One, Many]):
-    """Calls that require the scope `operator`. Every method raises Forbidden for others."""
+    """Methods that require the scope `operator`. Without it, they raise Forbidden."""
 
     @abstractmethod
     def _send(self, call: Call) -> Any: ...
@@ -38,9 +38,9 @@ class OperatorMethods(ABC, Generic[One, Many]):
         before: str | None = None,
         limit: int = 50,
     ) -> One:
-        """Search turns of all sessions by words and quality, newest first: ``{turns, next}``.
+        """Search turns across sessions by words and quality, newest first: ``{turns, next}``.
 
-        `before`: the `next` of the page before.
+        `before`: `next` of the previous page.
         """
         marks = {"failed": failed, "not_understood": not_understood}
         marks |= {"rated_down": rated_down, "over_budget": over_budget}
@@ -53,29 +53,29 @@ class OperatorMethods(ABC, Generic[One, Many]):
         return self._get("turns", "days", days=days)
 
     def turns_by_user(self, days: int = 7, limit: int = 20) -> Many:
-        """Return each user's turns, failures and cost, the most expensive first."""
+        """Return each user's turns, failures and cost, most expensive user first."""
         return self._get("turns", "users", days=days, limit=limit)
 
     def turn_journal(self, turn_id: str) -> One:
-        """Return a turn's `steps` (its calls) and `signals` (predictions, checks, …)."""
+        """Return a turn's `steps` (calls) and `signals` (predictions, checks, …)."""
         return self._get("turns", turn_id, "journal")
 
     def turn_case(self, turn_id: str) -> One:
-        """Return a turn as a case for `parley eval`: the session up to the turn, with expectations from feedback."""
+        """Return a test case for `parley eval`: the session up to the turn, with expectations from feedback."""
         return self._get("turns", turn_id, "case")
 
     def repairs(self, session_id: str) -> One:
-        """Return a session's problems, its open items, and applicable repairs."""
+        """Return a session's problems, unfinished work and applicable repairs."""
         return self._get("sessions", session_id, "repairs")
 
     def preview_repairs(self, session_id: str, repairs: list[JsonObject]) -> One:
-        """Return what repairs would change, what the user would be told, and what prevents them."""
+        """Return the changes that repairs would make, the messages to the user, and reasons for rejection."""
         return self._post("sessions", session_id, "repairs", "preview", repairs=repairs)
 
     def repair(
         self, session_id: str, repairs: list[JsonObject], *, epoch: int, why: str, wait_s: float = 30.0
     ) -> One:
-        """Apply repairs as a turn. Raises Refused if the session has moved on, or something would break."""
+        """Apply repairs as a turn. Raises Refused if the session has changed, or the repairs would break it."""
         body = {"repairs": repairs, "epoch": epoch, "why": why, "idempotency_key": new_id("client")}
         path = path_of("sessions", session_id, "repairs")
         return self._send(Call("POST", path, body, {"wait": wait_s}, keyed=True))

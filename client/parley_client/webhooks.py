@@ -13,13 +13,13 @@ def verify_webhook(secret: str | Sequence[str], headers: Mapping[str, str], body
     """Verify a delivery's signature and time (within five minutes of now), and return its event.
 
     Args:
-        secret: the tenant's webhook secret, or several during rotation.
-        headers: the request's, case-insensitive.
-        body: the exact bytes received.
+        secret: The tenant's webhook secret, or several during rotation.
+        headers: The request's headers. Names are case-insensitive.
+        body: The exact bytes received.
 
     Raises:
-        Unauthenticated: it is not from Parley, was modified, or is too old.
-        InvalidInput: it is authentic, but not a JSON object.
+        Unauthenticated: the delivery is not from Parley, was modified, or is too old.
+        InvalidInput: the delivery is authentic, but not a JSON object.
     """
     _verify([secret] if isinstance(secret, str) else secret, dict(headers), body)
     try:
@@ -37,7 +37,7 @@ def _verify(secrets: Sequence[str], headers: dict[str, str], body: bytes) -> Non
     for secret in secrets:
         try:
             Webhook(secret).verify(body, headers, json_parse=False)
-        except (WebhookVerificationError, ValueError) as error:  # the latter for unreadable headers
+        except (WebhookVerificationError, ValueError) as error:  # ValueError for unreadable headers
             failure = error
         else:
             return
