@@ -1,6 +1,6 @@
 """The open questions of a session: which is current, how often each was asked, and how it was worded (AM-1 … AM-4).
 
-What a kind of question says and what its answers do is in `questions`.
+`questions` defines the texts and the actions of the answers.
 """
 
 from dataclasses import dataclass, field, replace
@@ -11,15 +11,15 @@ from orchestrator.dialogue.stack import FlowStack
 from orchestrator.types import FlowId, TurnId
 
 MOST_OPEN = 16
-"""Unresolved questions kept; the oldest goes first."""
+"""Maximum number of unresolved questions. The oldest is dropped first."""
 
 
 @dataclass(slots=True)
 class Ambiguity:
-    """One unresolved question. `asked`: rounds in which it was asked without success so far.
+    """An unresolved question.
 
-    `words`: how RES last worded it; empty before it is asked. `seen_at`: unix seconds when it was first displayed,
-    or None if it hasn't been, or if that doesn't matter.
+    `words`: the displayed text, empty before the question is asked. `asked`: number of unsuccessful rounds.
+    `seen_at`: time of first display in Unix seconds, or None if not displayed yet or not relevant.
     """
 
     about: AnyQuestion
@@ -45,16 +45,16 @@ class Ambiguity:
         return self.about.options
 
     def put(self, words: str) -> None:
-        """Keep the words in which it is asked."""
+        """Store the displayed text."""
         self.words = words
 
     def note_time(self, at: float) -> None:
-        """Keep when it was first displayed, where an answer has to come after that."""
+        """Record the first display of a question whose answer must come later."""
         if self.about.must_be_seen and self.seen_at is None:
             self.seen_at = at
 
     def was_put_after(self, moment: float) -> bool:
-        """Return True if the question has to be seen first and was displayed after `moment`."""
+        """Return whether the question must be seen before the answer and was displayed after `moment`."""
         return (self.seen_at or 0.0) > moment
 
 
@@ -66,12 +66,12 @@ class QuestionKind(StrEnum):
     OPTIONS = "options"
     """A choice among several."""
     CONFIRMATION = "confirmation"
-    """Yes or no."""
+    """A yes/no question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The current question. `escalate`: it was asked too often, so offer another way (AM-4)."""
+    """The current question. `escalate`: offer another way, because it was asked too often (AM-4)."""
 
     about: AnyQuestion
     kind: QuestionKind
@@ -83,7 +83,7 @@ _NONE: dict[str, int] = {level.value: 0 for level in Level}
 
 @dataclass(slots=True)
 class AmbiguityHandler:
-    """The unresolved questions, latest last, and how often each level was declared."""
+    """The unresolved questions, latest last, and the number of questions ever opened per level."""
 
     stack: FlowStack = field(default_factory=FlowStack)
     open: list[Ambiguity] = field(default_factory=list[Ambiguity])
@@ -97,7 +97,7 @@ class AmbiguityHandler:
         return next((entry for entry in reversed(self.open) if entry.flow_id in concerned), None)
 
     def declare(self, question: AnyQuestion, turn_id: TurnId | None = None) -> Ambiguity:
-        """Open a question and count it; it replaces one of the same level, flow and slot, and keeps its rounds."""
+        """Open and count a question. It replaces one of the same level, flow and slot, and keeps its rounds."""
         earlier = self.find(level=question.level, flow_id=question.flow_id, slot=question.slot)
         entry = Ambiguity(question, asked=earlier.asked if earlier else 0, turn_id=turn_id)
         if earlier is not None:
@@ -120,8 +120,8 @@ class AmbiguityHandler:
     def ask(self, *, limit: int | None = None, again: bool = False) -> Asked | None:
         """Return the current question, or None if nothing is unclear.
 
-        Counts a round unless the question is repeated after a digression (`again`). After `limit` rounds
-        without success the question says `escalate`.
+        Counts a round unless the question is repeated after a digression (`again`). Sets `escalate` after `limit`
+        unsuccessful rounds.
         """
         entry = self.current
         if entry is None:
@@ -139,7 +139,7 @@ class AmbiguityHandler:
         slot: str | None = None,
         level: Level | None = None,
     ) -> list[Ambiguity]:
-        """Close questions: the one given, those that match every property named, or the current one."""
+        """Close the given question, those with all given properties, or, without arguments, the current one."""
         if entry is None and flow_id is None and slot is None and level is None:
             entry = self.current
             if entry is None:

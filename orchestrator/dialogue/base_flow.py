@@ -1,7 +1,6 @@
 """A flow in progress: its slots, outputs and status.
 
-Its place among others is the business of the stack, carrying it out that of its policy; the
-parents of the seven families are in `flow`.
+The stack moves it, its policy runs it, and `flow` defines the base classes of the families.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from orchestrator.saying import Told, say
 from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, copy_json, new_flow_id, same_value
 
 TURNS_KEPT = 20
-"""IDs of turns a flow holds: its first and its latest; the rest is in the session's history."""
+"""Maximum number of turn IDs in a flow: the first and the latest ones. The history has all."""
 
 STATUSES = {(state.value, None): FlowStatus(state) for state in FlowState} | {
     (state.value, reason.value): FlowStatus(state, reason) for state in FlowState for reason in Reason
@@ -38,12 +37,12 @@ _PROGRESS = tuple(one.name for one in fields(Progress))
 
 
 class ProblemKind(StrEnum):
-    """A reason why a value did not get into its slot."""
+    """A reason why a slot was not filled."""
 
     UNKNOWN_SLOT = "unknown_slot"
     INVALID = "invalid"
     SEVERAL = "several"
-    """The words fit several values; the user has to choose."""
+    """The message fits several values, so the user must choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +61,27 @@ Labels: TypeAlias = Mapping[str, Mention | Json]
 
 
 class ValueFinder(Protocol):
-    """Something that may know values which the user has not just said (PX-4)."""
+    """A source of values that the user's latest message doesn't have (PX-4)."""
 
     async def find_values(self, flow: BaseFlow, slots: Sequence[SlotSpec]) -> Labels: ...
 
 
 @dataclass(eq=False, repr=False)
 class BaseFlow:
-    """One task in progress. Subclasses carry `spec`; slots belong to the instance alone (FS-6).
+    """A task in progress. Subclasses define `spec`; slot values belong to the instance (FS-6).
 
-    A slot holds only what its type accepts. Times are unix seconds. `plan_id` is the `flow_id` of the Plan flow
-    that this one serves. `interruption`: why it was interrupted. `notes` is small scratch space of the flow's policy.
+    Slots only have values that their type accepts. Times are in Unix seconds. `plan_id`: the plan that this flow
+    serves. `interruption`: the reason for the interruption. `notes`: small scratch space for the policy.
     """
 
     spec: ClassVar[FlowSpec]
     dact: ClassVar[Dact]
     title: ClassVar[str]
-    """The name a user reads."""
+    """The name displayed to users."""
     slot_types: ClassVar[SlotTypes] = EVERY_TYPE
     _defaults: ClassVar[JsonObject]
     _needs: ClassVar[tuple[tuple[SlotSpec, ...], ...]]
-    """Required slots one by one, then elective groups: one slot of each has to be filled."""
+    """Groups of slots, of which one must be filled: each required slot alone, then the elective groups."""
 
     started_at: float = 0.0
     _: KW_ONLY
@@ -127,16 +126,16 @@ class BaseFlow:
 
     @property
     def is_finished(self) -> bool:
-        """Completed or Invalid: it waits to leave the stack."""
+        """Return whether the flow is Completed or Invalid, about to leave the stack."""
         return self.status.state in ENDED
 
     def become(self, after: FlowStatus) -> None:
-        """Change the status as the table allows. Raises IllegalTransition."""
+        """Change the status. Raises IllegalTransition if the change is not allowed."""
         check_transition(self.status, after)
         self.status = after
 
     def note_turn(self, turn_id: TurnId) -> None:
-        """Remember a turn in which the flow was active (FS-14); bounded, the first one stays."""
+        """Record a turn in which the flow was active, keeping the first and latest turns (FS-14)."""
         if self.turn_ids and self.turn_ids[-1] == turn_id:
             return
         self.turn_ids.append(turn_id)
@@ -168,7 +167,7 @@ class BaseFlow:
         turn_id: TurnId | None = None,
         source: SlotSource = SlotSource.USER,
     ) -> list[SlotProblem]:
-        """Fill slots with labeled values; return those that don't fit, with the reason."""
+        """Fill slots with values by name. Returns the problems of values that don't fit."""
         problems: list[SlotProblem] = []
         for name, label in labels.items():
             mention = label if isinstance(label, Mention) else Mention(value=label)
@@ -209,9 +208,9 @@ class BaseFlow:
         return verdict
 
     def take_over(self, old: BaseFlow) -> None:
-        """Slot values of another flow whose names match and that fit, and its turns (FS-11).
+        """Copy the valid values of matching slots, and the turns, of another flow (FS-11).
 
-        What this flow holds already stays; nothing taken over counts as confirmed.
+        Existing values stay. Copied values are not confirmed.
         """
         for name, held in old.slots.items():
             if name in self.slots or name not in self.spec.slots:
@@ -262,7 +261,7 @@ class BaseFlow:
         return next(self._unsatisfied(), None) is None
 
     def missing(self) -> list[SlotSpec]:
-        """Return what to ask for, in order: required slots, then the first of each unsatisfied group."""
+        """Return the slots to ask for, in order: required ones, then the first of each unsatisfied group."""
         return [members[0] for members in self._unsatisfied()]
 
     def open_slots(self) -> list[SlotSpec]:
@@ -270,7 +269,7 @@ class BaseFlow:
         return [spec for members in self._unsatisfied() for spec in members]
 
     def needs_to_think(self) -> bool:
-        """Return whether something has to be found out before the flow can be run (FS-2)."""
+        """Return whether values are missing before the flow can run (FS-2)."""
         return not self.is_filled()
 
     def value(self, name: str) -> Json | None:
@@ -286,7 +285,7 @@ class BaseFlow:
         return self._defaults | {name: held.value for name, held in self.slots.items()}
 
     def take(self, name: str, value: Json, source: SlotSource, turn_id: TurnId | None = None) -> bool:
-        """Set a value from elsewhere than the message. Returns False if the slot's type rejects it."""
+        """Set a value that doesn't come from the message. Returns False if the slot's type rejects it."""
         verdict = self.judge(name, value)
         if isinstance(verdict, Rejected):
             return False
@@ -298,7 +297,7 @@ class BaseFlow:
         self.slots[name] = SlotValue(held.value, SlotSource.USER, held.turn_id, False, held.text)
 
     def give(self, outputs: JsonObject) -> None:
-        """Store an output for the flows that take it (FS-7)."""
+        """Store outputs for other flows (FS-7)."""
         self.outputs.update(outputs)
 
     def complete_outputs(self) -> None:
@@ -309,15 +308,15 @@ class BaseFlow:
                 self.outputs[name] = copy_json(value)
 
     def take_back(self, output: str) -> Json | None:
-        """Remove an output, which is about the session and kept with it."""
+        """Remove and return an output that is stored with the session instead."""
         return self.outputs.pop(output, None)
 
     def clear(self, name: str) -> None:
-        """Empty a slot; an empty one stays empty."""
+        """Empty a slot."""
         self.slots.pop(name, None)
 
     def confirm(self, *names: str) -> None:
-        """Note that the user said yes to these slots, or to all when none is named."""
+        """Mark these slots as confirmed by the user. Default: all slots."""
         for name in names or tuple(self.slots):
             if name in self.slots:
                 self.slots[name].confirmed = True
@@ -334,7 +333,10 @@ class BaseFlow:
         return [slot for slot in cls.spec.slots if slot in reached and slot != name]
 
     def still_holds(self, name: str) -> bool:
-        """Return whether a value survives a correction of one it depends on (IR-4); the user's own does."""
+        """Return whether a value survives a correction of a slot that it depends on (IR-4).
+
+        Only values from the user do, except exact tokens.
+        """
         held = self.slots.get(name) if self.holds(name) else None
         return held is not None and held.source is SlotSource.USER and self.spec.slots[name].type != "exact"
 

@@ -1,7 +1,7 @@
-"""The user's consent, and the only writer of a flow's consent (AM-3, PX-17, PX-18).
+"""Confirmations and approvals of calls; the only writer of `BaseFlow.consent` (AM-3, PX-17, PX-18).
 
-A candidate is a call as displayed; a grant is an unused approval. Both are bound to exactly the call that
-they name: tool, arguments, flow and the plan's revision.
+A candidate is a displayed call; a grant is an unused approval. Both are bound to one call: tool,
+arguments, flow and the plan's revision.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ def fingerprint(
 
 
 def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
-    """Return the candidate, or None if there is none or what it is bound to has changed."""
+    """Return the candidate, or None if it is missing or no longer matches the flow's values and plan."""
     candidate = flow.consent.candidate
     if candidate is None:
         return None
@@ -55,12 +55,12 @@ def drop_candidate(flow: BaseFlow) -> None:
 
 
 def grant(flow: BaseFlow, approval_id: str, call: str) -> None:
-    """Allow the one call that an approval was asked for."""
+    """Store an approval of one call."""
     flow.consent = replace(flow.consent, grant=Grant(approval_id, call))
 
 
 def take_grant(flow: BaseFlow) -> Grant | None:
-    """Use up the grant, whatever it is for."""
+    """Remove and return the unused approval, or None."""
     granted = flow.consent.grant
     if granted is not None:
         flow.consent = replace(flow.consent, grant=None)

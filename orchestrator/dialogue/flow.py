@@ -1,6 +1,6 @@
 """The class hierarchy of flows: BaseFlow → one parent per family → one class per dact (FS-1).
 
-What every flow can do is in `base_flow`; here are the families, and how classes and instances are made.
+This module defines the families and creates classes and instances.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class PlanFlow(BaseFlow):
         return not self.steps or super().needs_to_think()
 
     def pursue(self, goal: str, beyond: Sequence[str] = ()) -> None:
-        """Keep the request, in the user's words, and those that fit none of the slots."""
+        """Store the request in the user's words, and the words that fit no slot."""
         self.goal, self.beyond = goal, [*beyond]
 
     def take_up(self, ended: PlanFlow) -> None:
-        """Continue an ended plan: take over its goal, its steps and their results."""
+        """Copy the goal, steps and results of an ended plan, to continue it."""
         self.goal, self.rounds = ended.goal, 1
         self.steps = [replace(step, slots={**step.slots}) for step in ended.steps]
         self.by_model, self.findings_seen, self.settled = ended.by_model, ended.findings_seen, ended.settled
@@ -61,7 +61,7 @@ class PlanFlow(BaseFlow):
         self.by_model = True
 
     def note_seen(self, entry_ids: list[str], most: int) -> None:
-        """Keep which entries of the scratchpad the plan knows, the latest ones."""
+        """Record scratchpad entries that the plan knows, keeping the latest `most`."""
         self.findings_seen = [*self.findings_seen, *entry_ids][-most:]
 
     def settle(self, flow_id: FlowId, values: JsonObject) -> None:
@@ -159,14 +159,14 @@ def _make_retired(dact: Dact, is_plan: bool) -> type[BaseFlow]:
 
 
 RETIRED = "retired"
-"""The intent of flows whose type the domain no longer has; they load, and no policy carries them out."""
+"""The intent of flows whose type was removed from the domain. They load, but no policy runs them."""
 
 
 def load_flow(body: JsonObject, flow_types: FlowTypes) -> BaseFlow:
-    """Create a flow from what `serialize` returned, sharing nothing with the JSON.
+    """Create a flow from the output of `serialize`, sharing nothing with the JSON.
 
-    A flow that the domain no longer has is loaded as retired, with all its data. A value that its slot type no longer
-    accepts is asked for again.
+    A flow whose type was removed from the domain is loaded as retired, with all its data. Values that their
+    slot type no longer accepts are asked for again.
     """
     cls = flow_types.get(body["dact"])
     if cls is None:

@@ -1,7 +1,4 @@
-"""The four states of a flow, their reasons, and the one table of allowed changes.
-
-Data and its check; who changes a flow, and when, is the business of the stack.
-"""
+"""The four states of a flow, their reasons, and the allowed transitions."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -13,15 +10,15 @@ class FlowState(StrEnum):
     PENDING = "Pending"
     """On the stack, waiting."""
     ACTIVE = "Active"
-    """On top of the stack, run now."""
+    """On top of the stack and running."""
     COMPLETED = "Completed"
     """Done; leaves the stack when the response is prepared."""
     INVALID = "Invalid"
-    """Given up; leaves the stack on fallback or when the response is prepared."""
+    """Canceled, failed or mispredicted; leaves the stack on fallback or when the response is prepared."""
 
 
 class Reason(StrEnum):
-    """The reason for a flow's state; Active and Completed need none."""
+    """The reason for a Pending or Invalid state."""
 
     PLANNED = "planned"
     INTERRUPTED = "interrupted"
@@ -61,9 +58,9 @@ PRUNED = FlowStatus(FlowState.INVALID, Reason.PRUNED)
 PLAN_ABANDONED = FlowStatus(FlowState.INVALID, Reason.PLAN_ABANDONED)
 
 ENDED = frozenset({FlowState.COMPLETED, FlowState.INVALID})
-"""A flow in one of these waits to leave the stack."""
+"""States of flows that are about to leave the stack."""
 PARKED = frozenset({AWAITING_APPROVAL, AWAITING_CONTEXT, AWAITING_RESULT})
-"""Statuses that end when something arrives from outside, not when the flow is on top."""
+"""Statuses that end with an outside event, not when the flow reaches the top."""
 
 TRANSITIONS: dict[FlowStatus, frozenset[FlowStatus]] = {
     PLANNED: frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),

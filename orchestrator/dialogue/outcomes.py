@@ -25,7 +25,7 @@ class DepthLimit:
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """The flow is on top and Active. `cancelled` made room for it."""
+    """The result if the flow was pushed. `cancelled`: tasks canceled to make room."""
 
     flow: BaseFlow
     cancelled: tuple[BaseFlow, ...] = ()
@@ -33,14 +33,14 @@ class Pushed:
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """A flow of the same dact was on the stack already and is carried on instead (FS-10)."""
+    """The result if a flow of the same dact was on the stack and was resumed instead (FS-10)."""
 
     flow: BaseFlow
 
 
 @dataclass(frozen=True, slots=True)
 class LimitReached:
-    """Nothing was pushed. Under `ask_user` the user may cancel one of `choices`."""
+    """The result if the stack is full. With `ask_user`, the user can cancel one of `choices`."""
 
     strategy: OnLimit
     max_depth: int

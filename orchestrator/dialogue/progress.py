@@ -1,4 +1,4 @@
-"""Records kept with a running flow: the user's consent, and notes of the runtime (PX-18)."""
+"""Records of a running flow: confirmations, approvals and progress (PX-18)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class AwaitedCall:
-    """A call that was accepted and whose result comes later (RT-32).
+    """An accepted call whose result comes later (RT-32).
 
-    `call`: its idempotency key. `data`: earlier tools' results that are still needed. `until`: when it expires, in Unix
-    seconds. `answer`: the result, once it is there. `expired`: the user is asked about it.
+    `call`: its idempotency key. `data`: results of earlier tools that are still needed. `until`: the deadline,
+    in Unix seconds. `answer`: the result, or None until it arrives. `expired`: whether the deadline has passed,
+    so that the user is asked.
     """
 
     call: str
@@ -43,7 +44,7 @@ class AwaitedCall:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A granted approval that is still unused. `call`: digest of the call that it approves."""
+    """An unused approval. `call`: digest of the approved call."""
 
     approval_id: str
     call: str
@@ -66,7 +67,7 @@ class Progress:
 
     `doubted`: only a model understood the request, so every side effect needs a confirmation. `begun`: whether
     the plan's values were copied to this sub-flow. `refers`: a model resolved the user's reference.
-    `reopened_from`: the completed flow that runs again. `replaced`: corrected values by slot. `undo_first`:
+    `reopened_from`: the completed flow that runs again. `replaced`: old values of corrected slots. `undo_first`:
     flows to undo before this one runs. `waits_for`: the run that gathers context, its time limit and its cause.
     `gathered_for`: the values for which context was gathered. `awaits`: the call whose result comes later.
     `out_of_order`: the last two days in the wrong order. `scratchpad`: the policy's entries.
@@ -85,7 +86,7 @@ class Progress:
     scratchpad: tuple[JsonObject, ...] = ()
 
     def doubt(self) -> None:
-        """Ask before every effect, whatever the domain declares."""
+        """Require a confirmation for every side effect, even if the domain doesn't."""
         self.doubted = True
 
     def begin(self) -> None:
@@ -98,15 +99,15 @@ class Progress:
         self.refers = True
 
     def replace(self, values: JsonObject) -> None:
-        """Keep values that were corrected."""
+        """Record the old values of corrected slots."""
         self.replaced = {**self.replaced, **values}
 
     def undo_before(self, done: Iterable[FlowId]) -> None:
-        """Schedule the undoing of these flows' effects before this one runs."""
+        """Schedule undoing the side effects of these flows before this one runs."""
         self.undo_first = tuple(done)
 
     def wait_for(self, run: JsonObject | None) -> None:
-        """Wait for a run that gathers context, or, with None, for nothing any more."""
+        """Wait for a run that gathers context, or stop waiting if it is None."""
         self.waits_for = run
 
     def await_result(self, call: AwaitedCall | None) -> None:

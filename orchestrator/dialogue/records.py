@@ -1,7 +1,4 @@
-"""Small records of the dialogue state: flags, approvals, effects, messages, labels, frames, steps of plans (ST-1).
-
-What happens to them is decided elsewhere.
-"""
+"""Small records of the dialogue state: flags, approvals, side effects, messages, labels, plan steps (ST-1)."""
 
 from __future__ import annotations
 
@@ -45,7 +42,7 @@ class DigressionRecord:
 
 @dataclass(slots=True)
 class PendingApproval:
-    """A request for approval of one call, bound to all fields named here (PX-17).
+    """A request for approval of one call, bound to all these fields (PX-17).
 
     Times are in Unix seconds. Without a decision before `expires_at` it is denied.
     """
@@ -65,9 +62,9 @@ class PendingApproval:
     found: tuple[str, ...] = ()
     """The arguments that came from a tool's answer or a document."""
     asked_turn: int = 0
-    """Number of the turn that put it to the user last: only right after it a bare yes means it."""
+    """Number of the turn that last asked the user. A plain “yes” only counts in the next turn."""
     operator_only: bool = False
-    """Only an operator can grant it, not the user."""
+    """True if only an operator can grant it."""
 
     def put(self, turn: int) -> None:
         """Record the turn in which the user is asked."""
@@ -106,7 +103,7 @@ class EffectNote:
     result: JsonObject = field(default_factory=JsonObject)
     """The part of the result that a compensation needs; small."""
     fingerprint: str = ""
-    """Its place in the session's ledger."""
+    """The call's key in the session's side-effect ledger."""
 
     @property
     def is_done(self) -> bool:
@@ -115,7 +112,7 @@ class EffectNote:
 
     @property
     def is_awaited(self) -> bool:
-        """Return whether its result comes later."""
+        """Return whether the call's result comes later."""
         return self.status is EffectStatus.AWAITED
 
     @property
@@ -193,7 +190,7 @@ class LabelSource:
 
 
 def add_source(sources: list[LabelSource], new: LabelSource) -> None:
-    """Note where a label came from; each source once."""
+    """Add a source of a label, up to `MOST_SOURCES` distinct sources per label."""
     of_label = [known for known in sources if known.label is new.label]
     if len(of_label) < MOST_SOURCES and all(known.source != new.source for known in of_label):
         sources.append(new)
@@ -260,7 +257,7 @@ class PlanStep:
 
     @property
     def is_planned(self) -> bool:
-        """Nothing has been done for it yet."""
+        """Return whether the step has not begun."""
         return self.status == PLANNED
 
     @property
@@ -269,7 +266,7 @@ class PlanStep:
 
     @property
     def is_done(self) -> bool:
-        """Completed, or not needed because its answer was known."""
+        """Return whether the step was completed, or was not needed because its answer was known."""
         answered = self.status == PRUNED and self.note == ANSWERED
         return self.state is FlowState.COMPLETED or answered
 
@@ -279,7 +276,7 @@ class PlanStep:
 
     @property
     def was_never_begun(self) -> bool:
-        """Given up while it was still planned."""
+        """Return whether the step was dropped before it began."""
         return self.status == PRUNED
 
     @property
@@ -299,7 +296,7 @@ class PlanStep:
         self.name = name
 
     def need(self, names: Iterable[str]) -> None:
-        """Wait for just these steps, each named once."""
+        """Replace the steps that must succeed first."""
         self.needs = tuple(dict.fromkeys(names))
 
     def bind(self, slot: str, binding: JsonObject) -> None:

@@ -1,7 +1,6 @@
-"""Slots: the values a flow holds, where they came from, and the types that judge them (FS-3, FS-4).
+"""Slots: values with their sources, and the types that validate them (FS-3, FS-4).
 
-Twelve types every domain has, five more it may take among its own four. Each says why it turns a value away;
-what the checks share is in `validation`.
+Every domain has the twelve universal types and can add up to four, from the library or its own code.
 """
 
 import re
@@ -44,7 +43,7 @@ class SlotSource(StrEnum):
 
     USER = "user"
     INHERITED = "inherited"
-    """The output of a flow that was completed before (FS-7)."""
+    """The output of an earlier completed flow (FS-7)."""
     MEMORY = "memory"
     DEFAULT = "default"
     TOOL = "tool"
@@ -88,7 +87,7 @@ def _each(items: list[Json], spec: SlotSpec) -> Verdict:
 
 
 def check_group(value: Json, spec: SlotSpec) -> Verdict:
-    """Several simple values; one alone counts as a group of one, repeated ones count once."""
+    """Check several simple values. A single value becomes a list; duplicates are dropped."""
     items = value if is_list(value) else [value]
     if not items:
         return reject("list_empty", spec)
@@ -113,7 +112,7 @@ def check_removal(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_free_text(value: Json, spec: SlotSpec) -> Verdict:
-    """Text in the user's own words; control characters are taken out. `maximum` bounds its length."""
+    """Check free text and remove control characters. `maximum` limits its length."""
     if not isinstance(value, str):
         return reject("not_text", spec, value=show(value))
     longest = int(spec.maximum) if spec.maximum is not None else LONGEST_FREE_TEXT
@@ -177,7 +176,7 @@ def check_exact(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_dictionary(value: Json, spec: SlotSpec) -> Verdict:
-    """Named values: an object of bounded size and depth."""
+    """Check an object of limited size and depth."""
     if not is_object(value) or not value:
         return reject("not_named_values", spec, value=show(value))
     if len(value) > MOST_ITEMS:
@@ -188,7 +187,7 @@ def check_dictionary(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_category(value: Json, spec: SlotSpec) -> Verdict:
-    """Check one of the declared values, or the entity's; case does not matter and synonyms count."""
+    """Check a declared value or a synonym, ignoring case; without declared values, an entity."""
     if not spec.values:
         return check_entity(value, spec)
     line = check_line(as_text(value) or value, spec)
@@ -282,7 +281,7 @@ def check_money(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_boolean(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a yes or no."""
+    """Check a boolean, or a word such as “yes” or “off”."""
     if isinstance(value, bool):
         return Valid(value)
     word = value.strip().casefold() if isinstance(value, str) else ""
@@ -315,7 +314,7 @@ class SlotTypes:
         return self.types.get(name) or self.types.get(name.strip().replace(" ", "_").replace("-", "_"))
 
     def validate(self, value: Json, spec: SlotSpec) -> Verdict:
-        """Validate `value` for the slot; null is never a value."""
+        """Validate a value for the slot. Null is always rejected."""
         if value is None:
             return reject("no_value_yet", spec)
         kind = self.find(spec.type)
@@ -325,11 +324,11 @@ class SlotTypes:
 
 
 EVERY_TYPE = SlotTypes(SLOT_TYPES)
-"""Universal and library types together: for flow classes that were made without a domain."""
+"""All universal and library types, for flow classes without a domain."""
 
 
 def check_any(value: Json, spec: SlotSpec) -> Verdict:
-    """Any bounded JSON: for inputs that a flow declares without a slot of that name."""
+    """Check JSON of limited size, for inputs that a flow declares without a slot."""
     if is_bounded_json(value):
         return Valid(value)
     return reject("too_large_or_nested", spec)

@@ -1,7 +1,4 @@
-"""Specification of a flow type: slots, tools, inputs and outputs, as compiled from a domain.
-
-Records only; a flow in progress is in `flow`, and YAML is parsed elsewhere.
-"""
+"""Specification of a flow type: slots, tools, inputs and outputs, as compiled from a domain."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ class Mode(StrEnum):
 
 
 class Family(StrEnum):
-    """The seven families of intents; a domain's own intents each belong to one of the last four."""
+    """The seven families of intents. A domain's own intents belong to the last four."""
 
     PLAN = "Plan"
     CONVERSE = "Converse"
@@ -41,13 +38,12 @@ class Family(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SlotSpec:
-    """One slot of a flow type.
+    """A slot of a flow type.
 
-    `type` names a slot type (`slots.SLOT_TYPES`, or one of the domain's own). `entity` names the
-    gazetteer that grounds its values. `values` are the allowed ones of category and checklist, and
-    the tokens of exact. `minimum` and `maximum` bound level, range, number and money, and
-    `maximum` the length of free text. `depends_on` names slots whose correction puts this one in
-    doubt.
+    `type`: the name of a slot type. `entity`: the gazetteer that grounds its values. `values`: the choices of a
+    category or checklist, the tokens of an exact slot, or currencies. `minimum`, `maximum`: limits of a level,
+    range, number or amount of money; `maximum` also limits the length of free text. `depends_on`: slots whose
+    correction puts this one in doubt.
     """
 
     name: str
@@ -66,21 +62,21 @@ class SlotSpec:
     pattern: str | None = None
     """For an exact slot: a regular expression that the whole token must match."""
     open: bool = False
-    """Values that the entity does not list are possible too, because they can change during a conversation."""
+    """True if values outside the entity's list are possible, because it can change during a conversation."""
     counts: str | None = None
-    """``people``: who is named counts, too: "me and my wife"."""
+    """``people``: phrases such as "me and my wife" count as a number."""
     part_of_day: str | None = None
     """For a time: the meaning of an hour without "am" or "pm", such as ``evening`` for a dinner."""
     samples: tuple[str, ...] = ()
-    """Texts that fill the slot, for System 1 to learn from."""
+    """Texts that fill the slot, as training examples for the local classifier."""
     grounded: bool = False
-    """A model can only name values that were said or displayed."""
+    """True if a model can only use values that were said or displayed."""
     same_as: tuple[str, ...] = ()
     """Names of this value in other flows: ``slot``, or ``flow.slot`` for a single flow (FS-7)."""
     not_before: str | None = None
     """For a date: another date that it cannot precede, and with which it moves (IR-4)."""
     own_label: str = ""
-    """The name that the domain's author gave it for users, or an empty string."""
+    """The display name from the domain, or an empty string."""
 
     @property
     def label(self) -> str:
@@ -88,7 +84,7 @@ class SlotSpec:
         return self.own_label or self.name.replace("_", " ")
 
     def takes_what(self, other: SlotSpec) -> bool:
-        """Return whether values of another slot are of the kind that this one takes."""
+        """Return whether this slot accepts the values of another slot."""
         alike = (self.type, self.entity, self.counts) == (other.type, other.entity, other.counts)
         return alike and {*other.values} <= {*self.values}
 
@@ -113,12 +109,12 @@ class Binding:
         return f"{self.step}.{self.name}" if self.step is not None else self.name or repr(self.value)
 
     def serialize(self) -> Json:
-        """Short: ``slot``, ``step.output``, or ``{value: …}``."""
+        """Return the short form: ``slot``, ``step.output``, or ``{value: …}``."""
         return {"value": self.value} if not self.name else str(self)
 
     @classmethod
     def read(cls, body: Json) -> Binding:
-        """Parse what `serialize` returned, which is also the form in which domains write bindings."""
+        """Parse the output of `serialize`, which is also the form in domain files."""
         if isinstance(body, str):
             return _read_name(body)
         return cls(value=body["value"] if isinstance(body, dict) and "value" in body else body)
@@ -142,9 +138,9 @@ class Condition:
 class RecipeStep:
     """A step of a declared plan.
 
-    `needs`: steps that must succeed first; otherwise this one is dropped. `when`: the step is dropped once
-    one of these is known not to hold. `optional`: the plan counts as done without it. `tell`: its result is
-    reported although the plan continues. `otherwise`: the reason for omitting it, in words for the user.
+    `needs`: steps that must succeed first; otherwise this one is dropped. `when`: conditions; the step is
+    dropped when one is false. `optional`: the plan counts as done without it. `tell`: its result is reported
+    although the plan continues. `otherwise`: the reason for omitting it, for the user.
     """
 
     name: str
@@ -166,19 +162,22 @@ class Kept(StrEnum):
 
 
 class WhenStale(StrEnum):
-    """A turn's reaction if its flow needs something more recent (IF-13)."""
+    """A turn's reaction if the summary or memory that its flow needs is outdated (IF-13)."""
 
     WAIT = "wait"
-    """Request it and wait for it."""
+    """Request a refresh and wait for it."""
     INLINE = "inline"
-    """Compute it within the turn."""
+    """Refresh it within the turn."""
     FLAG = "flag"
-    """Go on, and say so."""
+    """Continue, flag the turn, and request a refresh."""
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """A flow needs `of` no older than `turns`; `wait_s`: how long a turn may wait, after which it says so."""
+    """The maximum age, in turns, of the summary or memory that a flow needs.
+
+    `wait_s`: how long a turn waits for a refresh, in seconds, before it continues with a flag.
+    """
 
     turns: int
     of: Kept = Kept.SUMMARY
@@ -188,7 +187,7 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class FlowSpec:
-    """One flow type, complete and checked."""
+    """A validated flow type."""
 
     dact: Dact
     dax: str
@@ -207,12 +206,12 @@ class FlowSpec:
     reflect: bool = False
     freshness: Freshness | None = None
     changes: Dact | None = None
-    """The flow whose result this one changes: started when the user corrects what that flow has done."""
+    """The flow whose result this one changes. This flow starts when the user corrects that result."""
     events: tuple[str, ...] = ()
-    """Outside events and reminders that start the flow; their payload fills its slots."""
+    """External events and reminders that start the flow. Their payload fills its slots."""
     options: JsonObject = field(default_factory=JsonObject)
-    """Keys of the flow's YAML that policies read and the core does not know."""
+    """Additional YAML keys that policies read."""
     language: str = "en"
     """The language of the flow's own texts."""
     recipe: tuple[RecipeStep, ...] = ()
-    """For a Plan flow: its declared steps; without them, a model decomposes the request."""
+    """For a Plan flow: its declared steps. If empty, a model decomposes the request."""

@@ -1,7 +1,6 @@
-"""The flow stack: which flows are in progress and which one is Active (FS-8 … FS-13).
+"""The flow stack: flows in progress, of which at most one is Active (FS-8 … FS-13).
 
-It moves flows and changes their status; when to do so is the Agent's decision. A plan's flows are put
-there by `changes.plan_steps`. Flows that left are handed out by `pop_finished`.
+The Agent decides when to change it. `changes.plan_steps` adds the flows of plans.
 """
 
 from collections import Counter
@@ -31,7 +30,7 @@ from orchestrator.types import FlowId, new_flow_id
 
 @dataclass(slots=True)
 class FlowStack:
-    """Flows in progress, top last. `departed`: left in this turn, not yet handed out for archiving."""
+    """Flows in progress, top last. `departed`: flows that left in this turn and are not archived yet."""
 
     flows: list[BaseFlow] = field(default_factory=list[BaseFlow])
     departed: list[BaseFlow] = field(default_factory=list[BaseFlow])
@@ -51,7 +50,7 @@ class FlowStack:
         return self.flows[-1] if self.flows and self.flows[-1].status == ACTIVE else None
 
     def live(self) -> list[BaseFlow]:
-        """Pending and Active flows, top last."""
+        """Return the Pending and Active flows, top last."""
         return [flow for flow in self.flows if flow.status.state not in ENDED]
 
     def interrupted(self) -> list[BaseFlow]:
@@ -86,7 +85,7 @@ class FlowStack:
         return [flow for flow in self.flows if plan_id in self._ancestry(flow)]
 
     def _ancestry(self, flow: BaseFlow) -> list[str]:
-        """IDs of the plans above this flow, nearest first."""
+        """Return the IDs of the plans that this flow serves, nearest first."""
         plans: list[str] = []
         above: BaseFlow | None = flow
         while above is not None and above.plan_id is not None and above.plan_id not in plans:
@@ -102,7 +101,7 @@ class FlowStack:
         return above
 
     def tasks(self) -> list[BaseFlow]:
-        """Return what counts toward the depth, bottom first: live flows, a plan with its flows as one."""
+        """Return the tasks that count toward the depth limit, bottom first. A plan with its flows is one task."""
         roots = {id(root): root for root in map(self.root, self.live()) if not root.is_finished}
         return list(roots.values())
 
@@ -156,7 +155,7 @@ class FlowStack:
         return cancelled
 
     def _staleness(self, task: BaseFlow) -> tuple[bool, bool, float]:
-        """Oldest Pending task first; one that waits for an approval or a result only before the Active one."""
+        """Return a sort key: Pending tasks, then tasks that await an approval or result, then the Active one."""
         statuses = {task.status} | {member.status for member in self.members(task.flow_id)}
         waits = not statuses.isdisjoint({AWAITING_APPROVAL, AWAITING_RESULT})
         return ACTIVE in statuses, waits, task.started_at
@@ -168,11 +167,11 @@ class FlowStack:
             self._become(active, INTERRUPTED, now)
 
     def resume(self, flow: BaseFlow, now: float, *, reason: str = "") -> BaseFlow:
-        """Bring a waiting flow to the top and make it Active; its plan's other flows come along.
+        """Move a waiting flow and the rest of its plan to the top, and activate it.
 
-        A Plan flow comes back with its sub-flows above it, and the top one goes on. A flow that
-        awaits approval comes to the top and keeps waiting; `approve` makes it Active.
-        Returns the flow that is now on top. Raises IllegalTransition for a finished flow.
+        A Plan flow moves with its sub-flows above it, and the top one continues. A flow that awaits an approval
+        keeps waiting on top until `approve`. Returns the flow that is now on top. Raises IllegalTransition for a
+        finished flow.
         """
         if flow.is_finished:
             raise IllegalTransition(f"A flow that is {flow.status} cannot be resumed.")
@@ -186,7 +185,7 @@ class FlowStack:
         return target
 
     def _block(self, flow: BaseFlow) -> list[BaseFlow]:
-        """Return the flow with its plan in the order for the stack, top last."""
+        """Return the flow's plan and all of its flows in stack order, with this flow and its own flows on top."""
         root = self.root(flow)
         block = [root, *(member for member in self.members(root.flow_id) if member is not root)]
         own = [member for member in block if member is flow or flow.flow_id in self._ancestry(member)]
@@ -194,7 +193,7 @@ class FlowStack:
         return rest + own
 
     def approve(self, flow: BaseFlow, now: float, *, reason: str = "") -> None:
-        """Resume a parked flow on top, whatever was decided."""
+        """Resume a parked flow on top, whatever the decision."""
         self.resume(flow, now, reason=reason)
         if flow.status in PARKED:
             self.unpark(flow, now)
@@ -204,7 +203,7 @@ class FlowStack:
         self._become(flow, status, now)
 
     def unpark(self, flow: BaseFlow, now: float) -> None:
-        """End a flow's wait at its place, as after a correction: Active on top, interrupted below."""
+        """End a flow's wait without moving it: Active on top, interrupted below."""
         status, since = (ACTIVE, None) if flow is self.top else (INTERRUPTED, now)
         self._become(flow, status, since)
 
@@ -215,7 +214,7 @@ class FlowStack:
             self._become(active, PLANNED, now)
 
     def _become(self, flow: BaseFlow, status: FlowStatus, since: float | None) -> None:
-        """Change a flow's status; `since`: when it began to wait, None for one running."""
+        """Change a flow's status. `since`: when it began to wait, or None if it runs."""
         flow.become(status)
         flow.interrupted_at = since
         self.keep_step(flow)
@@ -262,7 +261,7 @@ class FlowStack:
         return [gone for task in stale for gone in self.invalidate(task, ABANDONED)]
 
     def pop_finished(self, now: float) -> list[BaseFlow]:
-        """Remove Completed and Invalid flows; the one below continues (FS-9). Returns all to archive."""
+        """Remove finished flows and continue the one below (FS-9). Returns the flows to archive."""
         left = self.departed + [flow for flow in reversed(self.flows) if flow.is_finished]
         self.departed = []
         for flow in left:
@@ -280,11 +279,10 @@ class FlowStack:
             self._become(top, ACTIVE, None)
 
     def fall_back(self, target: type[BaseFlow], now: float, *, flow_id: FlowId | None = None) -> BaseFlow:
-        """Replace the Active flow by one of `target`, as mispredicted (FS-11).
+        """Replace the mispredicted Active flow with one of type `target` (FS-11).
 
-        Values whose slots have the same name and accept them go along, with plan and turns. A flow
-        of the target's dact that waits on the stack is carried on instead of a new one (FS-10);
-        there, only empty slots are filled.
+        The new flow takes over the plan, the turns, and the values that its slots accept. A flow of that type that
+        waits on the stack is resumed instead; only its empty slots are filled (FS-10).
         """
         old = self.active
         if old is None:
@@ -307,7 +305,7 @@ class FlowStack:
     # Plans' records
 
     def keep_step(self, flow: BaseFlow) -> None:
-        """Bring the record of the flow's plan up to date with its status."""
+        """Update the status of the flow's step in its plan."""
         root = self.plan_of(flow)
         if root is not None:
             for step in root.steps:
@@ -329,7 +327,7 @@ class FlowStack:
         return self.check_order() + self.check_repeated()
 
     def check_order(self) -> list[str]:
-        """Only the top can be Active: it is that or parked, or has just ended; a plan's flows stand above it."""
+        """Check that only the top flow is Active, if it is not parked, and that plans are below their flows."""
         faults = [
             f"{flow.dact} is Active below the top." for flow in self.flows[:-1] if flow.status == ACTIVE
         ]
@@ -344,7 +342,7 @@ class FlowStack:
         ]
 
     def check_repeated(self) -> list[str]:
-        """No dact is Pending or Active twice, within a plan or outside, and no two flows have one ID."""
+        """Check that no dact is live twice within a plan or outside plans, and that flow IDs are unique."""
         dacts = Counter((flow.plan_id, flow.dact) for flow in self.live())
         names = Counter(flow.flow_id for flow in self.flows)
         return [f"{dact} is on the stack twice." for (_, dact), count in dacts.items() if count > 1] + [

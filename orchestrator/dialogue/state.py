@@ -1,6 +1,6 @@
-"""The dialogue state: everything a session's next turn has to know (ST-1, ST-3).
+"""The dialogue state: everything that a session's next turn needs (ST-1, ST-3).
 
-It holds and bounds; deciding is the business of the modules. What leaves it stays in the archive.
+The state has a limited size. Flows that leave it stay in the archive.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, copy_json
 
 @dataclass(frozen=True, slots=True)
 class StateLimits:
-    """Limits on what grows with the conversation in the working state (ST-3)."""
+    """Limits on the parts of the state that grow with the conversation (ST-3)."""
 
     messages: int = 50
     trace: int = 100
     completed: int = 10
     effects: int = 50
-    """Beyond those that have gone with their flows already."""
+    """The limit for side effects whose flows can still be corrected."""
 
 
 DEFAULT_LIMITS = StateLimits()
@@ -85,11 +85,11 @@ class DialogueState:
         return cls(session_id)
 
     def put_off(self, first: FlowId, *requests: str) -> None:
-        """Keep requests until a flow has ended, behind those that wait for it already."""
+        """Postpone requests until a flow has ended, after those that already wait for it."""
         self.later.setdefault(first, []).extend(requests)
 
     def take_due(self) -> list[str]:
-        """Return requests that are due: their first flow is over and no question is open."""
+        """Remove and return requests whose first flow has ended, if no question is open."""
         if self.ambiguity.current is not None:
             return []
         waiting = {flow.flow_id for flow in self.stack.live()}
@@ -97,12 +97,12 @@ class DialogueState:
         return [] if due is None else self.later.pop(due)
 
     def forget_later(self, *first: FlowId) -> None:
-        """Drop the requests that come after these flows; without any, all."""
+        """Drop the requests postponed until these flows end. Default: all postponed requests."""
         for flow_id in first or tuple(self.later):
             self.later.pop(flow_id, None)
 
     def follow(self, epoch: Epoch) -> bool:
-        """Apply a session's next commit. Returns False if this state lacks the one before it."""
+        """Set the epoch of the session's next commit. Returns False if this state missed the previous commit."""
         before, self.epoch = self.epoch, epoch
         return before in {0, epoch - 1}
 
@@ -114,7 +114,7 @@ class DialogueState:
         self.turn -= 1
 
     def keep_done(self, broken: DialogueState, effects: Iterable[EffectNote]) -> None:
-        """Adopt from a discarded state what must stay: effects, and external content."""
+        """Copy from a discarded state what must stay: side effects, and labels of external content."""
         self.effects.extend(effects)
         self.intake.labels = broken.intake.labels
 
@@ -131,7 +131,7 @@ class DialogueState:
         self.flags.natural_birth = natural
 
     def note_issues(self, *, present: bool = True) -> None:
-        """Note whether a check failed, or a result is not complete."""
+        """Note whether a check failed or a result is incomplete."""
         self.flags.has_issues = present
 
     def note_plan(self) -> None:
@@ -143,13 +143,13 @@ class DialogueState:
         self.flags.keep_going = going
 
     def note_effect(self, note: EffectNote) -> None:
-        """Record a call's effect, replacing the note made while its outcome was unknown."""
+        """Record a call's side effect, replacing the earlier note of the same call."""
         known = [bool(one.fingerprint) and one.fingerprint == note.fingerprint for one in self.effects]
         place = known.index(True) if True in known else len(known)
         self.effects[place : place + 1] = [note]
 
     def forget_call(self, fingerprint: str) -> None:
-        """Forget a call that turned out to have done nothing."""
+        """Remove a call that turned out to have had no effect."""
         self.effects[:] = [note for note in self.effects if note.fingerprint != fingerprint]
 
     def note_shown(self, rows: Shown) -> None:
@@ -163,16 +163,16 @@ class DialogueState:
         return [*self.shown_before, *([self.shown] if self.shown is not None else ())]
 
     def find_shown(self, names: Container[str]) -> Shown | None:
-        """Find the rows displayed last that one of these names tells apart; else those displayed last."""
+        """Return the latest displayed rows whose key is one of these names, or the rows displayed last."""
         return next((one for one in reversed(self.displayed) if one.key in names), self.shown)
 
     def talk_about(self, place: int) -> None:
-        """Note which of the rows displayed last is being talked about."""
+        """Set the current row of the rows displayed last."""
         if self.shown is not None and self.shown.place != place:
             self.shown = replace(self.shown, place=place)
 
     def note_table(self, table: ShownTable) -> None:
-        """Keep which table, and which page of it, the answer displays."""
+        """Store the table and page that the answer displays."""
         self.table = table
 
     def ask_approval(self, approval: PendingApproval) -> None:
@@ -204,10 +204,9 @@ class DialogueState:
         del self.history.lines[: max(0, len(self.history.lines) - most)]
 
     def archive(self, flows: Iterable[BaseFlow], limits: StateLimits = DEFAULT_LIMITS) -> list[BaseFlow]:
-        """Keep completed flows at hand and close the questions of all that left (FS-9).
+        """Keep the latest completed flows, and close the questions of all flows that left the stack (FS-9).
 
-        Returns the flows, for the lasting archive. Outputs that a flow did not set are taken from
-        its slots of the same names.
+        Returns the flows for the archive. Fills missing outputs of completed flows from slots with the same names.
         """
         left = list(flows)
         for flow in left:
@@ -239,10 +238,9 @@ class DialogueState:
         self.prune(limits)
 
     def prune(self, limits: StateLimits = DEFAULT_LIMITS) -> None:
-        """Drop the oldest of everything that grows (ST-3).
+        """Drop the oldest entries beyond the limits (ST-3).
 
-        What was done is known exactly as long as the flows that did it, because only those can be
-        corrected (RT-12), or as long as its result is awaited.
+        A side effect is kept while its flow can be corrected (RT-12) or its result is awaited.
         """
         grown = (self.history.lines, limits.messages), (self.history.trace, limits.trace)
         for kept, most in (*grown, (self.completed, limits.completed)):
@@ -306,10 +304,7 @@ class DialogueState:
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
-        """Create a state from what `serialize` returned, in this or an older version.
-
-        Raises SchemaTooNew.
-        """
+        """Create a state from the output of `serialize`, in this or an older version. Raises SchemaTooNew."""
         if body.get("schema_version") != SCHEMA_VERSION:
             body = upgrade(body)
         state = load(cls, {name: body[name] for name in _LOADED if name in body})
@@ -335,4 +330,4 @@ _LOADED = ("session", "turn", "epoch", "flags", "digression", "approvals", "effe
 """Fields serialized under their own name and in their own form."""
 _FLAGS = tuple(one.name for one in fields(Flags))
 _SELDOM = frozenset({"summary", "entities", *_RARE})
-"""Not written while there is nothing in them."""
+"""Fields omitted when empty."""

@@ -1,4 +1,4 @@
-"""The table displayed last, by which users ask for its other pages."""
+"""The table displayed last, whose other pages users can request."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from orchestrator.types import JsonObject, are_rows
 
 @dataclass(frozen=True, slots=True)
 class ShownTable:
-    """A table and the page of it that was displayed last.
+    """The table displayed last and its current page.
 
-    `table_id`: the table in the domain's service, which has its further pages, or None if the frame has all
-    rows. `source`: the tools that returned the rows. `rows`: in all. `page`: from 1.
+    `table_id`: ID for fetching more pages from the domain's service, or None if the frame has all rows.
+    `source`: the tools that returned the rows. `rows`: total number of rows. `page`: page number, from 1.
     """
 
     frame_id: str
@@ -30,7 +30,7 @@ class ShownTable:
     def of(cls, frame: Frame, page_rows: int) -> ShownTable | None:
         """Return the first page of a frame, or None if it isn't a table.
 
-        `page_rows`: rows per page; if only the domain's service has all rows, its pages are as long as the first.
+        `page_rows`: rows per page, unless the domain's service has more pages; then the first page's length.
         """
         if frame.display_type != "table" or not are_rows(frame.data):
             return None
@@ -53,17 +53,17 @@ class ShownTable:
 
     @property
     def first(self) -> int:
-        """Return the number, from 1, of the first row of this page."""
+        """Return the number of this page's first row, starting at 1."""
         return (self.page - 1) * self.page_rows + 1
 
     @property
     def last(self) -> int:
-        """Return the number of the last row of this page."""
+        """Return the number of this page's last row."""
         return min(self.page * self.page_rows, self.rows)
 
     def turn_to(self, page: int) -> ShownTable:
         return replace(self, page=page)
 
     def cut(self, rows: Sequence[JsonObject]) -> list[JsonObject]:
-        """Return this page's part of all rows."""
+        """Return this page's rows, given all rows."""
         return list(rows[self.first - 1 : self.last])

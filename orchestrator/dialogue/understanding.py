@@ -1,6 +1,6 @@
 """The result of NLU for a message: its kind, the likeliest flows, and its values (NL-4).
 
-A record only; the Agent decides what it does to the stack (IR-1).
+The Agent decides how it changes the stack (IR-1).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ class MessageKind(StrEnum):
     DIGRESSION = "digression"
     CHITCHAT = "chitchat"
     PLAN_CHANGE = "plan_change"
-    """Another order of a plan's steps, or one step less; only while a plan is running."""
+    """Reordering, skipping or adding steps of a running plan."""
     UNKNOWN = "unknown"
-    """No kind is likely enough: general ambiguity."""
+    """No kind is likely enough, which is general ambiguity."""
 
 
 class Digression(StrEnum):
     QUESTION = "question"
-    """About the domain: "which cities do you fly to?"."""
+    """A question about the domain: "which cities do you fly to?"."""
     CLARIFICATION = "clarification"
-    """About our question: "why do you need my date?"."""
+    """A question about the assistant's question: "why do you need my date?"."""
     HELP = "help"
     STATUS = "status"
     """A question about the task: "what do you still need?"."""
@@ -47,12 +47,12 @@ class Source(StrEnum):
     """The component that understood the message."""
 
     COMMAND = "command"
-    """Closed words: a command pattern, or a plain yes or no."""
+    """A command pattern, or a plain “yes” or “no”."""
     SYSTEM1 = "system1"
     SYSTEM2 = "system2"
     ACTION = "action"
     DOCUMENTS = "documents"
-    """Nobody else: a document answers it."""
+    """No component; a document answers the question."""
 
 
 class PlanAction(StrEnum):
@@ -60,14 +60,15 @@ class PlanAction(StrEnum):
     FIRST = "first"
     BEFORE = "before"
     ADD = "add"
-    """Something else once the plan has ended."""
+    """A request to run after the plan has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """A change that the user wants in a plan. Steps by name, or None if the words name no single step.
+    """A requested change of a plan.
 
-    `others`: further steps to skip.
+    `step`, `other`: names of steps, or None if the message doesn't name a single step. `others`: further steps
+    to skip.
     """
 
     action: PlanAction
@@ -144,41 +145,41 @@ class Understanding:
     rejection: Rejection | None = None
     plan_change: PlanChange | None = None
     degraded: bool = False
-    """True when a model was wanted and could not be had."""
+    """True if a model was needed but unavailable."""
     plain: bool = False
-    """The whole message is a plain yes; nothing else that is typed confirms a side effect (PX-18)."""
+    """True if the whole message is a plain “yes”. No other typed text confirms a side effect (PX-18)."""
     by_model_alone: bool = False
-    """Only a model has understood it so, not System 1; irreversible effects need a confirmation."""
+    """True if the local classifier disagrees with the model. Irreversible calls then need a confirmation."""
     refers: bool = False
-    """A model has taken a value from an earlier task or a displayed row that the message does not name."""
+    """True if a model took a value that the message doesn't name from an earlier task or a displayed row."""
     copied: bool = False
-    """Values come from a completed task: they are shown before a call with a side effect."""
+    """True if values come from a completed task. They are displayed before a call with a side effect."""
     declines: bool = False
-    """The offered call is forbidden, whatever else is said: “don't cancel, change it to Sunday instead”."""
+    """True if the message declines the offered call, as in “don't cancel, change it to Sunday instead”."""
     either: tuple[str, ...] = ()
-    """The slots that the one value of a correction may be for, when the words do not say which."""
+    """The slots that a correction's value may be for, if the message doesn't name one."""
     assumed: tuple[Told, ...] = ()
     """Assumptions to report to the user: “I took “orgin” for origin.”"""
     unexplained: tuple[str, ...] = ()
-    """The things that a request names and that neither its flow nor its values explain."""
+    """Things named in the request that neither its flow nor its values explain."""
 
     later: str = ""
-    """The message's further request, in its words; it is read after the first has ended."""
+    """A second request in the message, in the user's words. It is interpreted after the first has ended."""
 
     @property
     def is_click(self) -> bool:
-        """Return whether the user clicked; requests postponed from an earlier message are still read as words."""
+        """Return whether the user clicked. Requests postponed from an earlier message count as text."""
         return self.source is Source.ACTION
 
     def agrees_with(self, other: Understanding) -> bool:
-        """Return whether another component has understood the same task with the same values."""
+        """Return whether another component found the same kind, flow and values."""
         return self._gist() == other._gist()
 
     def with_undecided(self, other: Understanding) -> Understanding:
-        """Add values that another component left open, or understood in addition."""
+        """Add values that only another component found or left open."""
         if self._gist()[:2] != other._gist()[:2]:
             both = self.kind is other.kind is MessageKind.TASK and other.later
-            return replace(self, later=other.text) if both else self  # it has read the second of two requests
+            return replace(self, later=other.text) if both else self  # `other` is the second request
         undecided = {
             name: mention
             for name, mention in other.slots.items()
@@ -202,7 +203,7 @@ class Understanding:
         return own is None or (own.value in (None, mention.text) and own.value not in mention.candidates)
 
     def _gist(self) -> tuple[MessageKind, Dact | None, dict[str, Json]]:
-        """Return kind, flow and values; a new value and another value are one kind."""
+        """Return kind, flow and values. Corrections count as slot values."""
         kind = MessageKind.SLOT_VALUE if self.kind is MessageKind.CORRECTION else self.kind
         dact = self.flows[0].dact if kind is MessageKind.TASK and self.flows else None
         return kind, dact, {name: mention.value for name, mention in self.slots.items()}

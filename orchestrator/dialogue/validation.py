@@ -1,7 +1,4 @@
-"""Common parts of slot validators: verdicts, and the cleaning of text and numbers.
-
-Single types are in `universal` and `library`; `slots` lists them.
-"""
+"""Common parts of slot validators: verdicts, and cleaning of text and numbers. `slots` has the types."""
 
 import math
 import re
@@ -22,7 +19,7 @@ MOST_ITEMS = 64
 DEEPEST_NESTING = 8
 MOST_NODES = 512
 LARGEST_INTEGER = 2**53
-"""Beyond it, JSON readers disagree about integers."""
+"""The largest integer that all JSON parsers represent exactly."""
 
 _NUMBER = re.compile(r"[+-]?(\d{1,16}|\d{1,3}(,\d{3}){1,5})(\.\d{1,12})?", re.ASCII)
 
@@ -52,7 +49,7 @@ Validator: TypeAlias = Callable[[Json, SlotSpec], Verdict]
 
 @dataclass(frozen=True, slots=True)
 class SlotType:
-    """A named kind of values with its validator. `check` never raises on any JSON value."""
+    """A slot type with its validator. `check` accepts any JSON value and never raises."""
 
     name: str
     check: Validator
@@ -63,12 +60,11 @@ class SlotType:
 
 
 def label(spec: SlotSpec) -> str:
-    """Return the slot's name for display."""
     return spec.label
 
 
 def show(value: Json) -> str:
-    """Return the value for quoting in a sentence: shortened, an ellipsis for a list or an object."""
+    """Return a short text for quoting the value in a sentence; an ellipsis for lists and objects."""
     text = value[:200] if isinstance(value, str) else as_text(value)
     if text is None:
         return "…"
@@ -88,7 +84,7 @@ def _is_harmless(character: str) -> bool:
 
 
 def strip_controls(text: str) -> str:
-    """Without control, direction and other invisible characters; line ends and tabs stay."""
+    """Remove control characters, bidirectional marks and other invisible characters, except newlines and tabs."""
     if text.isascii() and text.isprintable():
         return text
     joined = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -101,7 +97,7 @@ def check_line(value: Json, spec: SlotSpec, *, longest: int = LONGEST_TEXT) -> V
         return reject("not_text", spec, value=show(value))
     if len(value) > 4 * longest:
         return reject("text_too_long", spec, most=longest)
-    line = " ".join(strip_controls(value).split())  # runs of white space become one blank
+    line = " ".join(strip_controls(value).split())  # collapse whitespace
     if not line:
         return reject("value_empty", spec)
     if len(line) > longest:
@@ -150,7 +146,7 @@ def check_bounded(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def choose(text: str, spec: SlotSpec) -> str | None:
-    """Return the declared value that `text` names exactly, in other case, or by a synonym; else None."""
+    """Return the declared value that matches `text`, ignoring case, directly or by a synonym, or None."""
     if text in spec.values:
         return text
     folded = text.casefold()

@@ -1,6 +1,6 @@
 """Corrections: replacing values given earlier, and the values that depend on them (IR-4).
 
-Nothing is undone or repeated here; the Agent asks the user about effects of an old value.
+The Agent asks the user what to do about side effects of an old value.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Change:
 class Correction:
     """The result of a correction.
 
-    `in_doubt`: dependent slots that kept their values. `cleared`: slots emptied because their values no longer apply.
-    `problems`: values that were rejected and changed nothing.
+    `in_doubt`: dependent slots that kept their values. `cleared`: slots emptied because their values no longer
+    apply. `problems`: rejected values.
     """
 
     changed: tuple[Change, ...] = ()
@@ -60,9 +60,9 @@ def correct(
     turn_id: TurnId | None = None,
     source: SlotSource = SlotSource.USER,
 ) -> Correction:
-    """Replace values of a flow; dependent slots that no longer hold are cleared (IR-4).
+    """Replace values of a flow and clear dependent values that no longer apply (IR-4).
 
-    Callers check first whether an old value has had an effect.
+    Callers first check whether an old value had a side effect.
     """
     mentions = _read_mentions(labels)
     problems = [problem for name, mention in mentions.items() if (problem := flow.examine(name, mention))]
@@ -84,10 +84,9 @@ def apply_changes(
     turn_id: TurnId | None = None,
     source: SlotSource = SlotSource.USER,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Write the new values; returns the dependent slots that are in doubt, and those that were cleared.
+    """Set new values. Returns the dependent slots that are in doubt, and those that were cleared.
 
-    A slot that is itself among the changes is neither. What was confirmed before and depends on a
-    changed value has to be confirmed again.
+    Neither list contains changed slots. Confirmed values that are in doubt must be confirmed again.
     """
     before = {name: flow.value(name) for name in changes}
     flow.fill_slots_by_label(changes, turn_id=turn_id, source=source)
@@ -107,7 +106,10 @@ def apply_changes(
 
 
 def move_along(flow: BaseFlow, changes: JsonObject) -> JsonObject:
-    """Return the days that a change moves past, each as many days later; who names one of them means it."""
+    """Return new dates for slots whose lower limit moves past them, at the same distance from the limit.
+
+    Dates in `changes` are not moved.
+    """
     moved: JsonObject = {}
     for name, slot in flow.spec.slots.items():
         first, held = flow.value(slot.not_before or name), flow.value(name)
@@ -119,7 +121,7 @@ def move_along(flow: BaseFlow, changes: JsonObject) -> JsonObject:
 
 
 def find_too_early(flow: BaseFlow, changes: JsonObject) -> tuple[str, str] | None:
-    """Return a day that would be earlier than its limit, and the limit."""
+    """Return the slot of a new date that precedes its lower limit, and the limit's slot, or None."""
     for name, slot in flow.spec.slots.items():
         first = changes.get(slot.not_before or name, flow.value(slot.not_before or name))
         if slot.not_before and first and changes.get(name) and changes[name] < first:
@@ -128,10 +130,7 @@ def find_too_early(flow: BaseFlow, changes: JsonObject) -> tuple[str, str] | Non
 
 
 def reopen(flow: BaseFlow, now: float, *, flow_id: str | None = None) -> BaseFlow:
-    """Return a new flow with the values of a completed one, to be corrected and run again.
-
-    The completed flow stays unchanged, as history.
-    """
+    """Return a new flow with the values of a completed one, which stays unchanged."""
     fresh = type(flow)(now) if flow_id is None else type(flow)(now, flow_id=FlowId(flow_id))
     fresh.slots = deepcopy(flow.slots)
     fresh.progress = Progress(reopened_from=flow.flow_id)

@@ -14,10 +14,11 @@ from orchestrator.types import Json, JsonObject
 def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool = False) -> list[str]:
     """Fill a starting flow with known values, unless the user talks about something else.
 
-    A user who searched flights to Rome and now books one from Paris does not want Rome's date. A slot that
-    the message left undecided stays open, and so does one that an earlier task asks for again. Returns the
-    values that other tasks have under another name; a look-up only takes them if the message `refers` to
-    them, or if nothing else is missing.
+    A user who searched flights to Rome and now books one from Paris does not want Rome's date. Slots that the
+    message leaves undecided stay open, as do slots that an earlier task asks for again.
+
+    Returns the slots filled from differently named slots of other tasks. A look-up uses such values only if
+    the message `refers` to them, or if nothing else is missing.
     """
     said = {**dict.fromkeys(_find_asked_again(state)), **said}
     shown = None if state.shown is None else state.find_shown(flow.spec.inputs)
@@ -47,17 +48,17 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
 
 
 def _find_asked_again(state: DialogueState) -> list[str]:
-    """Return the slots that are asked for again in a task that had another value for them."""
+    """Return the slots that running tasks ask for and that an earlier run already had values for."""
     asked = {entry.flow_id: entry.slot for entry in state.ambiguity.open if entry.slot is not None}
     again = (flow for flow in state.stack.flows if flow.flow_id in asked)
     return [asked[flow.flow_id] for flow in again if state.find_completed(flow.dact) is not None]
 
 
 def take_inputs(state: DialogueState, flow: BaseFlow) -> list[str]:
-    """Fill a flow's declared inputs from completed flows. Returns what was filled.
+    """Fill a flow's empty inputs from outputs of completed flows. Returns the filled slots.
 
-    Each comes from the latest completed flow with such an output and is marked as inherited. It never
-    replaces a value, and its slot type can reject it.
+    Each value comes from the latest flow with that output and is marked as inherited. Its slot type can
+    reject it.
     """
     got: list[str] = []
     for name in flow.spec.inputs:
@@ -131,7 +132,7 @@ def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: 
 
 
 def _is_overridden(flow: BaseFlow, name: str, said: Labels) -> bool:
-    """Return whether the user has named another of a group of which one is enough: that flight, not the one booked."""
+    """Return whether the user named another slot of the same elective group, such as a different flight."""
     group = flow.spec.slots[name].group
     return group is not None and any(
         other in said for other, slot in flow.spec.slots.items() if slot.group == group
@@ -165,7 +166,7 @@ def _keep_from_last_run(state: DialogueState, flow: BaseFlow, said: Labels) -> N
 
 
 def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
-    """Return whether the user wants other values for required slots; details can differ (FS-7)."""
+    """Return whether the user gave other values for required slots than `giver` has, except defaults (FS-7)."""
     return any(
         held.source is SlotSource.USER
         and _is_required(flow, name)
@@ -184,7 +185,7 @@ def _is_default(giver: BaseFlow, name: str) -> bool:
 
 
 def _depends_on_another(flow: BaseFlow, name: str, giver: BaseFlow) -> bool:
-    """Return whether a value was found for other values of the slots that it depends on."""
+    """Return whether `giver` found the value for other values of the slots that it depends on."""
     spec = flow.spec.slots.get(name)
     said = [slot for slot in (spec.depends_on if spec else ()) if slot in flow.slots]
     return any(

@@ -39,7 +39,7 @@ class Progress:
 
 
 def read_progress(plan: PlanFlow) -> Progress:
-    """Read at any time, also from an archived plan (PL-4)."""
+    """Count a plan's steps. Archived plans work too (PL-4)."""
     latest = {step.name: step for step in plan.steps}
     counted = [s for s in plan.steps if latest[s.name] is s and s.status not in {PRUNED, CANCELLED}]
     return Progress(
@@ -52,11 +52,11 @@ def read_progress(plan: PlanFlow) -> Progress:
 def stack_steps(
     stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: float, agrees: Agrees
 ) -> list[BaseFlow]:
-    """Bring the planned steps onto the stack, the first on top and Active; a running flow stays on top.
+    """Push the flows of the planned steps, with the first on top and Active. A running flow stays on top.
 
-    A waiting flow is adopted for a step only if it `agrees` with the plan. Does nothing if the plan has
-    ended, or if the top flow isn't part of it, because then the whole plan waits. Returns the flows that came
-    onto the stack, in step order.
+    A waiting flow becomes a step's flow only if it `agrees` with the plan. Does nothing if the plan has ended,
+    or if the top flow isn't part of it, because then the whole plan waits. Returns the new flows on the stack,
+    in step order.
     """
     top = stack.top
     if top is None or plan.is_finished or (top is not plan and stack.plan_of(top) is not plan):
@@ -109,7 +109,7 @@ def _find_flow(
     for own in [flow for flow in alike if flow.plan_id == plan.flow_id]:
         if own.status != PLANNED or own in wanted:
             return None
-        stack.flows.remove(own)  # its step comes later now, with a flow made anew
+        stack.flows.remove(own)  # its step now comes later, with a new flow
     for waiting in alike:
         if waiting.status == INTERRUPTED and waiting.plan_id is None and agrees(step, waiting):
             waiting.plan_id = plan.flow_id
@@ -121,7 +121,7 @@ def _find_flow(
 
 
 def _stands(stack: FlowStack, plan: PlanFlow, wanted: list[BaseFlow]) -> bool:
-    """Return whether the flows stand above their plan in their order already."""
+    """Return whether the flows are already above their plan in this order."""
     above = stack.flows[stack.flows.index(plan) + 1 :]
     return [flow for flow in reversed(above) if flow in wanted] == wanted
 
@@ -139,7 +139,7 @@ def add_steps(plan: PlanFlow, steps: list[PlanStep], *, after: Collection[str] |
 def drop_step(
     stack: FlowStack, plan: PlanFlow, step: PlanStep, note: str, now: float, *, by_user: bool = False
 ) -> bool:
-    """Drop a step: `pruned`, or `cancelled` if the user asked for it. Returns False if it is over already."""
+    """Drop a step: `pruned`, or `cancelled` if the user asked for it. Returns False if it has finished."""
     if step.is_finished:
         return False
     flow = stack.get(step.flow_id)
@@ -154,7 +154,7 @@ def drop_step(
 
 
 def take_for_step(stack: FlowStack, plan: PlanFlow, step: PlanStep, done: BaseFlow, now: float) -> None:
-    """Use a completed flow as the one that ran a planned step."""
+    """Satisfy a planned step with a completed flow."""
     drop_step(stack, plan, step, ANSWERED, now)
     step.flow_id = done.flow_id
     step.keep_outputs(done.outputs)

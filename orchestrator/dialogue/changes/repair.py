@@ -7,9 +7,9 @@ from orchestrator.types import Json, JsonObject, copy_json
 
 
 def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:
-    """Return the repaired state and a sentence for each problem found; the same state if there is none.
+    """Return the repaired state and a sentence for each problem.
 
-    At most one flow is Active, the top one; approvals and plan references belong to flows on the stack. Repair is
+    Only the top flow can be Active. Approvals and plan references must belong to flows on the stack. Repair is
     deterministic: a flow that was Active below the top counts as interrupted since its start.
     """
     mended: JsonObject = copy_json(body)
@@ -30,7 +30,7 @@ def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:
         if flow.get("plan_id") not in {None, *there}:
             del flow["plan_id"]
             wrong.append(f"{flow['dact']} belonged to a plan that is gone.")
-    # one without a flow asks for a person, and outlives every task
+    # an approval without a flow requests a person and outlives every task
     kept = [approval for approval in mended["approvals"] if approval["flow_id"] in {"", *there}]
     if len(kept) < len(mended["approvals"]):
         wrong.append(

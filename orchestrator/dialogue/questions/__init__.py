@@ -1,6 +1,6 @@
-"""All questions of the assistant, by kind: their texts, their options, and the action of each answer.
+"""The assistant's questions: their texts, their options, and the action of each answer.
 
-To add one, write its class here and add it to `AnyQuestion`; no other package decides by kind.
+To add a question, define its class in this package and add it to `AnyQuestion`.
 """
 
 from typing import Annotated, TypeAlias

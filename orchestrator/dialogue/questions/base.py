@@ -1,6 +1,6 @@
-"""Common parts of questions to the user: offered replies, wording, and the action of each answer.
+"""Base classes of questions to the user: suggested replies, texts, and the action of each answer.
 
-The Agent runs the actions and RES words the questions; a question names a template and its values.
+The Agent runs the actions. RES renders the template that a question names.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ class Level(StrEnum):
     GENERAL = "general"
     """The intent is unclear."""
     PARTIAL = "partial"
-    """The intent is known, a key entity is not."""
+    """The intent is known, but a key entity is missing."""
     SPECIFIC = "specific"
     """A slot is missing or invalid."""
     CONFIRMATION = "confirmation"
-    """A call or a second attempt needs the user's yes."""
+    """A call or a retry needs the user's confirmation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A suggested reply: a label, and the action that it stands for."""
+    """A suggested reply: a label and its action."""
 
     label: Told
     action_name: str
@@ -36,16 +36,16 @@ class Option:
 
 
 class Wording(Protocol):
-    """RES, as a question sees it: templates, and the names and values of the flow that asks."""
+    """The part of RES that questions use: templates, and names and values of the flow that asks."""
 
     @property
     def doing(self) -> str:
-        """Return the flow's task, as in “booking a flight”, or an empty string without a flow."""
+        """Return the flow's task, such as “booking a flight”, or an empty string without a flow."""
         ...
 
     @property
     def explained(self) -> bool:
-        """Return whether the answer already says why the message was not taken."""
+        """Return whether the reply already explains why the message was not understood."""
         ...
 
     def render(self, template: str, /, **values: Json) -> str:
@@ -65,15 +65,15 @@ class Wording(Protocol):
         ...
 
     def list_facts(self, shown: JsonObject) -> list[JsonObject]:
-        """Return name and value of each filled slot, and of tool results for it."""
+        """Return the name and value of each filled slot. Values in `shown` take precedence."""
         ...
 
     def list_arguments(self, arguments: JsonObject, found: tuple[str, ...]) -> list[JsonObject]:
-        """Return name and value of every argument of a call, and whether it was `found` by a tool."""
+        """Return the name and value of each argument of a call, and whether a tool `found` it."""
         ...
 
     def list_done(self) -> list[Told]:
-        """Return the flow's committed effects, unless the reply reports them already."""
+        """Return the flow's committed side effects, unless the reply already reports them."""
         ...
 
     def word_call(self, shown: JsonObject, arguments: JsonObject, found: tuple[str, ...]) -> str:
@@ -83,9 +83,9 @@ class Wording(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Question(ABC):
-    """One question to the user. `flow_id`: the flow that asks, or None if none does. `options`: suggested replies.
+    """A question to the user, stored by the `kind` of its subclass.
 
-    Subclasses are stored by their `kind`.
+    `flow_id`: the flow that asks, or None. `options`: suggested replies.
     """
 
     _: KW_ONLY
@@ -95,15 +95,15 @@ class Question(ABC):
 
     level: ClassVar[Level] = Level.PARTIAL
     must_be_seen: ClassVar[bool] = False
-    """An answer sent before the question was displayed does not count."""
+    """True if answers sent before the question was displayed are ignored."""
     takes_any_words: ClassVar[bool] = False
-    """Every message answers the question: the flow reads the words itself."""
+    """True if every message is an answer, which the flow interprets."""
     stops_everything: ClassVar[bool] = False
-    """No flow continues before the question is answered."""
+    """True if all flows wait for the answer."""
     ends_when_asked_again: ClassVar[bool] = False
-    """A second request for the same task withdraws the question."""
+    """True if a second request for the same task withdraws the question."""
     needs_plain_yes: ClassVar[bool] = False
-    """Only a plain “yes” counts (PX-18)."""
+    """True if only a plain “yes” confirms (PX-18)."""
 
     @property
     def labels(self) -> list[Told]:
@@ -111,7 +111,7 @@ class Question(ABC):
 
     @property
     def replies(self) -> tuple[Option, ...]:
-        """Return the suggested replies."""
+        """Return the suggested replies. Default: `options`."""
         return self.options
 
     @property
@@ -144,7 +144,7 @@ class Question(ABC):
                 return AskAgain()
 
     def no(self) -> Deed:
-        """Close a question of no flow; a flow's own is asked again."""
+        """Close the question if it belongs to no flow; otherwise ask it again."""
         return CloseQuestion(told=True) if self.flow_id is None else AskAgain()
 
     def stop(self) -> Deed | None:

@@ -1,4 +1,4 @@
-"""Questions about one call: whether to make it, to make it again, or to try the task again (PX-17, RT-9)."""
+"""Questions about a call: whether to make it, repeat it, or retry its task (PX-17, RT-9)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class CallQuestion(Question):
-    """Common parts of questions about a call.
+    """The base class of questions about a call.
 
     `candidate`: the call's fingerprint. `shown`: its display. `arguments`: all its arguments. `found`: the
     arguments that came from a tool's result or a document.
@@ -67,7 +67,7 @@ class StoppedCall(CallQuestion):
 
 @dataclass(frozen=True, slots=True)
 class UnknownOutcome(CallQuestion):
-    """The question whether to repeat a call that may have had its effect."""
+    """The question whether to repeat a call that may have succeeded."""
 
     _: KW_ONLY
     kind: Literal["unknown"] = "unknown"
@@ -117,7 +117,7 @@ class TryAgain(Question):
 
 
 def _offer(question: Question, yes: str, no: str) -> tuple[Option, ...]:
-    """Offer “yes” and “no”, each naming the call. `yes`, `no`: codes of sayings."""
+    """Return “yes” and “no” replies that identify the call. `yes`, `no`: codes of sayings."""
     payload: JsonObject = {"flow_id": question.flow_id}
     if question.fingerprint is not None:
         payload["candidate"] = question.fingerprint

@@ -1,4 +1,4 @@
-"""Actions of answers to questions. The Agent runs them, in `agent/answers.py`."""
+"""Actions that answers to questions trigger. The Agent runs them."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,7 +8,7 @@ from orchestrator.types import Dact, Json, JsonObject
 
 
 class Decision(StrEnum):
-    """A decision about a committed call that no longer fits; also the action names of the replies (RT-12)."""
+    """A decision about a committed call that no longer fits (RT-12). Values are action names of replies."""
 
     KEEP = "keep_effect"
     REPEAT = "repeat_effect"
@@ -85,7 +85,7 @@ class CloseQuestion:
 
 @dataclass(frozen=True, slots=True)
 class AskAgain:
-    """The answer does not fit: put the question again."""
+    """Ask the question again because the answer doesn't fit."""
 
 
 Deed: TypeAlias = (

@@ -35,7 +35,7 @@ class SettleDone(Question):
         return Decide(Decision.KEEP)
 
     def stop(self) -> Deed | None:
-        return Decide(Decision.KEEP)  # “forget it”: the correction is not wanted after all
+        return Decide(Decision.KEEP)  # “forget it” withdraws the correction
 
     def choose(self, label: str) -> Deed | None:
         """Select a reply that a model understood; all but “leave it” need a confirmation."""

@@ -11,7 +11,7 @@ from orchestrator.dialogue.questions.deeds import AskAgain, Clear, Continue, Dec
 
 @dataclass(frozen=True, slots=True)
 class AskSlot(Question):
-    """The question for a slot's value; with options, one of these."""
+    """The question for a slot's value, or for one of the options if there are any."""
 
     _: KW_ONLY
     kind: Literal["slot"] = "slot"
@@ -76,7 +76,7 @@ class ChangeWhat(Question):
         return say.render("choose_change", options=[])
 
     def yes(self) -> Deed:
-        return Continue()  # “sorry, yes, book it”: it is displayed and asked about again
+        return Continue()  # “sorry, yes, book it”: the call is displayed again for confirmation
 
     def no(self) -> Deed:
         return GiveUp()

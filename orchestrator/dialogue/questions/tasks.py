@@ -1,4 +1,4 @@
-"""Questions about tasks: which one is meant, to stop, or comes next, and what a skill could not settle."""
+"""Questions about tasks: which one to start, resume or stop, and open questions of skills."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orchestrator.saying import Told
 
 @dataclass(frozen=True, slots=True)
 class Unclear(Question):
-    """The question what the user wants; with options, the likeliest tasks."""
+    """The question what the user wants. Its options are the likeliest tasks."""
 
     _: KW_ONLY
     kind: Literal["unclear"] = "unclear"
@@ -51,7 +51,7 @@ class ChooseToStop(Question):
         return say.render("choose_to_cancel", options=self.labels)
 
     def stop(self) -> Deed | None:
-        return CloseQuestion()  # “never mind”: the new task is not wanted after all
+        return CloseQuestion()  # “never mind” withdraws the new task
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class NextTask(Question):
 
 @dataclass(frozen=True, slots=True)
 class LeftOpen(Question):
-    """A question that a skill asks in its own words; it reads the answer itself."""
+    """A question that a skill wrote and whose answer it interprets."""
 
     _: KW_ONLY
     kind: Literal["skill"] = "skill"

@@ -13,8 +13,7 @@ def branch_state(state: JsonObject, session_id: SessionId) -> JsonObject:
     """Create the first state of a fork from its parent's state, without consent (PX-17).
 
     Pending or granted approvals are requested again; a call's later result goes to the parent only. Offers
-    need no change: they are repeated, because the fork's first epoch differs from the state's
-    (`DialogueState.follow`).
+    stay: the fork repeats them, because its first epoch differs from the state's (`DialogueState.follow`).
     """
     stack = cast("list[JsonObject]", state.get("stack", []))
     waiting = {flow["flow_id"] for flow in stack if any(flow.items() >= one.items() for one in _WAITING)}
@@ -24,7 +23,7 @@ def branch_state(state: JsonObject, session_id: SessionId) -> JsonObject:
 
 
 def _go_on(flow: JsonObject, waiting: Collection[str], top: str | None) -> JsonObject:
-    """Return a flow for a fork, without grants; a parked flow and its step can run again."""
+    """Return a copy of a flow without grants. A parked flow and its plan step can run again."""
     made = {**flow}
     if "consent" in flow:
         made["consent"] = {**flow["consent"], "grant": None}

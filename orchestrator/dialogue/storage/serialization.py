@@ -1,9 +1,9 @@
-"""State as it is written: records as JSON and back, its outline, and the patch from one version to the next (ST-2).
+"""Serialization of the dialogue state: records as JSON, outlines, and patches between versions (ST-2).
 
 A patch of an object: ``=`` new or replaced values, ``-`` removed keys, ``~`` patches of members.
 A patch of a list: ``<`` elements dropped at the head, ``|`` length kept before the tail, ``=`` and
-``~`` by position in what is left, ``+`` the new tail. Nothing is mutated; results share unchanged parts with
-their inputs. `state` and `upgrade` know what a record means and how its form is upgraded.
+``~`` by position in the remaining list, ``+`` the new tail. Nothing is mutated; results share unchanged
+parts with their inputs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from orchestrator.types import Json, JsonObject, is_object
 
 Record = TypeVar("Record")
 _EXACT = frozenset({str, int, bool, type(None)})
-"""Kinds whose equal values are the same, as long as both are of one kind."""
+"""Types whose equal values are also identical in JSON, if both values have the same type."""
 
 
 @cache
@@ -30,12 +30,12 @@ def _adapter(kind: type[Record]) -> TypeAdapter[Record]:
 
 
 def dump(record: Any) -> JsonObject:
-    """Write a record as JSON that shares nothing with it."""
+    """Convert a record to JSON that shares nothing with it."""
     return orjson.loads(orjson.dumps(record))
 
 
 def load(kind: type[Record], body: Json) -> Record:
-    """Create a record from JSON, sharing nothing with it; unknown keys are ignored."""
+    """Create a record from JSON, sharing nothing with it. Unknown keys are ignored."""
     return _adapter(kind).validate_json(orjson.dumps(body))
 
 
@@ -43,7 +43,7 @@ def load(kind: type[Record], body: Json) -> Record:
 class Outline:
     """A summary of a session's state for maintenance flows.
 
-    It has the flows on the stack, pending approvals, and the number of turns that no summary covers.
+    It has the names of flows on the stack, and the numbers of pending approvals and of unsummarized turns.
     """
 
     flows: list[str]
@@ -62,10 +62,10 @@ def outline_of(state: JsonObject) -> Outline:
 
 
 def same(left: Json, right: Json) -> bool:
-    """Return whether values are equal in every detail: 1, 1.0 and true differ, and 0.0 and -0.0; key order does not.
+    """Return whether two JSON values are identical, ignoring key order. 1, 1.0 and true differ.
 
-    Python's comparison is fast but equates such numbers. If it finds no difference, the serialized form
-    decides, unless the values are plain.
+    Python's comparison is fast but treats such numbers as equal. If it finds no difference, the serialized
+    form decides, except for plain values.
     """
     if left is right:
         return True
@@ -161,7 +161,7 @@ def _diff_shifted(before: list[Json], after: list[Json]) -> JsonObject | None:
 
 
 def _diff_elements(before: list[Json], after: list[Json], start: int) -> JsonObject | None:
-    """Element by element from `start`; None when hardly anything would remain."""
+    """Compare elements from `start` on. Returns None if more than half of them would be replaced."""
     replaced: list[Json] = []
     nested: list[Json] = []
     shorter = min(len(before), len(after))
@@ -205,7 +205,7 @@ def _apply_list(before: list[Json], patch: JsonObject) -> list[Json]:
 
 
 def rebuild(snapshot: JsonObject, patches: Iterable[JsonObject]) -> JsonObject:
-    """Return the state after all patches, starting from a snapshot before the first."""
+    """Apply patches to a snapshot in order and return the resulting state."""
     state = snapshot
     for patch in patches:
         state = apply(state, patch)

@@ -1,7 +1,6 @@
-"""From older forms of the stored state to the present one, a version at a time (ST-1).
+"""Upgrades stored states to the current schema version, one version at a time (ST-1).
 
-A step takes the document as that version wrote it and returns the next version's; none is ever
-changed once released.
+Each step converts a document to the next version. Released steps never change.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +16,7 @@ UPGRADES: Mapping[int, Callable[[JsonObject], JsonObject]] = {}
 
 
 def upgrade(body: JsonObject) -> JsonObject:
-    """Convert a document to the current version. Raises SchemaTooNew for one of a later release."""
+    """Convert a document to the current version. Raises SchemaTooNew if a later release wrote it."""
     version = body["schema_version"]
     if version > SCHEMA_VERSION:
         raise SchemaTooNew(version, SCHEMA_VERSION)
@@ -27,7 +26,7 @@ def upgrade(body: JsonObject) -> JsonObject:
 
 
 def keep_labels(wanted: JsonObject, present: JsonObject) -> JsonObject:
-    """Copy the present state's labels to an earlier one: the content is still in the scratchpad."""
+    """Add the current state's labels to an earlier state, because the scratchpad still has the content."""
     labels = [load(LabelSource, source) for source in wanted.get("labels", ())]
     for source in present.get("labels", ()):
         add_source(labels, load(LabelSource, source))
