@@ -1,4 +1,4 @@
-"""Names that no public DNS gives: what a server without authentication answers to (RT-22)."""
+"""Host names that a server without authentication answers (RT-22)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which endpoints the environment configures, and who shares them (CO-2, UI-2)."""
+"""Endpoints that the environment configures, and their sharing (CO-2, UI-2)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_further_endpoints_come_as_json(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_domains_with_the_same_models_share_an_engineer():
-    """And with it the breaker; other timeouts make another engineer."""
+    """They also share its breaker. Other timeouts need another engineer."""
     models = pool("default")
     travel, analytics = default_config({"description": "a"}), default_config({"description": "b"})
     slow = default_config({"models": {"timeout_s": 60}})

@@ -1,4 +1,4 @@
-"""CO-2: what calls cost without a price of one's own."""
+"""CO-2: costs of calls without configured prices."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_cached_tokens_cost_less() -> None:
 
 
 def test_a_compatible_endpoint_is_known_by_its_url_alone() -> None:
-    """A local model may be called what a provider's is."""
+    """A local model may have the name of a provider's model."""
     assert price("compatible", "gpt-4o-mini") == 0
     assert price("llama.cpp", "gpt-4o-mini") == 0
     assert price("ollama", "gpt-oss:20b") == 0

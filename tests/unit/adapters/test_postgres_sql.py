@@ -1,4 +1,4 @@
-"""The named statements: arguments become numbers once, the fence stands where it should; states that are remembered."""
+"""Named statements: argument numbers, headers, the fence, and optional parts."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_every_statement_says_what_it_takes(name: str) -> None:
 
 
 def test_the_fence_is_one_line() -> None:
-    """RT-3: the condition that protects is written once, by itself."""
+    """RT-3"""
     lines = [line.strip() for line in sql.source("commit_turn").splitlines()]
     assert lines.count("AND lease_token = %(token)s AND lanes.epoch = %(epoch)s") == 1
 
 
 def test_what_a_turn_does_not_have_is_not_in_its_statement() -> None:
-    """RT-20: the parts that most turns leave empty are left out, and nothing else changes."""
+    """RT-20"""
     whole = sql.statement("commit_turn")
     short = sql.statement(
         "commit_turn", frozenset({"archived", "frames", "plans", "plan_revisions", "outbox"})
@@ -62,7 +62,7 @@ def test_what_a_turn_does_not_have_is_not_in_its_statement() -> None:
 
 
 def test_a_turn_that_nothing_waits_behind_looks_for_no_other() -> None:
-    """RT-20: the statement then touches the inbox once."""
+    """RT-20: the statement then updates the inbox only once."""
     followed, last = (sql.statement("commit_turn", frozenset({without})) for without in ("last", "following"))
     assert (followed.text.count("UPDATE turns"), last.text.count("UPDATE turns")) == (2, 1)
     assert set(followed.names) - set(last.names) == {"max_attempts", "deadline_s", "crashes_below"}

@@ -1,4 +1,4 @@
-"""Addresses of sentinels, in our form and in Celery's (RT-21)."""
+"""Sentinel URLs in Parley's and Celery's form (RT-21)."""
 
 from __future__ import annotations
 

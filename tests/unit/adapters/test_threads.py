@@ -1,4 +1,4 @@
-"""Threads that domain code cannot take away from the runtime (PX-9, RT-18)."""
+"""Threads that domain code cannot block (PX-9, RT-18)."""
 
 from __future__ import annotations
 

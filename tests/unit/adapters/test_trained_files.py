@@ -1,4 +1,4 @@
-"""Trained models as files: whole or not there, from nobody else, and without a place to write (RT-21, RT-22)."""
+"""Trained models as files: atomic, ignored if other users could have written them, optional (RT-21, RT-22)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_file_of_another_account_is_not_used(tmp_path: Path) -> None:
 
 
 def test_without_a_place_to_write_nothing_is_kept_and_all_goes_on(tmp_path: Path) -> None:
-    """A read-only root file system; a file in the way stands for it, since root writes everywhere."""
+    """A file in the folder's place simulates a read-only file system, because root can write anywhere."""
     (tmp_path / "file").touch()
     files = TrainedFiles(tmp_path / "file" / "trained")
     with capture_logs() as logs:

@@ -1,4 +1,4 @@
-"""ST-3, RT-19: the working state holds so much and no more, however long a conversation becomes."""
+"""ST-3, RT-19: the working state is bounded, even in very long conversations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_the_state_stops_growing(turns: int):
 
 
 async def test_a_turn_leaves_nothing_that_only_the_collector_frees():
-    """RT-20: else it looks through twenty thousand objects every hundred turns."""
+    """RT-20: otherwise the garbage collector visits 20,000 objects every hundred turns."""
     loaded, system1 = trained("travel")
     talk = Simulator.of(loaded, system1=system1).converse()
     for text in ROUND:
@@ -55,7 +55,7 @@ async def test_a_turn_leaves_nothing_that_only_the_collector_frees():
 
 
 async def test_only_as_much_is_kept_of_a_result_as_undoing_needs():
-    """RT-12, ST-3."""
+    """RT-12, ST-3"""
     loaded, system1 = trained("travel")
     simulator = Simulator.of(loaded, system1=system1)
     talk = simulator.converse()

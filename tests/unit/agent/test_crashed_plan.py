@@ -1,4 +1,4 @@
-"""PL-6, RT-8, RT-9: a plan whose process ends after every step; the chaos suite kills real workers."""
+"""PL-6, RT-8, RT-9: a plan whose process crashes after every step. The chaos suite kills real workers."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ SESSION = SessionId("crashed")
 
 
 class Crash(BaseException):
-    """The end of a process: nothing in the product catches it."""
+    """A process crash, which the product never catches."""
 
 
 @dataclass
 class Crasher:
-    """Crashes once after each recorded call, and once after each effect before it is recorded."""
+    """An agent that crashes once after each recorded call, and once after each effect before it is recorded."""
 
     agent: TurnAgent
     crashes: list[str] = field(default_factory=list)
@@ -98,7 +98,7 @@ class CrashingSteps:
 
 
 async def converse(simulator: Simulator, agent: TurnAgent) -> JsonObject:
-    """Hold the conversation; whoever crashes is followed by another worker."""
+    """Run the conversation. After each crash, another worker continues."""
     inbox, completed = MemoryInbox(simulator.store), list[list[str]]()
 
     async def find_agent(domain: str) -> TurnAgent:
@@ -123,7 +123,7 @@ async def converse(simulator: Simulator, agent: TurnAgent) -> JsonObject:
             except Crash:
                 held.die()
                 await MemoryLane(simulator.store).sweep(grace_s=0)
-                # What is repeated is looked at here, not who is suspected: each crash counts as a neighbour's.
+                # This test is about repetition, so no turn becomes suspected.
                 for unfinished in simulator.store.sessions[SESSION].unfinished():
                     unfinished.crashes = 0
         assert turn.result is not None, turn
@@ -141,7 +141,7 @@ async def converse(simulator: Simulator, agent: TurnAgent) -> JsonObject:
 
 
 async def test_a_plan_ends_the_same_however_often_its_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A turn beside which processes end again and again would be set aside as their cause.
+    # Otherwise the repeated crashes would quarantine the turn.
     monkeypatch.setattr(lane, "SUSPECTED_AFTER", 100)
     loaded, system1 = trained("travel")
     calm, stormy = (Simulator.of(loaded, system1=system1) for _ in range(2))

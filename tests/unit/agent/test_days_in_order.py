@@ -1,4 +1,4 @@
-"""A day that may not be before another one is never told, offered or carried out before it, in any task (IR-4)."""
+"""Days in the wrong order are never displayed, offered or executed, in any task (IR-4)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def begin() -> Conversation:
 
 
 async def lent(talk: Conversation) -> list[tuple[str, str]]:
-    """The days of the loans that stand, as the store has them."""
+    """Return the days of the current loans in the store."""
     records = talk.simulator.records.get(DEFAULT_TENANT)
     found = [] if records is None else await records.find("loans", {"status": "made"})
     return [(loan["from"][5:], loan["until"][5:]) for loan in found]
@@ -52,7 +52,7 @@ def tools(turn: dict[str, Any]) -> list[str]:
     ],
 )
 async def test_a_day_before_the_first_is_refused_and_asked_for(said: list[str]) -> None:
-    """Both days are named, and nothing is looked up for them, offered, or done."""
+    """The answer names both days, and no tool is called."""
     talk = begin()
     for text in said:
         turn = await talk.say(text)
@@ -68,7 +68,7 @@ async def test_a_day_before_the_first_is_refused_and_asked_for(said: list[str]) 
 
 
 async def test_who_names_the_same_day_again_is_asked_for_the_first_one() -> None:
-    """AM-4."""
+    """AM-4"""
     talk = begin()
     await talk.say("borrow Emma from 9 december to 2 december")
     turn = await talk.say("2 december")
@@ -91,7 +91,7 @@ async def test_days_that_a_change_moves_past_move_along(said: str) -> None:
 
 
 async def test_after_it_was_done_both_days_are_changed_or_none() -> None:
-    """RT-12: what would be done anew has its days in order."""
+    """RT-12: a repeated effect has its days in order."""
     talk = begin()
     await talk.say(LOAN)
     await talk.say("yes")
@@ -128,7 +128,7 @@ async def test_what_a_model_reads_is_held_to_the_order() -> None:
 
 
 async def test_in_a_plan_days_move_along_whatever_else_is_changed_with_them() -> None:
-    """PL-7: the rest concerns the step at work alone."""
+    """PL-7: other changes affect only the current step."""
     loaded, system1 = trained("travel")
     talk = Simulator.of(loaded, system1=system1).converse()
     await talk.say("plan a trip to rome from oslo leaving 1 december and coming back on 5 december")
@@ -151,7 +151,7 @@ async def test_in_a_plan_days_move_along_whatever_else_is_changed_with_them() ->
 def test_a_day_that_may_not_be_before_what_is_no_other_day(
     tmp_path: Path, slot: str, other: str, message: str
 ) -> None:
-    """IR-4: it would never be held to the order."""
+    """IR-4: such an order would have no effect."""
     kind = "date" if slot == "date" else "category"
     ontology = edit(ONTOLOGY, (f"type: {kind},", f"type: {kind}, not_before: {other},"))
 

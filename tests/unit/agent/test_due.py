@@ -1,4 +1,4 @@
-"""When a turn makes a summary due, and which notes leave with it (IF table, RT-14)."""
+"""Summaries that a turn makes due, and the scratchpad entries that go with them (IF table, RT-14)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def spoken(turns: int, characters: int = 10, through: int = 0) -> DialogueState:
         (spoken(40, through=20), True),
         (spoken(4, BOUND // 4), True),
         (spoken(3, BOUND // 4), False),
-        (spoken(5, BOUND // 4), False),  # asked for with the turn before
+        (spoken(5, BOUND // 4), False),  # requested with the previous turn
         (spoken(8, BOUND // 4), True),
         (spoken(6, BOUND // 4, through=3), False),
         (spoken(7, BOUND // 4, through=3), True),

@@ -1,4 +1,4 @@
-"""Steps are had once, whatever happens between attempts (RT-8, RT-9)."""
+"""Steps that run once, despite crashes between attempts (RT-8, RT-9)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SESSION = SessionId("s")
 
 
 class Tool:
-    """Counts its calls; `fails` is raised instead of an answer."""
+    """A tool that counts its calls. `fails` is raised instead of returning."""
 
     def __init__(self, fails: Exception | None = None) -> None:
         self.fails = fails
@@ -33,7 +33,7 @@ class Tool:
 
 
 class Attempts:
-    """One turn, attempted again and again by workers that die."""
+    """One turn, attempted repeatedly by workers that die."""
 
     def __init__(self) -> None:
         self.store = MemoryStore(ManualClock())

@@ -1,4 +1,4 @@
-"""Conversations handed over to a person, and their answers (AM-4, AM-5)."""
+"""Conversations that operators take over, and their answers (AM-4, AM-5)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def asked_for(talk: Conversation) -> list[ApprovalRecord]:
 
 
 async def decide(talk: Conversation, *, granted: bool, reason: str | None) -> JsonObject:
-    """Decide as an operator, over HTTP or by command: the session goes on in a turn of the system."""
+    """Decide as an operator. The session continues in a system turn."""
     record = asked_for(talk)[0]
     decision = Decision(granted, "ann", reason, talk.simulator.now, by_operator=True)
     decide_approval(talk.simulator.store, DEFAULT_TENANT, record.approval_id, decision)
@@ -114,7 +114,7 @@ async def test_not_to_want_a_person_is_no_wish_for_one() -> None:
 
 
 async def test_a_question_that_leads_nowhere_offers_other_ways_and_then_a_person() -> None:
-    """Choices, a simpler task, a person by the second round; a person unbidden by the fourth."""
+    """Choices, a simpler task, and a person in the second round. In the fourth, Parley requests a person itself."""
     talk = begin()
     await talk.say("book a flight from oslo to rome on 3 december")
     await talk.say("yes")
@@ -145,7 +145,7 @@ async def test_a_simpler_task_is_offered_where_the_domain_names_one() -> None:
 
 
 async def test_mending_a_stored_state_leaves_the_request_for_a_person_alone() -> None:
-    """It belongs to no task, and outlives every one (AM-5)."""
+    """The request belongs to no task and outlives all of them (AM-5)."""
     talk = begin()
     await talk.say("book a flight to rome")
     await talk.say("I want to talk to a human")

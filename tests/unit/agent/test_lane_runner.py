@@ -1,4 +1,4 @@
-"""The holder's side of a lane, over the stores in memory (RT-2 … RT-7, RT-18)."""
+"""The worker's side of a session lane, over the in-memory stores (RT-2 … RT-7, RT-18)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CountingAgent:
 
 
 class House:
-    """Inbox, lane and runner over one store."""
+    """An inbox, a lane and a runner over one store."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ async def test_a_failing_turn_is_offered_again_then_set_aside() -> None:
 
 
 class RefusingLane(MemoryLane):
-    """Takes no commit of the first turn, as a database takes no text with a NUL character."""
+    """A lane that rejects all commits of the first turn, as a database rejects a NUL character."""
 
     async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
         if lease.work.input.text == "poison":
@@ -114,7 +114,7 @@ class RefusingLane(MemoryLane):
 
 
 async def test_a_turn_whose_commit_is_refused_is_offered_again_then_set_aside() -> None:
-    """RT-6."""
+    """RT-6"""
     house = House()
     house.runner = house.make_runner(RefusingLane(house.store))
     poison, following = await house.submit("poison"), await house.submit()
@@ -168,7 +168,7 @@ async def test_a_turn_past_its_deadline_fails_with_a_safe_message() -> None:
 
 
 async def test_a_turn_may_take_no_longer_than_its_domain_says() -> None:
-    """RT-7: `session.deadline_s`, below what the process allows."""
+    """RT-7: `session.deadline_s`, if shorter than the process's limit."""
     allowed: list[float] = []
 
     async def wait(work: Work) -> None:

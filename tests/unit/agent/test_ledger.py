@@ -1,4 +1,4 @@
-"""An effect that an earlier turn had is not had again for the same flow, unless somebody decides so (RT-9, RT-10)."""
+"""Effects of earlier turns, which a flow repeats only after a decision (RT-9, RT-10)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def effect(fingerprint: str = "f1", flow_id: str = "flow_1", **more: Any) -> Eff
 
 
 class Tool:
-    """Answers as told, one answer per call; counts the keys that it was called with."""
+    """A tool with one scripted answer per call. It records its idempotency keys."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers) or [DONE]
@@ -50,7 +50,7 @@ class Tool:
 
 
 class Turns:
-    """The turns of one session, each with attempts that may fail."""
+    """The turns of one session, whose attempts may fail."""
 
     def __init__(self) -> None:
         self.store = MemoryStore(ManualClock())
@@ -131,7 +131,7 @@ async def test_what_failed_or_was_undone_may_be_done() -> None:
 
 @pytest.mark.parametrize("answer", [{"status": "unknown"}, Unavailable("gone")])
 async def test_an_outcome_that_a_turn_left_unknown_is_unknown_to_the_next(answer: Any) -> None:
-    """A turn that was cancelled or set aside in the middle of a call leaves it begun."""
+    """A turn that was canceled or quarantined during a call leaves the call started."""
     turns, tool = Turns(), Tool(answer, DONE)
     steps = await turns.begin()
     if isinstance(answer, Exception):
@@ -147,7 +147,7 @@ async def test_an_outcome_that_a_turn_left_unknown_is_unknown_to_the_next(answer
 
 
 async def test_a_decision_to_try_again_uses_the_key_of_the_first_try() -> None:
-    """RT-9: a tool that keeps keys recognises the second try."""
+    """RT-9: a tool that stores keys recognizes the second try."""
     turns, tool = Turns(), Tool({"status": "unknown"}, DONE)
     await pay(await turns.begin(), tool, effect())
 
@@ -158,7 +158,7 @@ async def test_a_decision_to_try_again_uses_the_key_of_the_first_try() -> None:
 
 
 async def test_a_flow_that_the_turn_itself_started_keeps_its_line_after_a_crash() -> None:
-    """The flow has another identifier in the second attempt; the ledger knows one effect all the same."""
+    """The flow has a new ID in the second attempt, but the ledger has one effect."""
     turns, tool = Turns(), Tool()
     await pay(await turns.begin(), tool, effect("f1", "flow_1"))
 
@@ -171,7 +171,7 @@ async def test_a_flow_that_the_turn_itself_started_keeps_its_line_after_a_crash(
 
 
 async def test_every_attempt_asks_about_the_key_that_was_used() -> None:
-    """Each try of a call that was not done has the first try's key, however many processes died on the way."""
+    """Every try of a failed call uses the first try's key, even after several crashes."""
     turns, tool = Turns(), Tool(Unavailable("gone"))
     steps = await turns.begin()
     for number in range(1, 5):
@@ -195,7 +195,7 @@ async def test_an_undoing_that_crashed_is_taken_note_of() -> None:
     steps = await turns.next()
     undo = effect("undo", compensates="f1")
     await pay(steps, tool, undo, "tool:undo:1")
-    # As if the process had died in between.
+    # Simulate a crash at this point.
     turns.store.effects[SESSION, "f1"] = replace(turns.store.effects[SESSION, "f1"], status=LedgerStatus.DONE)
 
     await pay(await turns.crash(), tool, undo, "tool:undo:1")

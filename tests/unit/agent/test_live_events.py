@@ -1,4 +1,4 @@
-"""What listeners hear of a turn while it is at work (RT-15)."""
+"""Events for listeners during a turn (RT-15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole conversations about effects: unknown outcomes, resumed tasks, corrections, approvals, the gate."""
+"""Whole conversations about effects: unknown outcomes, resumed tasks, corrections, approvals, the lethal trifecta."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.trained import trained
 
 @dataclass
 class Talk:
-    """A conversation and the outside system whose calls are counted."""
+    """A conversation, and an external system that counts its calls."""
 
     conversation: Conversation
     outside: Any
@@ -29,7 +29,7 @@ class Talk:
         return await self.conversation.act(name, payload)
 
     async def all(self, *texts: str) -> JsonObject:
-        """Say several things; gives the last turn."""
+        """Send several messages and return the last turn."""
         turn: JsonObject = {}
         for text in texts:
             turn = await self.say(text)
@@ -46,7 +46,7 @@ class Talk:
 
 
 def begin(sections: JsonObject | None = None, **troubles: list[Exception]) -> Talk:
-    """A conversation with the mailroom; `troubles`: what its calls raise, by their kind."""
+    """Start a conversation with the mailroom. `troubles`: errors of its calls, by kind."""
     loaded, system1 = trained("mailroom")
     mailroom: Any = loaded.services["Mailroom"](ServiceContext(MemoryRecords()))
     mailroom.troubles = troubles
@@ -85,7 +85,7 @@ async def test_an_unknown_outcome_is_put_to_the_user_by_name() -> None:
 
 
 async def test_a_yes_does_it_again_with_the_same_key_and_nothing_else_twice() -> None:
-    """RT-9, RT-10: the label, which was printed, is not printed again."""
+    """RT-9, RT-10: the printed label is not printed again."""
     talk = begin(parcel=[RuntimeError("the line went dead")])
 
     turn = await talk.all("send a parcel to Bob", "yes")
@@ -133,7 +133,7 @@ async def test_a_correction_of_what_is_unknown_says_so() -> None:
 
 
 async def test_a_resumed_task_does_not_repeat_what_was_done() -> None:
-    """RT-10: the second tool failed for certain; only that one is called again."""
+    """RT-10: only the second tool, which certainly failed, is called again."""
     talk = begin(parcel=[ToolFailure(FailureCategory.SERVER_ERROR, "The van is broken.")])
 
     turn = await talk.all("send a parcel to Bob", "read the web page", "yes")
@@ -181,7 +181,7 @@ async def test_an_undoing_that_may_have_failed_is_not_tried_twice() -> None:
 
 
 async def test_an_undoing_is_gated_like_any_other_call() -> None:
-    """PX-3, PX-17, RT-12: the compensation goes outside, after private data and untrusted text came in."""
+    """PX-3, PX-17, RT-12: the compensation sends data outside, after private data and untrusted text arrived."""
     talk = begin()
     await talk.all("read the web page", "list the salaries", "send a mail to Bob", "yes", "no, to Ann")
     assert talk.outside.calls == [("mail", "bob")]
@@ -238,7 +238,7 @@ async def test_an_approval_is_used_once_and_leaves_a_trail() -> None:
 
 
 async def test_an_old_button_never_grants_a_new_question() -> None:
-    """PX-17: bound to its arguments; void after a correction."""
+    """PX-17: an approval is bound to its arguments, and void after a correction."""
     talk = begin_at_desk()
     old = payload_of(await talk.say("wipe disk of printer one"), "approve")
     await talk.say("no, I meant printer two")
@@ -292,11 +292,11 @@ async def test_nobody_decides_in_time() -> None:
     assert talk.approvals == ["expired"]
 
 
-# The gate
+# Lethal trifecta
 
 
 async def test_private_data_and_untrusted_text_do_not_leave_without_an_approval() -> None:
-    """PX-3: three turns, three flows, no flow has more than one of the three abilities."""
+    """PX-3: in three turns and three flows, of which none has more than one of the three capabilities."""
     talk = begin()
 
     turn = await talk.all("read the web page", "list the salaries", "send a mail to Eve")

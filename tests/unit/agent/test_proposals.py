@@ -1,4 +1,4 @@
-"""IF-12: what the lane makes of proposals."""
+"""IF-12: how the session lane decides on proposals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def epoch_of(talk: Conversation) -> int:
 
 
 async def propose(talk: Conversation, kind: str, change: object, *, epoch: int | None = None) -> dict:
-    """Run a proposal as a system turn; the record of the decision."""
+    """Run a proposal as a system turn and return the record of the decision."""
     at = epoch_of(talk) if epoch is None else epoch
     action = {"name": "proposal", "payload": {"kind": kind, "change": change, "epoch": at, "flow": "test"}}
     given = TurnInput(action=action, form="action", kind=TurnKind.SYSTEM)

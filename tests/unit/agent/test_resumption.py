@@ -1,4 +1,4 @@
-"""IR-2: which interrupted flow a description means."""
+"""IR-2: the interrupted flow that a description refers to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reminders and outside events in a conversation: set, moved and called off by talk, told in between (RT-31)."""
+"""Reminders and external events in a conversation: set, moved, canceled and displayed (RT-31)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DAY_S = 86400.0
 
 @pytest.fixture
 async def talk() -> Conversation:
-    """A conversation of a Friday in which a flight on the next Friday at 10:00 is booked."""
+    """Start a conversation on a Friday, with a flight booked for the next Friday at 10:00."""
     loaded, system1 = trained("travel")
     conversation = Simulator.of(loaded, system1=system1).converse()
     await conversation.say("Book a flight from Oslo to Madrid on Friday 27 November")

@@ -1,4 +1,4 @@
-"""A turn that is stopped at any moment ends through the ledger: nothing twice, and what was done is told (RT-25)."""
+"""Turns that are stopped at any moment: no effect happens twice, and completed effects are reported (RT-25)."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from tests.trained import trained
 FIRST = SessionId("stopped")
 ASK = "send a parcel to Bob"
 TOOL_S = 0.02
-"""How long each of the two tools of the task takes."""
+"""Duration of each of the task's two tools."""
 MOMENTS = [each / 1000 for each in range(0, 60, 2)]
-"""Seconds after which the turn is stopped: before, within and between the tools, and after them."""
+"""Seconds until the turn is stopped: before, during, between and after the tools."""
 MANY_MOMENTS = [each / 10_000 for each in range(0, 600, 7)]
-"""With five ways to stop more than 400 stops."""
+"""More than 400 stops, with five ways to stop a turn."""
 
 
 @dataclass
 class Setting:
-    """A mailroom whose tools take a moment, and one session of it."""
+    """A mailroom with slow tools, and its current session."""
 
     simulator: Simulator
     outside: Any
@@ -43,7 +43,7 @@ class Setting:
     lanes: list[MemoryLane] = field(default_factory=list)
 
     def begin(self) -> None:
-        """Forget what was done, and go on in a session of its own."""
+        """Clear the recorded calls and start a new session."""
         self.session = SessionId(f"stopped {len(self.simulator.store.sessions)}")
         self.outside.calls.clear()
 
@@ -133,7 +133,7 @@ async def by_shutdown(setting: Setting, after_s: float) -> TurnId:
 
 
 async def by_crash(setting: Setting, after_s: float) -> TurnId:
-    """The worker is gone, and whatever it still does reaches no store."""
+    """Stop a turn by killing its worker, whose later writes reach no store."""
     turn_id = await setting.submit(ASK)
     running = asyncio.create_task(setting.runner().run(setting.session))
     await asyncio.sleep(after_s)
@@ -178,7 +178,7 @@ async def test_a_stopped_turn_does_nothing_twice_and_tells_what_it_did(
 
 
 class LastToKnow(MemoryLane):
-    """Its worker is stopped before it hears that the end of its first call is recorded."""
+    """A lane whose worker is stopped after the end of its first effect is recorded, but before it learns that."""
 
     def __init__(self, *arguments: Any, **limits: Any) -> None:
         super().__init__(*arguments, **limits)
@@ -221,7 +221,7 @@ async def test_what_the_ledger_knows_is_not_in_doubt_when_a_turn_is_stopped() ->
 
 
 async def test_a_turn_that_is_set_aside_after_an_effect_tells_what_it_did() -> None:
-    """RT-6, RT-25: its attempts were used up while the first tool was at work."""
+    """RT-6, RT-25: its last attempt crashed during the first tool."""
     setting = prepare()
     turn_id = await setting.submit(ASK)
     running = asyncio.create_task(setting.runner().run(setting.session))

@@ -1,4 +1,4 @@
-"""PX-12, RS-5: other pages of a table by words, as a message like any other."""
+"""PX-12, RS-5: requests for other table pages in a message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGES_OF_THREE = {"generation": {"page_rows": 3}}
 
 
 class Salaries(Mailroom):
-    """Lists more rows than fit on a page; `is_served`: only the service has them all."""
+    """A service that lists more rows than one page. `is_served`: only the service has all rows."""
 
     def __init__(self, *, is_served: bool = False) -> None:
         super().__init__(ServiceContext(MemoryRecords(), {}))
@@ -55,7 +55,7 @@ def make_policy(loaded: LoadedDomain, dact: Any) -> type:
     from orchestrator.pex.policy import BasePolicy  # noqa: PLC0415
 
     class Served(loaded.policies.get(dact, BasePolicy)):
-        """Shows the first two rows of a table that the service keeps."""
+        """A service that shows the first two rows of a table that it keeps."""
 
         def frame(self, run: Any) -> Any:
             frame = super().frame(run)

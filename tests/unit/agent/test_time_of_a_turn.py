@@ -1,4 +1,4 @@
-"""RT-29: one time per turn, fixed when it is accepted, on the clock and in the forms of its user."""
+"""RT-29: one time per turn, fixed at acceptance, in the user's time zone and formats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SESSION = SessionId("late")
 
 @pytest.fixture(autouse=True)
 def english() -> Iterator[None]:
-    """A turn's forms end with it."""
+    """Reset the formats after each test."""
     token = forms_in_use.set(None)
     yield
     forms_in_use.reset(token)
@@ -66,7 +66,7 @@ def searched_day(result: JsonObject) -> str:
 
 
 async def test_tomorrow_is_counted_from_when_it_was_said() -> None:
-    """A backlog keeps the turn waiting until the next day."""
+    """A backlog delays the turn until the next day."""
     simulator = simulate(MIDNIGHT - timedelta(seconds=10))
     turn_id = await accept(simulator, SEARCH)
     simulator.now = (MIDNIGHT + timedelta(hours=3)).timestamp()
@@ -77,7 +77,7 @@ async def test_tomorrow_is_counted_from_when_it_was_said() -> None:
 
 
 class LosingLane(MemoryLane):
-    """Loses its turn after the first recorded call, as a worker that dies does."""
+    """A lane that loses its turn after the first recorded call, as if its worker had died."""
 
     async def record(self, *arguments: Any, **more: Any) -> Any:
         recorded = await super().record(*arguments, **more)
@@ -88,7 +88,7 @@ class LosingLane(MemoryLane):
 
 
 async def test_a_takeover_across_midnight_goes_on_where_the_first_worker_was() -> None:
-    """The second attempt makes the same calls, so what the first one did is found in the journal."""
+    """The second attempt makes the same calls, and finds their results in the journal."""
     simulator = simulate(MIDNIGHT - timedelta(seconds=1))
     turn_id = await accept(simulator, SEARCH)
     await run(simulator, LosingLane(simulator.store))
@@ -111,7 +111,7 @@ async def test_a_takeover_across_midnight_goes_on_where_the_first_worker_was() -
     [("Pacific/Auckland", "2026-11-22"), ("America/New_York", "2026-11-21"), (None, "2026-11-21")],
 )
 async def test_today_is_that_of_the_users_own_clock(zone: str | None, day: str) -> None:
-    """Half past eleven in the evening in London is the next day in Auckland."""
+    """11:30 p.m. in London is the next day in Auckland."""
     simulator = simulate(datetime(2026, 11, 20, 23, 30, tzinfo=UTC))
     turn_id = await accept(simulator, SEARCH, timezone=zone)
 
@@ -136,7 +136,7 @@ async def test_a_session_keeps_the_zone_that_a_turn_named() -> None:
     ids=["the last half hour of the day before", "the night itself, still summer time"],
 )
 async def test_the_night_of_a_clock_change_has_one_today(hours: int, day: str) -> None:
-    """24 October 2026, 23:30 in Berlin is 21:30 UTC; two hours later it is the 25th there, and not in UTC."""
+    """24 October 2026, 23:30 in Berlin is 21:30 UTC. Two hours later, it is the 25th in Berlin but not in UTC."""
     simulator = simulate(
         datetime(2026, 10, 24, 21, 30, tzinfo=UTC) + timedelta(hours=hours),
         session={"timezone": "Europe/Berlin"},
@@ -160,7 +160,7 @@ async def offer(locale: str | None) -> str:
 
 
 async def test_answers_have_the_forms_of_the_users_locale() -> None:
-    """The names of days are those of the answer's language; their order and all figures follow the locale."""
+    """Day names are in the answer's language. Their order and all numbers follow the locale."""
     plain, german, american = [await offer(locale) for locale in (None, "de-DE", "en-US")]
 
     assert "Friday 27 November" in plain

@@ -1,4 +1,4 @@
-"""The turn around its modules: errors become answers, states are decoded once, every kind has its uptake."""
+"""The turn around its modules: errors become answers, and states are decoded once."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def state_of(talk: Conversation) -> dict[str, Any]:
 
 
 def test_every_kind_of_message_is_in_the_list_once() -> None:
-    """IR-1, NL-4."""
+    """IR-1, NL-4"""
     assert set(dict(MESSAGES)) == set(MessageKind)
     assert len(MESSAGES) == len(MessageKind)
 
 
 def break_at(step_name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let one step of the turn raise, after it has done its work."""
+    """Make one step of the turn raise after its work."""
     steps = []
     for step in agent_module.STEPS:
         if step.__name__ != step_name:
@@ -51,7 +51,7 @@ def break_at(step_name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) 
 async def test_an_unexpected_error_leaves_the_state_as_it_was(
     step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """AG-4: a safe message, a record, an intact state that knows what was said."""
+    """AG-4: a safe reply, a record, and an intact state with the message."""
     talk = simulate()
     await talk.say("order toner")
     before = state_of(talk)
@@ -70,7 +70,7 @@ async def test_an_unexpected_error_leaves_the_state_as_it_was(
 
 
 async def test_after_an_error_the_conversation_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """AG-4."""
+    """AG-4"""
     talk = simulate()
     await talk.say("order toner")
     with monkeypatch.context() as broken:
@@ -86,7 +86,7 @@ async def test_after_an_error_the_conversation_goes_on(monkeypatch: pytest.Monke
 async def test_a_yes_after_a_message_was_lost_has_the_offer_made_anew(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """AM-3, AG-4: the change was lost, so the yes that was typed after it agrees to nothing yet."""
+    """AM-3, AG-4: the lost message changed the offer, so the next confirmation does not count yet."""
     talk = simulate()
     await talk.say("order toner for printer two")
     with monkeypatch.context() as broken:
@@ -102,7 +102,7 @@ async def test_a_yes_after_a_message_was_lost_has_the_offer_made_anew(
 
 
 async def test_what_was_done_for_good_is_told_even_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """AG-4, RT-12: the order stands, and nobody says that nothing was changed."""
+    """AG-4, RT-12: the order stands, and the reply does not claim that nothing changed."""
     talk = simulate()
     await talk.say("order toner for printer two")
     break_at("carry_out", RuntimeError("boom"), monkeypatch)
@@ -125,7 +125,7 @@ async def test_what_was_done_for_good_is_told_even_after_an_error(monkeypatch: p
 async def test_what_ends_a_turn_from_outside_passes_through(
     error: Exception, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """AG-4, RT-7."""
+    """AG-4, RT-7"""
     talk = simulate()
     break_at("carry_out", error, monkeypatch)
 
@@ -135,7 +135,7 @@ async def test_what_ends_a_turn_from_outside_passes_through(
 
 
 async def test_the_turn_object_is_complete() -> None:
-    """AG-1: what one turn gives back, in the form of `--json`."""
+    """AG-1: the result of a turn, as in `--json`."""
     talk = simulate()
 
     turn = await talk.say("order toner for printer one")
@@ -167,7 +167,7 @@ async def test_events_tell_the_turn_in_order() -> None:
 
 
 async def test_states_can_be_rebuilt() -> None:
-    """ST-2: the working state of every epoch comes back from snapshot and diffs."""
+    """ST-2: every epoch's state, from a snapshot and diffs."""
     from tests.contract.in_memory.sessions import MemorySessions  # noqa: PLC0415
 
     talk = simulate()

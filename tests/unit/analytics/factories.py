@@ -1,4 +1,4 @@
-"""Services of the analytics domain over records in memory, and calls of their tools."""
+"""Services of the analytics domain over in-memory records, and calls of their tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _keys = count(1)
 
 
 def a_call(key: str | None = None, *, session: str = "session_1", user: str | None = None) -> ToolCall:
-    """A call with its own key, unless one is given."""
+    """Return a call with a new key, unless one is given."""
     user_id = UserId(user) if user else None
     return ToolCall(key or f"key_{next(_keys)}", SessionId(session), user_id, DEFAULT_TENANT, 0.0)
 

@@ -1,4 +1,4 @@
-"""Charts that Vega-Lite accepts, exports that spreadsheets cannot be fooled by, reports, schedules."""
+"""Valid Vega-Lite charts, exports without spreadsheet injection, reports, schedules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.analytics.factories import Office, a_call
 
 @cache
 def vega_lite() -> Draft7Validator:
-    """The JSON schema of Vega-Lite that the package `altair` carries."""
+    """Return Vega-Lite's JSON schema from the package `altair`."""
     path = Path(str(distribution("altair").locate_file("altair/vegalite/v6/schema/vega-lite-schema.json")))
     return Draft7Validator(orjson.loads(path.read_bytes()))
 
@@ -42,7 +42,7 @@ CHARTS = [
     "inputs", CHARTS, ids=lambda inputs: f"{inputs.get('kind')} of {inputs.get('table')}"
 )
 async def test_every_chart_is_valid_vega_lite(inputs: dict[str, str]) -> None:
-    """RS-5: charts are Vega-Lite specifications."""
+    """RS-5"""
     found = await Office().charts.draw(call=a_call(), **inputs)
     chart = found["chart"]
     errors = [error.message for error in vega_lite().iter_errors(chart)]
@@ -57,7 +57,7 @@ def test_the_schema_turns_away_what_is_no_chart() -> None:
 
 
 async def test_a_result_is_drawn_as_it_is() -> None:
-    """The table is used if the result lacks the column."""
+    """If the result lacks the column, the chart uses the table."""
     office = Office()
     statement = "SELECT origin, avg(mpg) AS mean FROM cars GROUP BY origin ORDER BY origin"
     asked = await office.tables.run_sql(statement=statement, call=a_call())

@@ -1,4 +1,4 @@
-"""The domain as a whole: what it declares, and what it does without a model."""
+"""The domain as a whole: its declarations, and its behavior without a model."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_removes_something_is_confirmed() -> None:
     ],
 )
 async def test_a_question_says_that_it_needs_a_model(question: str) -> None:
-    """PX-7: and what works without one."""
+    """PX-7: the answer also tells what works without one."""
     turn = await simulate().converse().say(question)
     assert "needs a language model" in turn["reply"]
     assert "Without one I list and describe tables" in turn["reply"]
@@ -54,7 +54,7 @@ async def test_a_question_says_that_it_needs_a_model(question: str) -> None:
 
 
 async def test_a_long_table_hands_over_its_first_page() -> None:
-    """PX-12: data, code, source, display type, the first 512 rows with a `table_id` for the rest."""
+    """PX-12: data, code, source, display type, and the first 512 rows with a `table_id` for the rest."""
     turn = await simulate().converse().say("describe airports")
     frame = turn["frame"]
     assert (frame["display_type"], len(frame["data"]), frame["rows"]) == ("table", 512, 3376)

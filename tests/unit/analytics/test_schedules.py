@@ -1,4 +1,4 @@
-"""When standing orders for reports are due."""
+"""Due times of scheduled reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables are listed, described, queried, saved and dropped; each owner has their own."""
+"""Tables that owners list, describe, query, save and drop. Each owner has separate tables."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_a_saved_table_outlives_the_one_that_it_was_made_from() -> None:
 
 
 async def test_a_repeated_call_saves_and_drops_once() -> None:
-    """RT-9: the outcome of both can be looked up by the key of the call."""
+    """RT-9: the call's key finds the outcome of both."""
     office = Office()
     assert await office.tables.outcome(idempotency_key="one", call=a_call()) == {"status": "not_done"}
     first = await office.tables.save(table="wheat", new_name="grain", call=a_call("one"))
@@ -112,7 +112,7 @@ async def test_a_long_result_has_pages() -> None:
     ],
 )
 async def test_a_statement_that_reads_anything_else_fails(statement: str) -> None:
-    """PX-10: even if it gets past the guardrails."""
+    """PX-10: even if the guardrails let it pass."""
     with pytest.raises(ToolFailure) as failure:
         await Office().tables.run_sql(statement=statement, call=a_call())
     assert failure.value.category is FailureCategory.VALIDATION_ERROR

@@ -1,4 +1,4 @@
-"""A backend that talks to a gateway installs `parley-client`, which brings nothing of the server."""
+"""The package `parley-client` for backends, which imports nothing of the server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 
 from tests.shape.sources import REPOSITORY
 
-# What `parley-client` depends on, and what that depends on.
+# Direct and indirect dependencies of `parley-client`.
 INSTALLED = {
     *("parley_client", "httpx", "orjson", "standardwebhooks"),
     *("anyio", "certifi", "h11", "httpcore", "idna", "sniffio", "typing_extensions"),

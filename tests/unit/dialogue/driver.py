@@ -1,4 +1,4 @@
-"""Random operations on a dialogue state, with everything that has to stay true of it."""
+"""Random operations on a dialogue state, with its invariants."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pick(items: Sequence[Item], number: int) -> Item:
 
 
 class Driver:
-    """A session whose operations are chosen by numbers; `history` is what a store would keep."""
+    """A session whose operations are selected by numbers. `history`: what a store would keep."""
 
     def __init__(self) -> None:
         self.state = DialogueState.new(SessionId("session_1"))
@@ -73,7 +73,7 @@ class Driver:
             assert len(self.state.stack.tasks()) <= limit.max_depth
 
     def plan(self, number: int) -> None:
-        """Decompose, or expand, the plan on top, with one to four steps; some dacts may be there already."""
+        """Decompose or expand the top plan with up to four steps, whose dacts may already be on the stack."""
         if not isinstance(self.state.stack.active, PlanFlow):
             self.push(pick((-1, -2), number))
         active = self.state.stack.active
@@ -87,7 +87,7 @@ class Driver:
             self._stack_steps(active)
 
     def restack(self, _: int = 0) -> None:
-        """What the replanning check does after a step: those that had to wait may come now."""
+        """Stack the steps that had to wait, as the replanning check does after a step."""
         plan = self.state.stack.plan
         if plan is not None:
             self._stack_steps(plan)
@@ -109,7 +109,7 @@ class Driver:
         self._stack_steps(plan)
 
     def _stack_steps(self, plan: PlanFlow) -> None:
-        """Flows that come onto the stack are noted, and so are those that leave it to be made anew later."""
+        """Stack the plan's steps, and track flows that enter the stack or leave it for later."""
         before = {flow.flow_id for flow in self.state.stack.flows}
         come = stack_steps(self.state.stack, plan, FLOW_TYPES, self.now, lambda _step, _flow: True)
         after = {flow.flow_id for flow in self.state.stack.flows}
@@ -147,7 +147,7 @@ class Driver:
             top = self.state.stack.top
             assert top is not None
             assert top.status == ACTIVE
-            # A plan comes back with its steps above it, and the top one goes on.
+            # A plan returns with its steps above it, and the top step continues.
             assert flow is top or flow.status == INTERRUPTED
 
     def unpark(self, number: int) -> None:
@@ -211,7 +211,7 @@ class Driver:
         self.now += number % 100
 
     def commit(self, _: int = 0) -> None:
-        """The end of a turn: prune, store the difference and perhaps a snapshot."""
+        """End a turn: prune the state, and store the diff and sometimes a snapshot."""
         self.state.turn += 1
         self.state.prune()
         after = self.state.serialize()
@@ -223,11 +223,11 @@ class Driver:
         self.completed_in_turn = 0
 
     def reload(self, _: int = 0) -> None:
-        """Another worker takes the session over."""
+        """Let another worker take over the session."""
         self.commit()
         self.state = DialogueState.from_dict(self.stored, FLOW_TYPES)
 
-    # What stays true
+    # Invariants
 
     def check(self) -> None:
         stack = self.state.stack
@@ -243,7 +243,7 @@ class Driver:
         assert DialogueState.from_dict(body, FLOW_TYPES).serialize() == body
 
     def check_history(self) -> None:
-        """Each earlier state comes back exactly, from the nearest snapshot before it."""
+        """Check that each earlier state can be rebuilt exactly from the nearest snapshot."""
         base: JsonObject = {}
         patches: list[JsonObject] = []
         for (snapshot, patch), document in zip(self.history, self.documents, strict=True):

@@ -1,4 +1,4 @@
-"""Flow types and flows as the tests of the dialogue core need them."""
+"""Flow types and flows for tests of the dialogue core."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ FLOW_TYPES = {cls.spec.dact: cls for cls in CLASSES}
 
 
 def push_all(stack: FlowStack, *classes: type[BaseFlow], now: float = 0.0) -> list[BaseFlow]:
-    """Push one flow of each class, a minute apart; the last one ends up Active."""
+    """Push one flow of each class, a minute apart. The last one ends up Active."""
     flows: list[BaseFlow] = []
     for place, cls in enumerate(classes):
         flows.append(cls(now + 60 * place))
@@ -89,7 +89,7 @@ def push_all(stack: FlowStack, *classes: type[BaseFlow], now: float = 0.0) -> li
 def push_plan(
     stack: FlowStack, *classes: type[BaseFlow], now: float = 0.0
 ) -> tuple[PlanFlow, list[BaseFlow]]:
-    """A trip plan with one step of each class, the first one Active."""
+    """Push a trip plan with one step of each class, of which the first is Active."""
     plan = PLAN_TRIP(now)
     assert isinstance(plan, PlanFlow)
     stack.push(plan, now)
@@ -103,6 +103,6 @@ def expand(
     now: float = 0.0,
     after: tuple[str, ...] | None = None,
 ) -> list[BaseFlow]:
-    """Give a plan a step of each class; the flows that this brought onto the stack."""
+    """Add a step of each class to a plan. Return the flows that this put on the stack."""
     add_steps(plan, [PlanStep(FlowId(new_id("flow")), cls.spec.dact) for cls in classes], after=after)
     return stack_steps(stack, plan, FLOW_TYPES, now, lambda _step, _flow: True)

@@ -1,4 +1,4 @@
-"""AM-1 … AM-4: the open question on four levels."""
+"""AM-1 … AM-4: open questions on four levels."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_every_kind_is_named_once() -> None:
 
 @pytest.mark.parametrize("question", EVERY_KIND, ids=lambda question: question.kind)
 def test_it_comes_back_from_json(question: AnyQuestion) -> None:
-    """ST-1: each kind is stored by its name and comes back as it was."""
+    """ST-1: each kind is stored by name."""
     state = DialogueState(SessionId("s"))
     state.ambiguity.declare(question)
     again = DialogueState.from_dict(json.loads(json.dumps(state.serialize())), FLOW_TYPES).ambiguity
@@ -200,7 +200,7 @@ def test_it_comes_back_from_json(question: AnyQuestion) -> None:
 
 
 def test_a_question_with_one_reply_takes_a_yes_for_it_and_with_several_for_none() -> None:
-    """AM-2: among several replies a yes names none."""
+    """AM-2"""
     first, second = (Option(name, "start_flow", {"dact": name}) for name in ("cook", "eat"))
     assert NextTask(options=(first,)).yes() == Start(Dact("cook"))
     assert Unclear(options=(first, second)).yes() == AskAgain()
@@ -208,7 +208,7 @@ def test_a_question_with_one_reply_takes_a_yes_for_it_and_with_several_for_none(
 
 
 def test_a_model_that_hears_a_decision_only_proposes_it() -> None:
-    """RT-12: what a model takes for a choice about committed calls needs a yes, unless nothing changes."""
+    """RT-12: a decision that a model reads about committed calls needs a confirmation, unless nothing changes."""
     options = (Option("Leave it", Decision.KEEP, {}), Option("Do it once more", Decision.REPEAT, {}))
     question = SettleDone(options=options)
     assert question.choose("Do it once more") == Propose(Decision.REPEAT, "Do it once more")

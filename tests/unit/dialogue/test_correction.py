@@ -1,4 +1,4 @@
-"""IR-4, RT-12: corrections before and after an effect, and what depends on them."""
+"""IR-4, RT-12: corrections before and after an effect, and the values that depend on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ST-2: differences are exact for any JSON, small for usual changes, and rebuild every earlier state."""
+"""ST-2: diffs are exact for any JSON, small for usual changes, and rebuild every earlier state."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def exactly(value: Any) -> str:
 
 @st.composite
 def edited(draw: st.DrawFn, value: Any) -> Any:
-    """The value after a few small changes somewhere inside."""
+    """Return the value with a few small changes at random places."""
     if isinstance(value, dict) and value and draw(st.booleans()):
         key = draw(st.sampled_from(sorted(value)))
         return value | {key: draw(edited(value[key]))}

@@ -1,4 +1,4 @@
-"""FS-1 … FS-3, FS-6, FS-14: what a single flow can do."""
+"""FS-1 … FS-3, FS-6, FS-14: operations of a single flow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FS-7, IR-5: what a starting task takes over, and what it leaves alone."""
+"""FS-7, IR-5: values that a new task inherits."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ ROWS = [
 
 
 def make_state(**said: Any) -> DialogueState:
-    """A search was made, with these values, and its rows were shown."""
+    """Return a state after a search with these values, whose rows were displayed."""
     state = DialogueState.new(SessionId("session_1"))
     search = FIND(1.0)
     state.stack.push(search, 1.0)
@@ -116,7 +116,7 @@ def test_the_row_that_is_talked_about_is_taken_by_what_asks_first() -> None:
     assert begin(state, ORDER, party=4).value("name") == "Old Mill"
     state.talk_about(1)
     assert begin(state, ORDER).value("name") == "Olive Tree"
-    assert "name" not in begin(state, BOOK, party=4).slots  # which asks nobody
+    assert "name" not in begin(state, BOOK, party=4).slots  # without a question to the user
 
 
 def test_no_row_is_taken_by_who_wants_another_place_or_names_a_row() -> None:
@@ -140,7 +140,7 @@ def test_a_value_by_another_name_is_taken_where_the_message_refers_or_nothing_el
 
 
 def test_what_is_asked_for_again_is_not_taken_as_it_was() -> None:
-    """PX-18: the user wants another one, and has not been understood yet."""
+    """PX-18: the user wants a different value, which is not known yet."""
     state = make_state(city="Oslo", cuisine="Greek", party=4)
     again = FIND(2.0)
     state.stack.push(again, 2.0)

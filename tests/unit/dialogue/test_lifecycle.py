@@ -1,4 +1,4 @@
-"""The table of transitions, what it forbids, and that the documentation shows it."""
+"""The transition table, its restrictions, and its diagram in the documentation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "lifecycle.md"
 
 
 def draw_transitions() -> str:
-    """The table as a Mermaid state diagram, for the documentation."""
+    """Return the table as a Mermaid state diagram."""
     names = {status: (status.reason or status.state).value for status in TRANSITIONS}
     lines = ["stateDiagram-v2", "    [*] --> Active", f"    [*] --> {names[PLANNED]}"]
     for state in (FlowState.PENDING, FlowState.INVALID):

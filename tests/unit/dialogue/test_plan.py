@@ -1,4 +1,4 @@
-"""PL-1, PL-4: what a plan's record tells, and what becomes of its flows when it ends."""
+"""PL-1, PL-4: a plan's record, and its flows after its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PL-1, PL-2, FS-10: a plan's steps on the stack, in order, each dact once."""
+"""PL-1, PL-2, FS-10: a plan's steps on the stack, in order, with each dact once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TYPES = {flow.spec.dact: flow for flow in (BOOK_FLIGHT, FIND_HOTEL, RENT_CAR, PL
 
 
 def begin(*dacts: str, stack: FlowStack | None = None) -> tuple[FlowStack, PlanFlow]:
-    """A plan whose steps are named a, b, c …"""
+    """Start a plan whose steps are named a, b, c, …."""
     stack = stack or FlowStack()
     plan = PLAN_TRIP(1.0)
     assert isinstance(plan, PlanFlow)

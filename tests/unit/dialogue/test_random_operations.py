@@ -1,4 +1,4 @@
-"""FS-8 … FS-13, PL-4, ST-1 … ST-3: no sequence of operations breaks what has to stay true."""
+"""FS-8 … FS-13, PL-4, ST-1 … ST-3: no sequence of operations violates the invariants."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TestOperations = Operations.TestCase
 
 
 def drive(steps: int, seed: int) -> Counter[str]:
-    """Random sessions of 200 steps each; returns how often each operation was carried out."""
+    """Run random sessions of 200 steps. Return how often each operation ran."""
     numbers = random.Random(seed)
     names = [*OPERATIONS, *["push", "plan", "replan", "resume"] * 4]
     done: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""FS-4: each slot type keeps what fits in canonical form, and says why it turns the rest away."""
+"""FS-4: slot types store valid values in canonical form, and explain why they reject others."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ACCEPTED: list[tuple[str, dict[str, Any], Any, Any]] = [
     ("category", CABIN, "BUSINESS", "business"),
     ("category", CABIN, "Cheap", "economy"),
     ("category", {"values": ("1", "2")}, 2, "2"),
-    ("category", {"entity": "job"}, "tyre", "tyre"),  # the entity's values are found by understanding
+    ("category", {"entity": "job"}, "tyre", "tyre"),  # NLU finds the entity's values
     ("checklist", {"entity": "job"}, ["tyre", "brakes", "tyre"], ["brakes", "tyre"]),
     ("checklist", CABIN, ["business", "cheap", "economy"], ["economy", "business"]),
     ("checklist", CABIN, "business", ["business"]),

@@ -1,4 +1,4 @@
-"""FS-8 … FS-13: the operations of the stack, one by one."""
+"""FS-8 … FS-13: the stack's operations."""
 
 from __future__ import annotations
 
@@ -328,7 +328,7 @@ def test_invariants_are_told_in_sentences() -> None:
 
 
 def test_a_dact_is_open_once_outside_of_plans_and_once_within_each() -> None:
-    """FS-10: what waits outside is no step of a plan, and the other way round."""
+    """FS-10: an outside flow is not a plan's step, and vice versa."""
     stack = FlowStack()
     plan = PLAN_TRIP(0.0)
     own = BOOK_FLIGHT(0.0, plan_id=plan.flow_id)

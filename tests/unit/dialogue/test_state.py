@@ -1,4 +1,4 @@
-"""ST-1, ST-3, FS-7, FS-9, IR-3, PX-17: what the dialogue state keeps, gives and bounds."""
+"""ST-1, ST-3, FS-7, FS-9, IR-3, PX-17: contents and limits of the dialogue state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ST-1: stored states of every earlier version can be read; those of later ones are refused clearly."""
+"""ST-1: states of every earlier version are readable, and those of later versions are rejected."""
 
 from __future__ import annotations
 

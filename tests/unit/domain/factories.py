@@ -1,4 +1,4 @@
-"""Makes small domain folders on disk, whole or with mistakes."""
+"""Small domain folders on disk, complete or with mistakes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ flows:
     mode: auto               # direct | skill | auto
     reflect: false
 """
-"""The example of the interface description, as it stands, with what it names."""
+"""The example of the interface description, unchanged, with the entities that it uses."""
 
 TOOLS = """\
 tools:
@@ -56,7 +56,7 @@ class Flights(Service):
 
 
 def write_domain(folder: Path, files: Mapping[str, str | bytes] | None = None) -> Path:
-    """A folder with a working domain; `files` are added, or replace those of the same name."""
+    """Write a working domain and return its folder. `files` are added, or replace files with the same name."""
     whole: dict[str, str | bytes] = {"ontology.yaml": ONTOLOGY, "tools.yaml": TOOLS, "services.py": SERVICES}
     for name, content in (whole | dict(files or {})).items():
         path = folder / name
@@ -66,7 +66,7 @@ def write_domain(folder: Path, files: Mapping[str, str | bytes] | None = None) -
 
 
 def edit(text: str, *changes: tuple[str, str]) -> str:
-    """The text with each first part replaced by the second; the first must be there."""
+    """Replace the first part of each pair, which must be in the text, with the second."""
     for old, new in changes:
         assert old in text, old
         text = text.replace(old, new, 1)

@@ -1,4 +1,4 @@
-"""Mistakes in what a flow says that it changes (IR-4)."""
+"""Mistakes in declarations of the flow that a flow changes (IR-4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in an HTTP tool's sentences for errors and in its placeholders (RT-33)."""
+"""Mistakes in an HTTP tool's error messages and placeholders (RT-33)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language's words are data: what they say in English, and what stays as it is (NL-10)."""
+"""Words of a language as data: their English equivalents, and words that stay unchanged (NL-10)."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_a_domain_adds_its_words_to_those_of_the_language() -> None:
 
 
 def test_english_is_the_same_when_it_is_put_into_english_again() -> None:
-    """What was read already may be read again, as the second of two requests is."""
+    """The second of two requests is translated again."""
     for files in load_domain("travel").domain.lexicons.values():
         lexicon = Lexicon(files)
         for english in (one for file in files for one in file.words if " " in one):

@@ -1,4 +1,4 @@
-"""A folder becomes a domain: flows, slot types, tools, policies, configuration."""
+"""Domains loaded from folders: flows, slot types, tools, policies, configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.wording import english
 
 
 def test_the_example_of_the_interfaces_loads_as_it_stands(tmp_path: Path) -> None:
-    """FS-1, FS-4: `date` is taken from the library without being declared."""
+    """FS-1, FS-4: `date` comes from the library without a declaration."""
     loaded = load_domain(write_domain(tmp_path))
 
     spec = loaded.domain.flows[Dact("book_flight")].spec
@@ -52,7 +52,7 @@ def test_a_domain_names_its_intents(tmp_path: Path) -> None:
 
 
 def test_own_slot_types_judge_by_pattern_or_by_validator(tmp_path: Path) -> None:
-    """FS-4: a value that fails says why."""
+    """FS-4: an invalid value gets a reason."""
     types = """\
 slot_types:
   code: {pattern: "[A-Z]{2}[0-9]+", uppercase: true, description: such as AB12}
@@ -113,7 +113,7 @@ def test_an_input_that_an_earlier_tool_returns_takes_no_slot(tmp_path: Path) -> 
 
 
 def test_policies_are_found_by_dact_or_by_name_and_may_import_their_folder(tmp_path: Path) -> None:
-    """PX-1."""
+    """PX-1"""
     policies = """\
 from ..services import Flights
 
@@ -172,7 +172,7 @@ def airports(country):
 
 
 def test_sections_are_laid_over_the_defaults_and_frozen(tmp_path: Path) -> None:
-    """CO-5."""
+    """CO-5"""
     overrides = (
         "memory: {completed_flows: 3}\nflow_management: {max_stack_depth: 2, on_limit_reached: ask_user}\n"
     )
@@ -186,7 +186,7 @@ def test_sections_are_laid_over_the_defaults_and_frozen(tmp_path: Path) -> None:
 
 
 def test_words_of_yaml_mean_what_they_say(tmp_path: Path) -> None:
-    """`no` is a country and `off` a word, not booleans; times stay times."""
+    """`no` is a country and `off` a word, not booleans. Times stay strings."""
     ontology = 'entities: {x: [no, on, 12:30, 2026-01-02]}\nflows: {a: {dax: "001", intent: Read}}'
     (tmp_path / "ontology.yaml").write_text(ontology)
     (tmp_path / "domain.yaml").write_text("generation: {naturalize: off}")

@@ -1,4 +1,4 @@
-"""RT-29: time zones and locales: which are known, and how their people write."""
+"""RT-29: known time zones and locales, and their formats."""
 
 from __future__ import annotations
 

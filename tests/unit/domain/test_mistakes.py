@@ -1,4 +1,4 @@
-"""A broken folder: every mistake is named, each with its place, and nothing else is said."""
+"""Broken folders: every mistake is reported with its place, and nothing else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TURN = "conversations.0.turns.0"
 
 
 def find(folder: Path) -> dict[str, str]:
-    """Messages by place without line numbers."""
+    """Return messages by place, without line numbers."""
     found: dict[str, str] = {}
     for problem in check_domain(folder):
         file, _, path = problem.place.partition(": ")
@@ -24,7 +24,7 @@ def find(folder: Path) -> dict[str, str]:
 
 
 def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
-    """FS-5: every mistake at once, with its place in the file."""
+    """FS-5: all mistakes are reported together, with their places in the file."""
     ontology = edit(
         ONTOLOGY,
         ('dax: "02B"', 'dax: "2B"'),
@@ -51,7 +51,7 @@ def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
 
 
 def test_a_tool_that_answers_later_can_be_polled_and_accepts(tmp_path: Path) -> None:
-    """RT-32: what no call could ever use is named."""
+    """RT-32: unusable declarations are reported."""
     name, _, rest = TOOLS.partition("    input_schema")
     later = f"{name}    later: {{poll_s: 60}}\n    compensation: flight_book\n    input_schema{rest}"
     outside = """
@@ -76,7 +76,7 @@ def test_a_tool_that_answers_later_can_be_polled_and_accepts(tmp_path: Path) -> 
 
 
 def test_a_bound_on_what_no_tool_knows(tmp_path: Path) -> None:
-    """PX-17: a misspelt name would never ask for an approval."""
+    """PX-17: a misspelled name would never require an approval."""
     name, _, rest = TOOLS.partition("    input_schema")
     tools = f"{name}    approval_above: {{no_such_value: 10}}\n    input_schema{rest}"
 
@@ -239,7 +239,7 @@ def skill(matter: str, text: str = "Do it.") -> dict[str, str | bytes]:
 def test_a_mistake_of_a_skill_has_its_line(
     tmp_path: Path, files: dict[str, str | bytes], place: str, words: str
 ) -> None:
-    """PX-5."""
+    """PX-5"""
     problems = find(write_domain(tmp_path, files))
     assert words in problems[place]
 
@@ -254,7 +254,7 @@ def test_a_mistake_of_a_skill_has_its_line(
     ],
 )
 def test_a_mark_on_code_that_means_nothing_is_reported(tmp_path: Path, mark: str, words: str) -> None:
-    """PX-10."""
+    """PX-10"""
     tools = CODE_TOOL.replace("MARK", mark)
     (message,) = [
         message
@@ -266,7 +266,7 @@ def test_a_mark_on_code_that_means_nothing_is_reported(tmp_path: Path, mark: str
 
 @pytest.mark.parametrize("module", ["os", "numpy", "_thread", "subprocess.run"])
 def test_an_import_that_no_domain_may_allow_is_reported(tmp_path: Path, module: str) -> None:
-    """PX-10."""
+    """PX-10"""
     files = {"domain.yaml": f"guardrails:\n  allowed_imports: [math, {module}]\n"}
     (problem,) = check_domain(write_domain(tmp_path, files))
     assert "guardrails.allowed_imports.1" in str(problem)
@@ -295,7 +295,7 @@ def test_a_folder_without_ontology_is_one_problem(tmp_path: Path) -> None:
 
 
 def test_a_dact_that_stands_twice_is_named_with_its_line(tmp_path: Path) -> None:
-    """FS-5: dacts differ."""
+    """FS-5"""
     again = '  search_flights: {dax: "00F", intent: Read, outputs: [flight_id]}\n'
     problems = check_domain(write_domain(tmp_path, {"ontology.yaml": ONTOLOGY + again}))
     assert [str(problem) for problem in problems] == [
@@ -311,7 +311,7 @@ def test_a_dax_belongs_to_one_flow(tmp_path: Path) -> None:
 
 
 def test_a_flow_without_a_dax_gets_a_free_one(tmp_path: Path) -> None:
-    """FS-5: the same in every process."""
+    """FS-5: the same one in every process."""
     ontology = edit(ONTOLOGY, ('    dax: "001"\n', ""))
     flows = [load_domain(write_domain(tmp_path, {"ontology.yaml": ontology})).domain.flows for _ in range(2)]
 
@@ -322,14 +322,14 @@ def test_a_flow_without_a_dax_gets_a_free_one(tmp_path: Path) -> None:
 
 
 def test_a_domain_has_at_most_64_flows(tmp_path: Path) -> None:
-    """FS-5."""
+    """FS-5"""
     flows = "".join(f'  flow_{number}: {{dax: "{number:03X}", intent: Read}}\n' for number in range(65))
     problems = find(write_domain(tmp_path, {"ontology.yaml": f"flows:\n{flows}"}))
     assert problems == {"ontology.yaml: flows": "there are 65 flows; a domain has at most 64"}
 
 
 def test_a_domain_has_at_most_four_slot_types_of_its_own(tmp_path: Path) -> None:
-    """FS-4: those it takes from the library count too."""
+    """FS-4: including those from the library."""
     types = "slot_types:\n" + "".join(f'  own_{letter}: {{pattern: "{letter}"}}\n' for letter in "abcd")
     problems = find(write_domain(tmp_path, {"ontology.yaml": types + ONTOLOGY}))
     assert list(problems) == ["ontology.yaml: slot_types"]
@@ -357,7 +357,7 @@ def test_a_required_input_that_nothing_gives_is_named(tmp_path: Path) -> None:
 
 
 def test_loading_raises_with_every_problem(tmp_path: Path) -> None:
-    """CO-5."""
+    """CO-5"""
     ontology = edit(ONTOLOGY, ("intent: Read", "intent: Raed"), ("intent: Transform", "intent: Tarnsform"))
     with pytest.raises(ConfigurationError) as caught:
         load_domain(write_domain(tmp_path, {"ontology.yaml": ontology}))

@@ -1,4 +1,4 @@
-"""Slots that take names which their entity does not list, and what System 1 learns of them."""
+"""Slots for names that their entity does not list, and the local classifier's training for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PX-8: what the manifest says of HTTP endpoints and MCP servers is checked before anything is called."""
+"""PX-8: HTTP endpoints and MCP servers in the manifest are checked before any call."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_network_that_is_none_is_named(tmp_path: Path) -> None:
 
 
 def test_a_remote_tool_is_assumed_to_send_and_to_return_what_others_wrote(tmp_path: Path) -> None:
-    """PX-3: nobody has to think of the tags; who knows better says why."""
+    """PX-3: authors can omit the tags, or explain why a tag does not apply."""
     http = "http: {url: 'https://shop.example/x'}"
     files = {"tools.yaml": edit(TOOLS, (SERVICE, http))}
     tool = load_domain(write_domain(tmp_path / "a", files)).domain.tools[ToolId("flight_book")]

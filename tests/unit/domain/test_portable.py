@@ -1,4 +1,4 @@
-"""The copies of schemas that models are shown, and what every provider takes."""
+"""Copies of schemas for models, with only the keywords that every provider accepts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from orchestrator.domain.portable import find_refused, simplify
 
 @pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "allOf", "not", "enum", "if"])
 def test_keywords_that_providers_refuse_at_the_top_are_found(keyword: str) -> None:
-    """CO-2."""
+    """CO-2"""
     assert find_refused({"type": "object", "properties": {}, keyword: [{}]}) == [keyword]
 
 
@@ -58,14 +58,14 @@ def of(body: dict[str, Any], **more: Any) -> Any:
     ],
 )
 def test_what_providers_refuse_is_left_out_of_the_copy(body: dict[str, Any], copy: Any) -> None:
-    """CO-2."""
+    """CO-2"""
     before = repr(body)
     assert of(body) == copy
     assert repr(body) == before
 
 
 def test_references_are_resolved_and_one_to_itself_ends() -> None:
-    """CO-2: no provider is asked to follow a reference."""
+    """CO-2"""
     defs = {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}}
 
     copy = of({"$ref": "#/$defs/node"}, **{"$defs": defs})
@@ -75,7 +75,7 @@ def test_references_are_resolved_and_one_to_itself_ends() -> None:
 
 
 def test_nothing_stays_at_the_top_that_is_refused() -> None:
-    """CO-2."""
+    """CO-2"""
     copy = simplify({"anyOf": [{"required": ["a"]}], "allOf": [{"properties": {"a": {}}}], "not": {}})
     assert copy == {"type": "object", "properties": {"a": {}}}
     assert find_refused(copy) == []

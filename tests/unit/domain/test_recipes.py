@@ -1,4 +1,4 @@
-"""PL-1: a declared plan is checked when the domain is loaded; every mistake has its place."""
+"""PL-1: mistakes in declared plans, each with its place."""
 
 from __future__ import annotations
 

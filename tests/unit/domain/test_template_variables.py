@@ -1,4 +1,4 @@
-"""The names that `domain check` lets a template use are those that it gets."""
+"""The names that `domain check` permits in templates are those that templates receive."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""The travel domain's services over records in memory: stable timetable, bookings made once."""
+"""The travel domain's services over in-memory records: a stable timetable, and bookings made once."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_a_repeated_call_books_once_and_takes_its_seats_once() -> None:
 
 
 async def test_an_attempt_that_died_after_taking_seats_is_finished_by_the_next() -> None:
-    """RT-8: a booking that is held and has its seats becomes the one confirmed booking."""
+    """RT-8: a held booking with seats becomes the one confirmed booking."""
     records = MemoryRecords()
     flights, bookings = make(records)
     chosen = await offer(flights)
