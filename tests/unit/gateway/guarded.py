@@ -1,4 +1,4 @@
-"""A gateway that asks who one is, over the stores in memory."""
+"""A gateway with authentication, over the in-memory stores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.gateway.memory_dependencies import make_dependencies, serve
 
 
 class GuardedHouse:
-    """`key` makes a key; `ask` asks with it."""
+    """A gateway with authentication. `key` creates a key, and `ask` sends a request with it."""
 
     def __init__(self, rates: Rates, tokens: TokenReader | None) -> None:
         self.clock = ManualClock()

@@ -1,4 +1,4 @@
-"""The gateway and its dependencies over the in-memory twins of the ports, for tests of its calls."""
+"""The gateway over in-memory ports, for tests of its calls."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def _nothing_off() -> list[str]:
 
 
 def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
-    """Dependencies over `store`; `others` replace single ones. What has no twin is tested on the real stores."""
+    """Return dependencies over `store`. `others` replace single ones. Tests on real stores cover the rest."""
     domains = DomainRegistry("travel")
     inbox = others.get("inbox") or MemoryInbox(store)
     live = others.pop("live", None) or MemoryLiveEvents()
@@ -124,9 +124,9 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
 async def serve(
     dependencies: Dependencies, exposure: Exposure | None = None, *, headers: dict[str, str] | None = None
 ) -> AsyncIterator[tuple[FastAPI, httpx.AsyncClient]]:
-    """A gateway over these dependencies, and a client of it; a fault is answered as it is in production.
+    """Yield a gateway over these dependencies and a client for it. Faults are handled as in production.
 
-    Its application is used again afterwards: what it makes of its routes takes longer than most tests.
+    The application is reused, because building its routes takes longer than most tests.
     """
     idle = _idle[exposure or Exposure()]
     app = idle.pop() if idle else create_app(_open_given, exposure)

@@ -1,4 +1,4 @@
-"""Who may come in, and to what: keys, tenants, users, operators, tickets (RT-22)."""
+"""Access of keys, tenants, users, operators and tickets (RT-22)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def api_routes(house: GuardedHouse) -> list[tuple[str, str]]:
 async def test_every_call_of_the_api_asks_who_one_is() -> None:
     async with guarded_house() as house:
         calls = [(method, path) for method, path in api_routes(house) if path.startswith("/v1")]
-        calls.remove(("GET", "/v1/exports/{token}"))  # whose path is signed: see test_downloads.py
-        calls.remove(("POST", "/v1/calls/{reference}"))  # likewise: see test_later_results.py
+        calls.remove(("GET", "/v1/exports/{token}"))  # signed path, see test_downloads.py
+        calls.remove(("POST", "/v1/calls/{reference}"))  # signed path, see test_later_results.py
         assert len(calls) > 20
         for method, path in calls:
             answer = await house.ask(None, method, path.replace("{", "").replace("}", ""), json={})
@@ -88,7 +88,7 @@ async def test_revoked_and_expired_keys_are_refused() -> None:
 
 
 async def test_a_tenant_finds_nothing_of_another() -> None:
-    """A session of another tenant is 404."""
+    """Other tenants' sessions return 404."""
     async with guarded_house() as house:
         ours, theirs = await house.key("acme", operator=True), await house.key("bolt", operator=True)
         session = await house.session(ours)
@@ -181,7 +181,7 @@ async def test_a_backend_reaches_all_users_and_does_not_operate() -> None:
 
 
 async def test_a_route_that_nobody_thought_of_is_closed_to_users() -> None:
-    """What a later release adds has to be opened to users explicitly."""
+    """New routes must be opened to users explicitly."""
     async with guarded_house() as house:
 
         async def new() -> str:
@@ -196,7 +196,7 @@ async def test_a_route_that_nobody_thought_of_is_closed_to_users() -> None:
 
 
 async def test_a_socket_asks_who_one_is() -> None:
-    """Browsers send no header with a WebSocket: a ticket opens it, for the sessions of its caller."""
+    """Browsers cannot send headers with a WebSocket, so a ticket opens it, for its caller's sessions."""
     async with guarded_house() as house:
         ann, bob = await house.key(user="ann"), await house.key(user="bob")
         session = await house.session(ann)
@@ -208,7 +208,7 @@ async def test_a_socket_asks_who_one_is() -> None:
 
 
 async def open_socket(house: GuardedHouse, path: str, query: str) -> str:
-    """What the gateway first says to somebody who opens a socket and leaves."""
+    """Open a socket, return the gateway's first message, and leave."""
     said: list[str] = []
     heard = iter([{"type": "websocket.connect"}])
 
@@ -252,7 +252,7 @@ async def test_a_ticket_stands_for_its_caller_for_a_minute() -> None:
 
 
 async def test_an_event_source_comes_back_after_its_ticket_ran_out() -> None:
-    """It asks for the same URL again by itself; nothing else opens by then, and half a day is the end of it."""
+    """It requests the same URL again. The ticket then opens nothing else, and nothing at all after half a day."""
     async with guarded_house() as house:
         key = await house.key(user="ann")
         session = await house.session(key)
@@ -263,7 +263,7 @@ async def test_an_event_source_comes_back_after_its_ticket_ran_out() -> None:
             return f"/v1/sessions/{of}/events?follow={str(follow).lower()}&access_token={ticket}"
 
         await open_stream(house, place(session, follow=True))
-        for _ in range(5):  # cut off every nine minutes
+        for _ in range(5):  # disconnected every nine minutes
             house.clock.advance(540)
             assert (await open_stream(house, place(session, follow=True))) == 200
         refused(await house.ask(None, "GET", place(other, follow=False)), 401, "unauthenticated")
@@ -293,7 +293,7 @@ async def test_a_kept_ticket_ends_with_its_key_and_after_half_a_day(monkeypatch:
 
 
 async def open_stream(house: GuardedHouse, address: str) -> int:
-    """Open a stream of events, and leave once it has begun; its status."""
+    """Open an event stream, leave once it has begun, and return its status."""
     path, _, query = address.partition("?")
     status: list[int] = []
     begun = asyncio.Event()
@@ -318,14 +318,14 @@ async def open_stream(house: GuardedHouse, address: str) -> int:
 
 
 async def test_a_key_in_the_address_is_not_accepted() -> None:
-    """Addresses end up in logs and histories."""
+    """URLs end up in logs and histories."""
     async with guarded_house() as house:
         key = await house.key()
         refused(await house.ask(None, "GET", f"/v1/sessions?access_token={key}"), 401, "unauthenticated")
 
 
 async def test_feedback_is_of_who_gives_it() -> None:
-    """A user cannot speak as somebody else; a backend says for whom it speaks, or is named itself."""
+    """Users cannot write as another author. Backends name the author, or are the author."""
     async with guarded_house() as house:
         backend, hers = await house.key(), await house.key(user="ann")
         session = await house.session(backend, user_id="ann")
@@ -338,7 +338,7 @@ async def test_feedback_is_of_who_gives_it() -> None:
 
 
 async def test_what_lasts_long_is_asked_again_whether_it_may() -> None:
-    """A key until it is revoked, a token until it ends; where nobody can tell, who was let in stays."""
+    """A key lasts until its revocation, a token until it expires. If the check fails, admitted callers stay."""
     async with guarded_house() as house:
         key, _ = await house.keys.create(TenantId("acme"), "shop", frozenset({Scope.USER}))
         assert await house.access.holds(key.caller())

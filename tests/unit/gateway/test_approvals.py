@@ -24,7 +24,7 @@ from tests.unit.gateway.memory_dependencies import make_dependencies, serve
 
 
 class Desk:
-    """A conversation at the desk, and the gateway over the same store."""
+    """A conversation, and the gateway over the same store."""
 
     def __init__(self, approval: Literal["user", "operator"] | None = None) -> None:
         loaded, system1 = trained("desk")
@@ -52,7 +52,7 @@ class Desk:
         return await self.http.post(f"/v1/approvals/{approval_id}", json={"decision": decision, **body})
 
     async def work(self) -> None:
-        """What a worker does when it is woken."""
+        """Run the worker that a wake-up would start."""
 
         async def agent(_: str) -> TurnAgent:
             assert self.simulator.agent is not None
@@ -138,7 +138,7 @@ async def test_other_talk_goes_on_meanwhile_and_comes_back() -> None:
 
 
 async def test_only_an_operator_grants_what_is_marked_so() -> None:
-    """Neither a yes nor a click of the user's does it; the question stays open (PX-17, RT-22)."""
+    """Neither the user's words nor a click grants it, and the question stays open (PX-17, RT-22)."""
     async with desk("operator") as place:
         said = await place.talk.say("wipe disk of printer one")
         assert "An operator has to approve it" in said["reply"]

@@ -1,4 +1,4 @@
-"""Each call of the API takes so much and no more: size, depth and rate, whichever route is added (RT-23)."""
+"""Limits of every API call: size, depth and rate, including those of future routes (RT-23)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.gateway.guarded import guarded_house
 
 
 def calls() -> Iterator[tuple[str, str]]:
-    """Method and address of every call, names in braces filled in."""
+    """Return the method and path of every call, with filled-in parameters."""
     for part in ROUTES:
         for route in part.router.routes:
             if isinstance(route, APIRoute) and route.path.startswith("/v1"):
@@ -50,17 +50,17 @@ async def test_no_call_takes_a_body_that_is_too_long_or_too_deep() -> None:
 
 
 async def _pieces(most: int) -> Any:
-    """A body whose length nobody tells beforehand."""
+    """Yield a body without a known length."""
     for _ in range(most // 1024 + 1):
         yield b"x" * 1024
 
 
 async def test_every_call_counts_against_its_caller() -> None:
-    async with guarded_house(rates=Rates(caller=6)) as house:  # a sixth of it at once: one
+    async with guarded_house(rates=Rates(caller=6)) as house:  # the burst is a sixth of it: one
         for method, path in CALLS:
             if path.startswith(
                 ("/v1/exports", "/v1/calls")
-            ):  # ask nobody who they are: their paths are signed
+            ):  # need no authentication, because their paths are signed
                 continue
             key = await house.key(operator=True)
             first = await house.ask(key, method, path, json={})

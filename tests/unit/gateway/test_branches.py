@@ -1,4 +1,4 @@
-"""Branches over HTTP, over the stores in memory (ST-4)."""
+"""Forks over HTTP, over the in-memory stores (ST-4)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.unit.gateway.test_calls import open_house, problem
 
 
 async def test_a_session_can_be_read_as_it_was_and_branched_off_and_compared() -> None:
-    """ST-4 over HTTP; a comparison begins where two sessions part."""
+    """ST-4: a comparison begins where two sessions diverge."""
     async with open_house() as house:
         session = await house.session()
         for reply in ("one", "two"):

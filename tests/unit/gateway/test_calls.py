@@ -1,4 +1,4 @@
-"""The gateway's first calls, over the stores in memory: every answer in the form of the interfaces."""
+"""The gateway's core calls, over the in-memory stores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROBLEM = "application/problem+json"
 
 
 class House:
-    """A gateway over one memory store, and the hand of a worker that answers turns."""
+    """A gateway over an in-memory store, with a worker that answers turns."""
 
     def __init__(self, *, session_limit: int = 100) -> None:
         self.store = store = MemoryStore()
@@ -69,7 +69,7 @@ class House:
         return await self.http.post(f"/v1/sessions/{session_id}/turns", json={"text": text, **body})
 
     async def answer(self, session_id: str, reply: str, **more: Any) -> None:
-        """What a worker does with the session's next turn."""
+        """Answer the session's next turn, as a worker would."""
         lease = await self.lane.claim(SessionId(session_id))
         assert lease is not None
         state = orjson.dumps({"turns": lease.work.seq})
@@ -105,7 +105,7 @@ def problem(answer: httpx.Response, status: int, code: str) -> JsonObject:
 
 
 async def test_a_turn_is_accepted_with_its_place_and_a_wake_up_is_left() -> None:
-    """RT-1: accepted means stored; the hint follows."""
+    """RT-1: the turn is stored before the hint."""
     async with open_house() as house:
         session = await house.session()
 
@@ -153,7 +153,7 @@ async def test_a_wait_that_runs_out_says_that_the_turn_is_still_queued() -> None
 
 
 async def test_the_same_key_gives_the_same_turn_by_header_and_by_body() -> None:
-    """RT-5: idempotency over HTTP."""
+    """RT-5"""
     async with open_house() as house:
         session = await house.session()
         path = f"/v1/sessions/{session}/turns"
@@ -168,7 +168,7 @@ async def test_the_same_key_gives_the_same_turn_by_header_and_by_body() -> None:
 
 
 async def test_malformed_input_is_refused_and_names_the_field() -> None:
-    """RT-23: each mistake is one problem; nothing is stored."""
+    """RT-23: one problem per mistake, and nothing is stored."""
     async with open_house() as house:
         session = await house.session()
         path = f"/v1/sessions/{session}/turns"
@@ -251,7 +251,7 @@ async def test_a_busy_session_under_reject_is_409_and_so_is_a_closed_one() -> No
 
 
 async def test_history_state_and_rollback() -> None:
-    """ST-2 over HTTP: an earlier state can be read and made current again."""
+    """ST-2"""
     async with open_house() as house:
         session = await house.session()
         for reply in ("one", "two"):
@@ -273,7 +273,7 @@ async def test_history_state_and_rollback() -> None:
 
 
 async def test_a_plan_with_its_revisions_can_be_read() -> None:
-    """PL-6 over HTTP; a session that never had one has none."""
+    """PL-6: sessions without a plan return none."""
     async with open_house() as house:
         session = await house.session()
         problem(await house.http.get(f"/v1/sessions/{session}/plan"), 404, "not_found")
@@ -310,7 +310,7 @@ async def test_readiness_names_what_is_missing() -> None:
 
 
 async def test_a_surprise_is_a_problem_without_its_secrets() -> None:
-    """AG-4 at the door: the caller learns nothing of the inside."""
+    """AG-4: the response reveals no internals."""
     async with open_house() as house:
 
         async def broken(*_: object, **__: object) -> NoReturn:

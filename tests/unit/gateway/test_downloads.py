@@ -1,4 +1,4 @@
-"""Downloads: paths that are signed and expire, and names that may come from a domain's data (RS-5)."""
+"""Downloads with signed, expiring paths, and with names that may come from a domain's data (RS-5)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_path_says_what_it_is_for_and_is_signed() -> None:
     ],
 )
 async def test_what_is_no_signed_path_finds_nothing(token: str) -> None:
-    """Nobody is asked who they are, and nobody may try for long."""
+    """The route needs no authentication, so it limits guesses."""
     async with guarded_house() as house:
         answer = await house.ask(None, "GET", f"{PREFIX}{token}")
         assert answer.status_code == 404

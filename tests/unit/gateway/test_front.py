@@ -1,4 +1,4 @@
-"""The gateway's front: where it listens, whom it answers, what it says to browsers, how much it takes (RT-23)."""
+"""The gateway's front: addresses, host names, response headers, limits (RT-23)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ runpy.run_module("gateway", run_name="__main__", alter_sys=True)
 
 @pytest.fixture(scope="module")
 def started() -> subprocess.CompletedProcess[str]:
-    """A process that has imported what gateways and workers do, and that may not serve where it is to listen."""
+    """Start a process with the imports of gateways and workers that may not listen on its address."""
     environment = {
         **os.environ,
         "DATABASE_URL": "postgresql://127.0.0.1:1/none",
@@ -70,7 +70,7 @@ def started() -> subprocess.CompletedProcess[str]:
 def test_what_makes_agents_and_asks_models_is_loaded_by_who_does_so(
     started: subprocess.CompletedProcess[str],
 ) -> None:
-    """Neither by a gateway nor by any worker that starts; the one that runs turns makes its agent then."""
+    """Neither the gateway nor a starting worker imports it. Workers that run turns import it later."""
     loaded = {*started.stdout.split()}
     assert {"gateway.app", "workers.app"} < loaded
     assert not {"numpy", "openai", "orchestrator.agent.build", "orchestrator.nlu.system1"} & loaded
@@ -107,7 +107,7 @@ async def test_named_origins_may() -> None:
 
 
 async def test_an_open_gateway_answers_to_its_own_names_only() -> None:
-    """A page elsewhere that has its name resolve to loopback, or posts across origins, gets nothing."""
+    """Pages that rebind their name to loopback, or post across origins, get nothing."""
     async with exposed(hosts=LOOPBACK_HOSTS) as house:
         for host in ("127.0.0.1:8600", "localhost:8600", "[::1]:8600", "localhost"):
             assert (await house.http.get("/health/live", headers={"Host": host})).status_code == 200
@@ -125,7 +125,7 @@ async def test_an_open_gateway_answers_to_its_own_names_only() -> None:
 
 
 async def test_open_metrics_are_for_the_own_network() -> None:
-    """A page whose name resolves to this address (DNS rebinding) is asked for credentials."""
+    """Pages whose name resolves to this address (DNS rebinding) need credentials."""
     async with exposed() as house:
         house.access.open_metrics = True
         for host in ("10.1.2.3:8600", "[fd00::1]:8600", "gateway:8600", "gateway.parley.svc:8600"):
@@ -224,7 +224,7 @@ async def test_nesting_is_bounded() -> None:
         (b'"' + 500 * b"[" + b'"', False),
         (b'["\\"' + 500 * b"[" + b'"]', False),
         (b'["\\\\", ' + 500 * b"[", True),
-        (b'"' + 500 * b"[", False),  # no JSON at all, which others find out
+        (b'"' + 500 * b"[", False),  # not JSON, which other code rejects
     ],
 )
 def test_depth_is_that_of_brackets_outside_of_strings(body: bytes, deep: bool) -> None:
@@ -266,7 +266,7 @@ class _NobodyCounts:
 
 async def test_without_redis_nobody_is_counted_and_it_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rate_limits, "_warned_at", -1e9)
-    monkeypatch.setattr(rate_limits, "WARN_EVERY_S", 1e6)  # on a busy machine five requests take a while
+    monkeypatch.setattr(rate_limits, "WARN_EVERY_S", 1e6)  # on a busy machine, five requests are slow
     async with guarded_house(rates=Rates(caller=1)) as house:
         house.access.limits = _NobodyCounts()
         key = await house.key()

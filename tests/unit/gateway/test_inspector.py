@@ -1,4 +1,4 @@
-"""What the gateway sends for the inspector: guarded files for everybody, facts for callers (RT-22)."""
+"""The inspector: protected files for everyone, data for callers (RT-22)."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def test_only_callers_are_told_the_facts_and_only_operators_where_flower_i
 
 
 async def test_only_operators_read_evaluations_and_nothing_beside_them(tmp_path: Path) -> None:
-    """CO-6: they may hold what users of others have said."""
+    """CO-6: evaluations may contain messages of any user."""
     run = {
         "run": "20260102-100000",
         "tenant_id": "acme",
@@ -172,7 +172,7 @@ async def test_the_folder_of_evaluations_is_a_setting(tmp_path: Path) -> None:
 
 
 def test_scripts_make_no_markup_and_load_nothing_from_elsewhere() -> None:
-    """What the browser would refuse is not tried: the one exception empties an element."""
+    """The browser would block it. The only exception empties an element."""
     for path in (STATIC / "scripts").rglob("*.js"):
         source = path.read_text(encoding="utf-8")
         found = re.findall(

@@ -16,7 +16,7 @@ PAID = {"status": "done", "data": {"receipt": "R-17"}}
 
 
 async def _expect(house: GuardedHouse, session: str) -> str:
-    """The path and query that a tool gets with its call."""
+    """Return the path and query that a tool receives with its call."""
     event = expect_result(
         SessionId(session),
         TENANT,

@@ -20,7 +20,7 @@ BAGGAGE = {"title": "Baggage", "text": "A cabin bag of 8 kg is free.", "domain":
 
 
 class Embedding:
-    """Stands where runs are started: embeds at once what the flow would embed."""
+    """A starter of runs that immediately embeds what the flow would embed."""
 
     def __init__(self, context: BusinessContext) -> None:
         self._context = context

@@ -1,4 +1,4 @@
-"""Tokens: what is accepted, and every way in which one can be wrong (RT-22)."""
+"""Valid tokens, and every way in which a token can be invalid (RT-22)."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_token_that_lacks_something_is_refused(changed: dict[str, Any]) -> Non
 
 
 def test_the_algorithm_is_not_the_tokens_choice() -> None:
-    """Neither none, nor the public key of RS256 taken for a secret of HS256."""
+    """Neither `none`, nor RS256's public key as a secret of HS256."""
     public = RSA.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )

@@ -1,4 +1,4 @@
-"""The domain in which is interrupted."""
+"""The domain of the interrupted conversations."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from tests.unit.interruptions.setting import write_mailroom
 
 @pytest.fixture(scope="module")
 def mailroom(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The mailroom whose parcels begin with a call that changes nothing."""
+    """Return a mailroom whose parcels start with a call without side effects."""
     return str(write_mailroom(tmp_path_factory.mktemp("mailroom")))

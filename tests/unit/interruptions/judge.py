@@ -1,7 +1,7 @@
-"""What a message sent by `understand` comes to, by its kind and by what the turn at work had begun: the table of
-`docs/interruptions.md`, as a judge of what the store, the calls and the answers say (RT-5).
+"""Expected results of messages sent under `understand` during a turn, checked against store, calls and answers (RT-5).
 
-The turn at work sends a parcel to Bob: it counts letters, which changes nothing, prints a label, and sends the parcel.
+The table of `docs/interruptions.md` gives the result by kind of message and by progress of the turn. The running turn
+sends a parcel to Bob: it counts letters, which has no side effects, prints a label, and sends the parcel.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ SAID: Mapping[str, tuple[str, ...]] = {
     "unknown": ("please hurry", "hm, well", "bananas"),
 }
 EFFECTS = {"label": "Print a label", "parcel": "Send a parcel"}
-"""The calls of the turn at work that change something, in their order, and what they are called."""
+"""The running turn's calls with side effects, in order, and their names for users."""
 DONE_TWICE = "{} was done for {} {} times"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one interruption.
+    """The result of an interruption.
 
-    `begun`: when the start of each effect of the first turn was recorded, as far as it was. `calls`: what the world
-    outside was asked for, with the recipient.
+    Args:
+        begun: when each effect of the first turn was recorded as started.
+        calls: the calls of the external system, with their recipients.
     """
 
     kind: str
@@ -44,14 +45,14 @@ class Outcome:
 
     @property
     def in_time(self) -> str:
-        """What of the first turn had not begun when the second was accepted: all, some, or none of its effects."""
+        """Return which effects the second turn could still prevent when it was accepted: all, some or none."""
         assert self.second.accepted_at is not None
         early = [name for name, at in self.begun.items() if at < self.second.accepted_at]
         return {0: "all", len(EFFECTS): "none"}.get(len(early), "some")
 
 
 def find_faults(outcome: Outcome) -> list[str]:
-    """List what is otherwise than the table says; nothing when all is well."""
+    """Return the deviations from the table."""
     first, second = outcome.first, outcome.second
     faults = [DONE_TWICE.format(*call, times) for call, times in _by_call(outcome.calls) if times > 1]
     expected = _expect(outcome)
@@ -92,11 +93,11 @@ WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "yes": {"": ("have an open question",)},
     "unknown": {"": ("have an open question", "not sure what you mean")},
 }
-"""What the second turn says, by kind and by what was in time; any of these."""
+"""Possible replies of the second turn, by kind and by `in_time`."""
 
 
 def _expect(outcome: Outcome) -> set[tuple[str, str]]:
-    """Say which calls there are to be."""
+    """Return the expected calls."""
     if outcome.kind == "correction" and outcome.in_time == "all":
         return {(name, "ann") for name in EFFECTS}
     if outcome.kind not in {"correction", "cancellation"} or outcome.in_time == "none":

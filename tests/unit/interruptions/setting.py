@@ -1,4 +1,4 @@
-"""A mailroom over the stores in memory whose tools wait to be let go on, and what is said at exact moments."""
+"""A mailroom over the in-memory stores, whose tools wait for a signal, and messages at exact moments."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ from tests.trained import trained
 from tests.unit.interruptions.judge import ASK, EFFECTS, Outcome
 
 MOMENTS = ("queued", "letters", "label", "between", "parcel", "ended")
-"""Before the turn is taken up; while a call that changes nothing is at work; while the first effect is; when that is
-over and the next not begun; while the next is; when all is over."""
+"""Before the turn starts; during a call without side effects; during the first effect; between both effects; during the
+second effect; after the turn.
+"""
 
 TOOL_TIMEOUT_MS = 60_000
 
@@ -44,15 +45,15 @@ def write_mailroom(folder: Path, *, timeout_ms: int = TOOL_TIMEOUT_MS) -> Path:
     ontology = yaml.safe_load((folder / "ontology.yaml").read_text())
     ontology["flows"]["send_parcel"]["tools"].insert(0, {"tool_id": "letter_count"})
     (folder / "ontology.yaml").write_text(yaml.safe_dump(ontology, sort_keys=False))
-    # A call that has run out of time may have been made or not, and then another table holds. One that takes less than
-    # half a second takes many, where all the machine's cores are busy with something else.
+    # After a timeout, the call may have happened, and another table would apply. The timeout is long, because calls are
+    # slow on a busy machine.
     with (folder / "domain.yaml").open("a") as config:
         config.write(f"resilience: {{tool_timeout_ms: {timeout_ms}}}\n")
     return folder
 
 
 class NotingLane(MemoryLane):
-    """Notes when a step was first written."""
+    """A lane that records when a step was first written."""
 
     first: dict[tuple[TurnId, str], datetime]
 
@@ -75,7 +76,7 @@ class NotingLane(MemoryLane):
 
 
 class LateLane(NotingLane):
-    """Lets an effect begin and looks afterwards: the fault that the judge has to find."""
+    """A lane that starts an effect before it checks for messages: a fault that the judge must find."""
 
     async def record(
         self,
@@ -90,7 +91,7 @@ class LateLane(NotingLane):
 
 @dataclass
 class Setting:
-    """A mailroom whose tools wait to be let go on."""
+    """A mailroom whose tools wait for a signal."""
 
     simulator: Simulator
     lane: NotingLane
@@ -181,7 +182,7 @@ class Setting:
 
 @dataclass
 class Booking:
-    """A conversation in which a flight was offered. `actions`: the suggested replies of the last answer."""
+    """A conversation with an offered flight. `actions`: the suggested replies of the last answer."""
 
     simulator: Simulator
     session: SessionId
@@ -233,7 +234,7 @@ class Booking:
 
 
 async def interject(setting: Setting, text: str, moment: str, *, polls: bool = True) -> list[TurnId]:
-    """Say something at a moment, let the lane look where it does so by itself, and let everything come to its end."""
+    """Send a message at a moment, poll the lane if it would poll by then, and run everything to its end."""
     said = [await setting.submit(ASK)]
     if moment == "queued":
         said.append(await setting.submit(text))

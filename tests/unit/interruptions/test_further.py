@@ -1,5 +1,5 @@
-"""What is said by `understand` besides words that System 1 reads for sure: clicks, changes of a plan, and what is left
-to a model (RT-5). Judged by what was called, what the store holds, and what the user was told.
+"""Messages under `understand` that the local classifier doesn't read with certainty: clicks, changes of a plan, and
+messages left to a model (RT-5). Checks calls, stored data and replies.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def model() -> AsyncIterator[tuple[ScriptedModel, ModelPool]]:
 async def test_what_system_1_is_unsure_of_waits_for_its_turn_where_the_model_reads_it(
     tmp_path: Any, model: tuple[ScriptedModel, ModelPool]
 ) -> None:
-    """The model would have stopped the turn; it is asked once, when nothing is at work any more."""
+    """The model would stop the turn. It is called once, after the running turn."""
     server, pool = model
     setting = Setting.of(str(write_mailroom(tmp_path / "mailroom")), models=pool)
     first = await setting.submit(ASK)
@@ -69,7 +69,7 @@ async def test_what_system_1_is_unsure_of_waits_for_its_turn_where_the_model_rea
 
 @pytest.mark.parametrize(("name", "booked"), [("deny", False), ("confirm", True)])
 async def test_a_click_is_read_like_words(name: str, booked: bool) -> None:
-    """The yes waits; a click on No takes it back, a second one on Yes changes nothing."""
+    """The confirmation waits. A click on No withdraws it, and a second click on Yes changes nothing."""
     booking = await Booking.begin()
     first = await booking.submit("yes")
     second = await booking.click(name)
@@ -102,14 +102,14 @@ async def test_a_click_stops_the_task_at_work(tmp_path: Any) -> None:
 
 
 class Gate:
-    """`reached`: the call that waits here has begun; `open`: it may end."""
+    """A gate for calls. `reached`: a call has started. `open`: calls may end."""
 
     def __init__(self) -> None:
         self.reached, self.open = asyncio.Event(), asyncio.Event()
 
 
 def with_gate(loaded: LoadedDomain, service: str, method: str, gate: Gate) -> LoadedDomain:
-    """Let the calls of one method wait at a gate."""
+    """Return the domain with a gate in one method of a service."""
 
     async def wait(self: Any, **arguments: Any) -> Any:
         gate.reached.set()
@@ -141,7 +141,7 @@ def with_gate(loaded: LoadedDomain, service: str, method: str, gate: Gate) -> Lo
 async def test_a_change_of_the_plan_stops_it_between_two_steps(
     service: str, method: str, said: tuple[str, ...], stays: list[str]
 ) -> None:
-    """What was done stays done, and the plan goes on in the message's turn, without the step."""
+    """Completed steps stay, and the plan continues in the message's turn, without the step."""
     gate = Gate()
     loaded, system1 = trained("travel")
     gate.open.set()
@@ -173,7 +173,7 @@ async def test_a_change_of_the_plan_stops_it_between_two_steps(
 
 
 async def _interject(mailroom: str, text: str) -> tuple[Setting, TurnRecord, str]:
-    """Say something before the first effect of a parcel to Bob; gives what became of that turn, and the answer."""
+    """Send a message before the first effect. Return the setting, the interrupted turn and the reply."""
     setting = Setting.of(mailroom)
     first = await setting.submit(ASK)
     runner = setting.runner()
@@ -202,7 +202,7 @@ async def _interject(mailroom: str, text: str) -> tuple[Setting, TurnRecord, str
     ],
 )
 async def test_what_is_called_out_to_who_is_at_work_stops_it(text: str, mailroom: str) -> None:
-    """It is taken back in time, in whatever words; what was meant besides is asked."""
+    """The turn is canceled in time for any wording, and the reply asks for the intent."""
     setting, first, reply = await _interject(mailroom, text)
 
     assert setting.calls == {}
@@ -242,7 +242,7 @@ async def test_a_question_about_the_running_task_does_not_stop_it(text: str, mai
 async def test_one_renewal_is_enough_while_a_call_that_changes_nothing_is_at_work(
     text: str, tmp_path: Any
 ) -> None:
-    """Bounded delay: nothing is let go on, and no time has to pass."""
+    """Bounded delay: no call has to end, and no time has to pass."""
     setting = Setting.of(str(write_mailroom(tmp_path / "mailroom")))
     first = await setting.submit(ASK)
     runner = setting.runner()
@@ -266,7 +266,7 @@ async def test_one_renewal_is_enough_while_a_call_that_changes_nothing_is_at_wor
 
 
 async def test_an_effect_that_does_not_end_is_waited_for_no_longer_than_its_time_out(tmp_path: Any) -> None:
-    """Bounded delay: nobody lets the label go on; the parcel has not begun, and does not."""
+    """Bounded delay: the label never ends, and the parcel is never started."""
     setting = Setting.of(str(write_mailroom(tmp_path / "mailroom", timeout_ms=50)))
     first = await setting.submit(ASK)
     setting.let_go["letters"].set()

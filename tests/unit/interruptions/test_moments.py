@@ -1,6 +1,6 @@
-"""What is said by `understand` while a turn is at work, at exact moments over the stores in memory (RT-5, RT-25).
+"""Messages under `understand` at exact moments of a turn, over the in-memory stores (RT-5, RT-25).
 
-The table is that of `docs/interruptions.md`; `judge.py` judges by it.
+The table is in `docs/interruptions.md`, and `judge.py` checks it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ async def test_the_judge_finds_a_lane_that_looks_after_an_effect_instead_of_befo
 @pytest.mark.parametrize("moment", ["letters", "label", "parcel"])
 @pytest.mark.parametrize("kind", ["correction", "cancellation", "question", "thanks"])
 async def test_whoever_takes_over_does_the_same(kind: str, moment: str, mailroom: str) -> None:
-    """The worker dies after the message was accepted and before it was heard; its call has come to nothing."""
+    """The worker dies after the message was accepted and before it was classified, and its call has no effect."""
     setting = Setting.of(mailroom)
     first = await setting.submit(ASK)
     running = asyncio.create_task(setting.runner().run(setting.session))
@@ -141,7 +141,7 @@ async def test_a_yes_can_be_taken_back_before_it_has_done_anything(
 
 
 async def test_a_yes_does_not_count_for_what_was_not_displayed() -> None:
-    """AM-3: what was said meanwhile is cancelled before its turn comes, so that nobody has offered anything."""
+    """AM-3: the earlier message is canceled before its turn runs, so no offer is displayed."""
     booking = await Booking.begin()
     await booking.submit("yes")
     second = await booking.submit("no, to Rome")

@@ -1,4 +1,4 @@
-"""A yes that was on its way before a question was put: it does nothing again that may have been done (RT-9)."""
+"""Confirmations sent before their question was displayed: they repeat no effect that may have happened (RT-9)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_a_yes_that_was_typed_ahead_prints_no_label_twice(tmp_path: Any) -
 
 
 async def test_a_button_of_the_offer_does_not_book_a_second_time() -> None:
-    """It says yes to one booking; whether there is to be another one is asked by a button of its own."""
+    """It confirms one booking. A separate button confirms another one."""
     async with open_site() as (site, _):
         offer = await site.say(SESSION, TO_MADRID)
         site.airline.silent, site.airline.books = True, True

@@ -1,4 +1,4 @@
-"""What a replayed turn may look up: what was there when it was decided, and nothing that came later."""
+"""Data that a replayed turn can read: what existed when the turn ran, and nothing later."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ async def test_the_ledger_is_that_of_the_turns_before() -> None:
         entry(2, LedgerStatus.COMPENSATED),
         entry(3),
         entry(7),
-    ]  # the last: a branch's parent's
+    ]  # the last one is the parent's, in a fork
     lane = RecordedLane(moment(session(*turns, ledger=ledger), turns[1]))
 
     held = [await lane.find_effect(lease(turns[1]), effect(number)) for number in (1, 2, 3, 7)]
@@ -117,13 +117,18 @@ async def test_the_ledger_is_that_of_the_turns_before() -> None:
     own = await lane.adopt_effect(
         lease(turns[1]), turns[1].turn_id, "tool:book:1", fingerprint="x", flow_id=FlowId("f")
     )
-    assert own == entry(2)  # it was undone later
+    assert own == entry(2)  # undone later
 
 
 @pytest.mark.parametrize(
     ("status", "decided_at", "granted", "expected"),
     [
-        (ApprovalStatus.USED, END, False, ApprovalStatus.GRANTED),  # somebody had, whatever is decided here
+        (
+            ApprovalStatus.USED,
+            END,
+            False,
+            ApprovalStatus.GRANTED,
+        ),  # a decision was made, independent of the replay
         (ApprovalStatus.DENIED, END, True, ApprovalStatus.DENIED),
         (ApprovalStatus.USED, LATER, False, ApprovalStatus.DENIED),
         (ApprovalStatus.VOID, None, True, ApprovalStatus.GRANTED),
@@ -219,7 +224,7 @@ FRAME = {"frame_id": f"frame_{digits(1)}", "flow_id": f"flow_{digits(2)}", "rows
     ],
 )
 def test_identifiers_are_compared_by_their_order(now: JsonObject, places: list[JsonObject]) -> None:
-    """A longer run of digits is none."""
+    """A longer sequence of digits is not an ID."""
 
     def result(frame: JsonObject) -> JsonObject:
         names = ("flows", "completed", "tools", "earlier_frames", "actions")

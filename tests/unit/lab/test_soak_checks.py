@@ -1,4 +1,4 @@
-"""What the checks of a soak find in histories that were damaged on purpose (RT-17)."""
+"""Faults that the soak test's checks find in histories damaged on purpose (RT-17)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.soak.checks import SessionHistory, StoredTurn, check
 
 
 def whole_session(turns: int = 3) -> SessionHistory:
-    """A session in which all went well."""
+    """Return a session without faults."""
     return SessionHistory(
         epoch=turns,
         turns=[

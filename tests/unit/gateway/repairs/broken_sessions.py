@@ -1,4 +1,4 @@
-"""Sessions that are broken in every way an operator meets: by conversations, through the lane."""
+"""Sessions that are broken in every way an operator meets, through conversations and the session lane."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TO_ROME = "Book a flight from Oslo to Rome tomorrow"
 
 @dataclass
 class Ticket:
-    """A broken session: what an operator is told of it, and what was true when it was opened."""
+    """A broken session, with the operator's instructions and the facts from when it was opened."""
 
     session: SessionId
     kind: str
@@ -43,7 +43,7 @@ class Ticket:
 
 
 class Site:
-    """Broken sessions over one pair of inbox and lanes, with the agent of the travel domain."""
+    """Broken sessions over one inbox and its lanes, with the agent of the travel domain."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Site:
         assert self.simulator.agent is not None
         return self.simulator.agent
 
-    # What users and workers do.
+    # Users and workers
 
     async def submit(self, session: SessionId, text: str) -> TurnId:
         self.simulator.now += 20
@@ -81,7 +81,7 @@ class Site:
         return (await self.inbox.turn(DEFAULT_TENANT, turn_id)).result or {}
 
     async def edit(self, session: SessionId, change: Callable[[JsonObject], None]) -> None:
-        """Commit a state that no turn of ours would have left."""
+        """Commit a state that no real turn would leave."""
         await self.submit(session, "hello")
         lease = await self.hand.claim(session)
         assert lease is not None
@@ -90,7 +90,7 @@ class Site:
         change(after)
         await self.hand.commit(lease, commit_for(lease, before=before, after=after))
 
-    # What operators do.
+    # Operators
 
     async def get(self, path: str) -> Any:
         answer = await self.http.get(path)
@@ -101,7 +101,7 @@ class Site:
         return await self.get(f"/v1/sessions/{session}/repairs")
 
     async def post(self, session: SessionId, repairs: list[JsonObject], epoch: int) -> httpx.Response:
-        """Order repairs, and let a worker do its work until they are made."""
+        """Request repairs, and run a worker until they are done."""
         body = {"repairs": repairs, "epoch": epoch, "why": WHY}
         path = f"/v1/sessions/{session}/repairs?wait=30"
         posting = asyncio.create_task(self.http.post(path, json=body))
@@ -111,7 +111,7 @@ class Site:
         return await posting
 
 
-# Ways to break a session: each leaves a ticket.
+# Ways to break a session, each with a ticket
 
 
 async def _offered(site: Site, session: SessionId, text: str = TO_MADRID) -> None:
@@ -136,7 +136,7 @@ async def unwanted_task(site: Site, session: SessionId) -> Ticket:
 
 
 async def stuck_plan(site: Site, session: SessionId) -> Ticket:
-    """A plan that the user no longer wants."""
+    """Leave a plan that the user no longer wants."""
     await site.say(session, "plan a weekend in Lisbon for two under 1200 euros")
     await site.say(session, "Oslo")
     wants: list[JsonObject] = [{"kind": "drop", "flow": "plan_trip"}]
@@ -155,7 +155,7 @@ async def quarantined(site: Site, session: SessionId) -> Ticket:
 
 
 async def lost_lease(site: Site, session: SessionId) -> Ticket:
-    """A worker that holds the lane and does nothing."""
+    """Leave a lane with a worker that does nothing."""
     await site.say(session, "hello")
     await site.submit(session, "I want to fly to Rome")
     assert await (await site.make_lane()).claim(session) is not None
@@ -191,7 +191,7 @@ async def unknown_and_not_done(site: Site, session: SessionId) -> Ticket:
 
 
 async def wrong_booking(site: Site, session: SessionId) -> Ticket:
-    """A booking that was cancelled by telephone."""
+    """Leave a booking that was canceled by phone."""
     await _offered(site, session, TO_ROME)
     await site.say(session, "yes")
     (entry,) = (await site.look(session))["effects"]
@@ -228,7 +228,7 @@ KINDS: tuple[Callable[[Site, SessionId], Awaitable[Ticket]], ...] = (
 
 
 async def break_one(site: Site, number: int, numbers: random.Random) -> Ticket:
-    """Break a session in the way of its number, after some other talk."""
+    """Break a session in the way that `number` selects, after some small talk."""
     session = SessionId(new_id("session"))
     for _ in range(numbers.randrange(3)):
         await site.say(session, numbers.choice(["hello", "thank you", "what can you do?"]))

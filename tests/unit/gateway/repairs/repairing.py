@@ -1,4 +1,4 @@
-"""Repairs broken sessions by the gateway's calls alone, and judges them by what is stored."""
+"""Repairs of broken sessions with the gateway's calls alone, and checks of the stored results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.gateway.repairs.broken_sessions import WHY, Site, Ticket
 
 
 async def repair_one(site: Site, ticket: Ticket) -> list[str]:
-    """Do what an operator does, by the gateway's calls alone; gives what went wrong on the way."""
+    """Repair a session as an operator would, with the gateway's calls alone. Return the problems."""
     trouble = await site.look(ticket.session)
     kinds = {fit["repair"]["kind"] for fit in trouble["fits"]}
     steps: list[list[JsonObject]] = [[{"kind": kind}] for kind in ("release",) if kind in kinds]
@@ -36,7 +36,7 @@ async def repair_one(site: Site, ticket: Ticket) -> list[str]:
 
 
 async def judge(site: Site, ticket: Ticket, by: str) -> list[str]:
-    """Say what is wrong with a repaired session: its state, its ledger, its history, its audit."""
+    """Return the faults in a repaired session's state, ledger, history and audit."""
     found: list[str] = []
     session = await site.get(f"/v1/sessions/{ticket.session}")
     body = session["state"]
@@ -73,7 +73,7 @@ async def read_events(site: Site, session: str) -> list[Any]:
 
 
 async def goes_on(site: Site, ticket: Ticket) -> list[str]:
-    """Let the user go on: yes to what is offered, which is done at most once."""
+    """Let the user confirm the offer, if any, which must happen at most once. Return the faults."""
     before = [call for call in site.airline.calls if call == ticket.session]
     turn = await site.say(ticket.session, "yes")
     found = [] if turn.get("status") == "done" and turn["reply"] else [f"a yes gave {turn}"]

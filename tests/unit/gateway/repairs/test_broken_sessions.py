@@ -1,4 +1,4 @@
-"""RT-35: sessions broken in every way are repaired by the console's calls alone."""
+"""RT-35: sessions broken in every way are repaired with the console's calls alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BY = "ann"
 
 @asynccontextmanager
 async def open_site() -> AsyncIterator[tuple[Site, dict[str, dict[str, str]]]]:
-    """A gateway in memory that asks who one is, used by an operator; and the headers of others."""
+    """Open an in-memory gateway with authentication, used by an operator. Also yield other callers' headers."""
     store, live = MemoryStore(), MemoryLiveEvents()
     keys = MemoryKeys(store.clock)
     callers = (
@@ -54,7 +54,7 @@ async def open_site() -> AsyncIterator[tuple[Site, dict[str, dict[str, str]]]]:
 
 
 async def exceed(site: Site, ticket: Ticket, headers: dict[str, dict[str, str]]) -> list[str]:
-    """Try everything without the right to it; gives what was not refused."""
+    """Try every call without permission. Return the calls that were not rejected."""
     path, body = f"/v1/sessions/{ticket.session}/repairs", {"repairs": [{"kind": "take_over"}]}
     order = body | {"epoch": ticket.epoch, "why": "because"}
     found = []
@@ -71,7 +71,7 @@ async def exceed(site: Site, ticket: Ticket, headers: dict[str, dict[str, str]])
 
 
 async def repair_many(count: int, seed: int) -> tuple[list[str], Counter[str]]:
-    """Break and repair so many sessions; gives what was wrong, and how many there were of each kind."""
+    """Break and repair `count` sessions. Return the faults, and the number of sessions by kind."""
     numbers, found, kinds = random.Random(seed), [], Counter[str]()
     async with open_site() as (site, headers):
         for number in range(count):

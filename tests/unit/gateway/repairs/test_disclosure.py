@@ -1,4 +1,4 @@
-"""RT-35: what operators write for each other is not for users."""
+"""RT-35: operators' notes are hidden from users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RT-35: what an operator may change in a session, what is refused, and who finds out."""
+"""RT-35: permitted and rejected changes to sessions, and their audit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def preview(site: Site, *wanted: Any) -> Any:
 
 
 async def signed_in(site: Site) -> list[Any]:
-    """What the session's log has of repairs."""
+    """Return the repairs in the session's log."""
     return [event["payload"] for event in await read_events(site, SESSION) if event["type"] == "repaired"]
 
 
@@ -118,11 +118,11 @@ async def test_repairs_of_one_order_are_made_together_or_not_at_all() -> None:
 
 
 async def test_a_session_that_has_gone_on_is_not_repaired_unseen() -> None:
-    """Neither before the turn nor when the user was faster."""
+    """The user's message is ahead of the repair in the lane."""
     async with open_site() as (site, _):
         await site.say(SESSION, TO_MADRID)
         epoch = await epoch_of(site)
-        await site.submit(SESSION, "in business class please")  # waits in the lane before the repair
+        await site.submit(SESSION, "in business class please")  # ahead of the repair in the lane
 
         late = await site.post(SESSION, [DROP], epoch)
 
@@ -133,7 +133,7 @@ async def test_a_session_that_has_gone_on_is_not_repaired_unseen() -> None:
 
 
 async def test_an_order_that_is_repeated_is_answered_as_it_was() -> None:
-    """RT-1: its answer was lost; whoever else wants the same at that epoch is refused."""
+    """RT-1: its response was lost. A different order at that epoch is rejected."""
     async with open_site() as (site, _):
         await site.say(SESSION, TO_MADRID)
         epoch = await epoch_of(site)
@@ -229,7 +229,7 @@ async def test_while_a_person_answers_the_assistant_does_nothing() -> None:
         assert site.airline.calls == []
 
         await site.post(SESSION, [{"kind": "hand_back"}], await epoch_of(site))
-        turn = await site.say(SESSION, "yes")  # the old offer is made anew
+        turn = await site.say(SESSION, "yes")  # repeats the old offer
         assert "Shall I book it?" in turn["reply"]
         assert site.airline.calls == []
         lines = await site.get(f"/v1/sessions/{SESSION}/history")
@@ -257,7 +257,7 @@ async def test_a_call_is_marked_as_done_with_a_result_of_its_own_kind() -> None:
 
 
 async def test_a_repair_that_would_break_something_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where that is not looked for, the judge of the broken sessions sees it."""
+    """Without the check, the judge of broken sessions finds the fault."""
 
     def drop(_place: Place, outcome: Outcome, change: Drop) -> None:
         flow = outcome.after.stack.find(change.flow)
@@ -296,7 +296,7 @@ async def test_a_right_that_nobody_asks_for_is_noticed(
 
 
 async def test_a_repair_that_marks_nothing_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call that was done is made again where the ledger does not say so."""
+    """A call that is not marked in the ledger is made again."""
 
     def forget(_place: Place, outcome: Outcome, _change: Mark) -> None:
         for flow in outcome.after.stack.flows:

@@ -1,4 +1,4 @@
-"""RT-35: who waits for a repair hears of it when it is made."""
+"""RT-35: requests that wait for a repair return when it is done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SESSION = SessionId("session-1")
 
 
 async def test_who_waits_for_a_repair_hears_of_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the event, the gateway would only look now and then."""
+    """Without the event, the gateway would only poll."""
     async with open_site() as (site, _):
         await site.say(SESSION, TO_MADRID)
         epoch = (await site.look(SESSION))["epoch"]

@@ -1,4 +1,4 @@
-"""An airline that may book, or not, without an answer; and what it was asked."""
+"""An airline that may or may not book, without a response, and its recorded calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orchestrator.types import JsonObject
 
 @dataclass
 class Airline:
-    """The outside world: whether a booking is answered, how long that takes, and what was called."""
+    """The external system: whether and how fast it responds, and its calls."""
 
     silent: bool = False
     books: bool = True
@@ -21,7 +21,7 @@ class Airline:
 
 
 def unsteady(base: type, airline: Airline) -> type:
-    """Bookings that may be made, or not, without an answer."""
+    """Return a service whose bookings may or may not happen, without a response."""
 
     class Bookings(base):
         async def book(self, *, offer_id: str, call: Any, passenger_name: str = "") -> JsonObject:

@@ -1,4 +1,4 @@
-"""Feedback on answers becomes cases of an evaluation: `parley feedback cases`."""
+"""Evaluation cases from feedback on answers: `parley feedback cases`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAID = (
 
 
 async def converse(*more: str) -> list[JsonObject]:
-    """The turns of a conversation about a booking, as the gateway lists them, oldest first."""
+    """Return the turns of a booking conversation, as the gateway lists them, oldest first."""
     loaded, system1 = trained("travel")
     simulator = Simulator.of(loaded, system1=system1)
     talk = simulator.converse()
@@ -38,7 +38,7 @@ async def converse(*more: str) -> list[JsonObject]:
 
 
 async def click(talk: Conversation, name: str) -> None:
-    """Click what the last answer has offered under a name."""
+    """Click the named action of the last answer."""
     (offered,) = [one for one in (await listed(talk))[-1]["actions"] if one["name"] == name]
     await talk.act(name, offered["payload"])
 
@@ -59,7 +59,7 @@ def say_of(turn: JsonObject, **said: Any) -> JsonObject:
 
 
 async def evaluate(case: JsonObject, folder: Path) -> list[str]:
-    """What of a case is not as it should be, after it was written to a file and read again."""
+    """Write a case to a file, read it again, and return its deviations."""
     path = folder / "feedback.yaml"
     assert add_cases([case], path) == 1
     (conversation,) = read_file(path).conversations
@@ -68,7 +68,7 @@ async def evaluate(case: JsonObject, folder: Path) -> list[str]:
 
 
 async def test_a_good_answer_becomes_a_case_that_holds(tmp_path: Path) -> None:
-    """With clicks, and with the reference of the run that it is in."""
+    """It includes clicks and a reference of its run."""
     turns = await converse("cancel booking {}")
     case = make_case(turns, turns[-1]["turn_id"], say_of(turns[-1], rating="up"))
 

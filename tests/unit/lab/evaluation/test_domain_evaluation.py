@@ -1,4 +1,4 @@
-"""`parley eval DOMAIN` and `parley explain`: a domain measured on its own conversations, through the real Agent."""
+"""`parley eval DOMAIN` and `parley explain`: a domain measured on its conversations, with the real Agent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from parley.main import run
 
 @pytest.fixture
 def domain(tmp_path: Path) -> Path:
-    """The travel domain in a folder of its own, with one file of conversations."""
+    """Return a copy of the travel domain with one file of conversations."""
     original = domain_folder("travel")
     assert original is not None
     folder = tmp_path / "trips"
@@ -32,11 +32,11 @@ def domain(tmp_path: Path) -> Path:
 
 
 SMALL = "tests/domains/lending"
-"""A domain that is loaded at once, for what is refused before anything is measured."""
+"""A domain that loads quickly, for errors before any measurement."""
 
 
 def evaluate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
-    """The command's exit code, and what it prints as JSON."""
+    """Return the command's exit code and JSON output."""
     code = run(["eval", *arguments, "--json"])
     printed = capsys.readouterr().out
     return code, json.loads(printed) if printed else {}
@@ -45,7 +45,7 @@ def evaluate(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, 
 def test_a_domain_is_measured_and_its_run_is_kept(
     domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What learns from fewer examples is drawn beside it, and neither kept nor held to bounds."""
+    """Results with fewer training examples are displayed, but neither stored nor compared with limits."""
     monkeypatch.setattr("lab.evaluation.runs.CURVE", (1,))
     monkeypatch.chdir(domain)
     place = ("--data-dir", str(tmp_path), "--fail-under", "1", "--curve")
@@ -65,7 +65,7 @@ def test_a_domain_is_measured_and_its_run_is_kept(
 
 
 def test_the_curve_goes_to_all_examples_whatever_run_stands_beside_it() -> None:
-    """An earlier run is no part of it."""
+    """An earlier run does not affect it."""
     earlier, one, two, last = (
         {
             "run": name,
@@ -99,7 +99,7 @@ def test_a_model_is_not_measured_at_the_end_of_the_curve(
 def test_a_planted_regression_is_caught(
     domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was right and is wrong now is named, and the command fails."""
+    """The output names each turn that is newly wrong, and the command fails."""
     place = ("--data-dir", str(tmp_path))
     _, before = evaluate(capsys, str(domain), *place)
     ontology = domain / "ontology.yaml"
@@ -176,7 +176,7 @@ def test_what_a_domain_does_not_take_is_explained(capsys: pytest.CaptureFixture[
 def test_models_are_measured_side_by_side(
     domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each has a run of its own; what they do not know, System 1 answers."""
+    """Each model has a separate run. The local classifier answers in place of a failing model."""
     with ScriptedModel(Script(rules=())) as model:
         monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
         chosen = ("--model", "small", "--model", "large")
@@ -203,7 +203,7 @@ Say what is meant. There are {{ flows | length }} tasks.
 def test_prompts_are_measured_beside_the_domains_own(
     domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And each request names the version that it was made with."""
+    """Each request has the version of its prompt."""
     (tmp_path / "short").mkdir()
     (tmp_path / "short" / "nlu_think.md").write_text(PROMPT, encoding="utf-8")
     with ScriptedModel(Script(rules=())) as model:
@@ -252,7 +252,7 @@ def test_a_run_that_was_kept_without_a_name_is_reported_by_its_model() -> None:
 def test_answers_are_judged_by_their_rubric(
     domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By rules, and by a model where there is one; what it finds wrong makes the turn wrong."""
+    """By rules, and by a model if available. An answer that the model rejects makes the turn wrong."""
     path = domain / "evaluations" / "questions.yaml"
     path.write_text(
         """
@@ -310,7 +310,7 @@ conversations:
 def test_a_turn_that_is_not_as_written_is_printed_with_what_differs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And `reset` of evaluations/reset.py is called before each conversation."""
+    """Also, `reset` of evaluations/reset.py runs before each conversation."""
     folder = tmp_path / "lending"
     shutil.copytree(SMALL, folder, ignore=shutil.ignore_patterns("__pycache__", "evaluations"))
     (folder / "evaluations").mkdir()
@@ -333,7 +333,7 @@ def test_a_turn_that_is_not_as_written_is_printed_with_what_differs(
 def test_a_file_of_conversations_is_read_as_the_domain_is_and_its_mistakes_have_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`10:30` is text, as in all files of a domain."""
+    """`10:30` is a string, as in all files of a domain."""
     folder = tmp_path / "lending"
     shutil.copytree(SMALL, folder, ignore=shutil.ignore_patterns("__pycache__", "evaluations"))
     (folder / "evaluations").mkdir()

@@ -1,4 +1,4 @@
-"""The figures of a measured domain: of turns and paths that are written down here."""
+"""Metrics of a measured domain, from fixed turns and paths."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orchestrator.errors import InvalidInput
 
 
 def outcome(*turns: tuple[dict[str, Any], dict[str, Any]]) -> Outcome:
-    """A conversation whose turns expected the first and brought the second."""
+    """Return a conversation, given the expected and the actual turns."""
     nothing = {
         "kind": None,
         "flow": None,

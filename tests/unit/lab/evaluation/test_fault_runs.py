@@ -1,4 +1,4 @@
-"""`parley eval DOMAIN --faults`: bugs that authors make are found by short cases, and a domain without them passes."""
+"""`parley eval DOMAIN --faults`: short cases find typical bugs of authors, and correct domains pass."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from parley.main import run
 
 LENDING = Path("tests/domains/lending")
 EVERY_FAULT = 140
-"""Cases in which one thing goes wrong."""
+"""Number of cases with one fault."""
 OF_ONE, OF_ONE_LONG = 12, 55
-"""Cases of one conversation: enough to find most bugs; in the long form every one, and a few of several at once."""
+"""Number of cases per conversation. It finds most bugs, and the long form finds all, with some combined faults."""
 OF_THE_OUTSIDE = (
     FaultKind.WORKER_DEATH,
     FaultKind.OTHER_WORKER,
     FaultKind.TIME_OUT,
     FaultKind.LOST_ANSWER,
 )
-"""The faults that show what is wrong with tools and policies."""
+"""Faults that reveal problems in tools and policies."""
 
 
 @dataclass(frozen=True)
 class Bug:
-    """A mistake of an author: in which files what stands there, and what instead; `about`: where it is met.
+    """An author's mistake: for each edit, a file, the original text and its replacement.
 
-    `cases`: as many as the short form looks at.
+    `about`: the conversation that fails. `cases`: the number of cases in the short form.
     """
 
     name: str
@@ -219,12 +219,12 @@ BUGS = (
 
 @pytest.fixture(scope="module")
 def learnt() -> System1:
-    """What System 1 learns of the domain, which no bug changes."""
+    """Return what the local classifier learns of the domain, which no bug changes."""
     return System1.for_domain(load_domain(LENDING).domain)
 
 
 def plant(bug: Bug, tmp_path: Path) -> Path:
-    """Copy the domain with a bug in it."""
+    """Copy the domain and add a bug."""
     folder = tmp_path / "lending"
     shutil.copytree(LENDING, folder, ignore=shutil.ignore_patterns("__pycache__"))
     for file, right, wrong in bug.edits:
@@ -237,7 +237,7 @@ def plant(bug: Bug, tmp_path: Path) -> Path:
 def look(
     domain: Path, learnt: System1, *, about: str = "", budget: int, kinds: Collection[FaultKind]
 ) -> Share:
-    """Look at the domain's conversations whose names begin so."""
+    """Run the domain's conversations whose names have this prefix."""
     found = find_conversations(str(domain))
     assert found is not None
     chosen = {one.name: one for one in found[1]["loans"] if one.name.startswith(about)}
@@ -254,7 +254,7 @@ def test_a_domain_without_bugs_bears_every_fault(learnt: System1) -> None:
 @pytest.mark.parametrize("budget", [None, pytest.param(OF_ONE_LONG, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_a_planted_bug_is_found(bug: Bug, budget: int | None, learnt: System1, tmp_path: Path) -> None:
-    """The case is written as it can be kept, finds the bug again, and nothing where there is none."""
+    """The case can be saved. It finds the bug again, and passes without the bug."""
     folder = plant(bug, tmp_path)
     share = look(folder, learnt, about=bug.about, budget=budget or bug.cases, kinds=bug.kinds)
 
@@ -269,7 +269,7 @@ def test_a_planted_bug_is_found(bug: Bug, budget: int | None, learnt: System1, t
 
 
 def test_the_command_prints_keeps_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A case that is kept in `evaluations/` is taken by `parley eval` as well, and fails it while the bug is there."""
+    """`parley eval` also runs a case saved in `evaluations/`, and fails while the bug exists."""
     folder = plant(BUGS[0], tmp_path)
     place = ("--data-dir", str(tmp_path), "--json")
 
@@ -288,7 +288,7 @@ def test_the_command_prints_keeps_and_fails(tmp_path: Path, capsys: pytest.Captu
 
 @pytest.mark.parametrize(("words", "ends"), [("never mind", "cancelled"), ("help", "done")])
 def test_what_is_said_while_a_turn_is_at_work_is_understood(words: str, ends: str, learnt: System1) -> None:
-    """RT-5: a question waits for its turn; "never mind" stops the running one."""
+    """RT-5: a question waits for its turn. “Never mind” stops the running one."""
     said = {"user": "show my loans", "faults": {"interjected": f"before loan_list: {words}"}}
     conversation = EvaluationFile.model_validate({"conversations": [{"name": "list", "turns": [said]}]})
     case = read_case("list", conversation.conversations[0])

@@ -1,4 +1,4 @@
-"""The shipped domains bear what goes wrong in their conversations (`make faults-conversations` takes all of it)."""
+"""The shipped domains tolerate faults in their conversations (`make faults-conversations` runs all cases)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.trained import trained
 
 SHIPPED = ("travel", "analytics")
 SOME = 20
-"""Cases of every twenty-fourth conversation."""
+"""Number of cases for every 24th conversation."""
 
 
 def search(domain: str, *, every: int = 1, seed: int = 0, budget: int = 1500) -> Search:

@@ -1,4 +1,4 @@
-"""`parley eval DOMAIN --simulate`: users with goals of the domain's own, judged by what happens."""
+"""`parley eval DOMAIN --simulate`: simulated users with goals from the domain, judged by the results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_users_reach_their_goals(domain: str) -> None:
 
 
 async def test_a_conversation_follows_from_its_seed() -> None:
-    """A second run of the same length, and a longer one, begin with the same conversations."""
+    """Runs of any length start with the same conversations."""
     first, second = [
         [
             (outcome.name, [turn.said for turn in outcome.turns])
@@ -73,7 +73,7 @@ def cut_off_the_text(notes: Path) -> None:
 
 
 def ask_forever(notes: Path) -> None:
-    """The answer to the question is not a value of the slot."""
+    """Break the flow, so that users' answers are never valid values of the slot."""
     rewrite(notes / "ontology.yaml", "body: {type: free_text,", "body: {type: money, samples: [none],")
 
 
@@ -101,7 +101,7 @@ async def test_a_scaffolded_domain_has_nothing_wrong(notes: Path) -> None:
 
 
 async def test_a_booking_of_another_day_is_found() -> None:
-    """The offer is right and the user agrees to it; the service books something else."""
+    """The offer is right and the user agrees, but the service books another day."""
     loaded, system1 = trained("travel")
     bookings: Any = loaded.services["Bookings"]
 
@@ -125,7 +125,7 @@ async def test_a_call_without_a_confirmation_is_found(monkeypatch: pytest.Monkey
 
 
 def test_a_flow_that_users_cannot_fill_is_named() -> None:
-    """And none is drawn that needs something only a model can do."""
+    """Flows that need a model are not drawn."""
     loaded, _ = trained("clinic")
     stock = Stock(loaded.domain, START.date(), has_model=False)
 
@@ -171,7 +171,7 @@ def test_simulated_users_and_faults_exclude_each_other(
 
 
 def play_the_user(request: Request) -> Reply:
-    """Answer as a model would that plays a user who wants a note written down."""
+    """Answer like a model that plays a user who wants a note saved."""
     (given,) = request.user_messages
     says = [
         ("Shall I go ahead?", {"say": "yes", "means": "agree", "done": False}),
@@ -185,7 +185,7 @@ def play_the_user(request: Request) -> Reply:
 def test_a_model_plays_the_user(
     notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It does not keep to the goal: the note is another one, which is found."""
+    """It deviates from the goal, and the different note is found."""
     script = Script(rules=(Rule(prompt="eval_user", replies=(Computed(play_the_user),)),))
     with ScriptedModel(script) as model:
         monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
