@@ -47,7 +47,7 @@ from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
 # In documentation order.
 ROUTES = (
     sessions,
-    turn_search,  # before `turns`, whose paths with an ID match too
+    turn_search,  # before `turns`, whose ID parameter would match these paths
     turns,
     read_models,
     feedback,

@@ -213,7 +213,7 @@ class NewFeedback(RequestBody):
 
 
 class DocumentBody(RequestBody):
-    """A document. `domain`: default: all domains. `user_id`: the owner. Default: all users of the tenant."""
+    """A document. Default: for all domains and for all users of the tenant."""
 
     model_config = ConfigDict(
         json_schema_extra={

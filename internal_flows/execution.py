@@ -190,7 +190,7 @@ def _typed(flow: InternalFlow, given: Json) -> Any:
 
 
 def _plain(value: Any, stage: Stage) -> Json:
-    """Return the value after a JSON round trip, so that it is recorded the same way by every transport."""
+    """Return the value after a JSON round trip, so that all transports record the same value."""
     try:
         return orjson.loads(orjson.dumps(value))
     except TypeError as error:

@@ -50,7 +50,7 @@ def describe_task(request: Any) -> BrokerTask:
 
 
 def name_callbacks(request: Any) -> None:
-    """Assign deterministic IDs to a task's callbacks and errbacks, where Celery would use random IDs.
+    """Assign deterministic IDs to a task's callbacks and errbacks. Celery would assign random IDs.
 
     Receivers can then recognize duplicates after the task's message is redelivered.
     """

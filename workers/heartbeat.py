@@ -23,7 +23,7 @@ class Condition(StrEnum):
 
 
 class Heartbeat:
-    """A heartbeat file. `path`: None for a process without probes, which then writes no file."""
+    """A heartbeat file. `path`: None if the process has no probes and writes no file."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

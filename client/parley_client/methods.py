@@ -56,8 +56,8 @@ class Methods(OperatorMethods[One, Many]):
     ) -> One:
         """Submit a turn. Returns a receipt or, with `wait_s`, the turn after at most that many seconds.
 
-        `timezone` and `locale`: the user's, if they have changed; stored with the session. `idempotency_key`:
-        makes the request safe to retry. Default: a generated key.
+        `timezone` and `locale`: new values for the user, stored with the session. `idempotency_key`: makes the
+        request safe to retry. Default: a generated key.
         """
         body = {
             "text": text,

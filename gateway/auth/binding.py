@@ -7,7 +7,7 @@ from orchestrator.settings import Settings
 
 
 def requires_callers(settings: Settings) -> bool:
-    """Return whether every caller must authenticate, as explicitly required or implied by token settings."""
+    """Return whether the settings require authentication. Token settings imply authentication."""
     return settings.auth == "required" or settings.jwt_key is not None or settings.jwt_jwks is not None
 
 

@@ -12,7 +12,7 @@ OTHER: Final = "other"  # unknown URLs and methods
 
 
 class RequestMetrics:
-    """Middleware that measures the time to the start of a response, because clients decide when streams end."""
+    """Middleware that measures the time until a response starts. A stream's duration depends on the client."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

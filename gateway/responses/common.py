@@ -20,13 +20,13 @@ Timestamp = Annotated[str, BeforeValidator(format_time), Field(json_schema_extra
 
 
 class ResponseModel(BaseModel):
-    """The base class of responses, created from a record. New members can be added, but not removed."""
+    """The base class of responses, created from a record. Later versions can add members, but not remove any."""
 
     model_config = ConfigDict(extra="allow", from_attributes=True)
 
 
 def documented(model: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """Document a response that is sent as JSON without validation."""
+    """Return the `responses` argument of a route that sends stored JSON without validation."""
     return {status: {"model": model}}
 
 

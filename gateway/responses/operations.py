@@ -9,7 +9,7 @@ from orchestrator.turns.access import Scope
 
 
 class Problem(ResponseModel):
-    """An error, as problem details (RFC 9457). `code` is stable. `detail` is for people."""
+    """An error, as problem details (RFC 9457). `code` is stable. `detail` is human-readable."""
 
     type: str = Field(examples=["about:blank"])
     title: str = Field(examples=["Not Found"])

@@ -77,7 +77,7 @@ class TimedTurn(Turn):
 
 
 class FoundTurn(ResponseModel):
-    """A search result, with indicators of the turn's quality."""
+    """A turn found by a search, with quality indicators."""
 
     turn_id: str
     session_id: str
@@ -131,7 +131,7 @@ class TurnsOfUser(ResponseModel):
 
 
 class TurnSignal(ResponseModel):
-    """A signal of a turn. `payload` depends on `type`."""
+    """An observation about a turn. `payload` depends on `type`."""
 
     id: str
     source: str

@@ -1,4 +1,4 @@
-"""The AG-UI protocol for sessions: a run is a turn, its stream has the turn's events, interrupts are approvals."""
+"""The AG-UI protocol for sessions: a run is a turn, and its interrupts are approvals."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ async def converse(
     caller: TheCaller,
     after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
 ) -> None:
-    """Receive messages, and send new answers, or all answers after event number `after`."""
+    """Receive messages and send answers. `after`: number of the event to resume after. Default: the last one."""
     await websocket.accept()
     conversation = _Conversation(websocket, dependencies, caller, session_id)
     try:

@@ -22,7 +22,7 @@ class Backpressure:
 
     @property
     def waited_s(self) -> float:
-        """Return the time in seconds that a maintenance run must have waited to start now."""
+        """Return the minimum waiting time of maintenance runs that can start now, in seconds."""
         return self._at_most_s if self._deferring else 0.0
 
     async def measure(self) -> None:

@@ -108,7 +108,7 @@ class RunExecutor:
     ) -> Outcome:
         """Execute a run until it ends or needs other workers.
 
-        `carried`: IDs of the runs that Celery sends after this task. All other released runs are sent here.
+        `carried`: IDs of the runs that Celery sends after this task. The executor sends all other released runs.
         `root`: ID of the root task of the run's graph.
         """
         while True:
@@ -204,7 +204,7 @@ class RunExecutor:
 
     @property
     def _waited_s(self) -> float:
-        """Return the time in seconds that a maintenance run must have waited to start now."""
+        """Return the minimum waiting time of maintenance runs that can start now, in seconds."""
         return 0.0 if self.backpressure is None else self.backpressure.waited_s
 
     # The stages of a run.
@@ -246,7 +246,7 @@ class RunExecutor:
     async def _advance_once(
         self, claim: RunClaim, carried: frozenset[str], root: str | None
     ) -> Outcome | None:
-        """Execute the claimed phase. Returns None if the run may continue here."""
+        """Execute the claimed phase. Returns None if the run can continue in this process."""
         try:
             with self._held.holding(claim.token), _traced(claim.facts, claim.phase.value):
                 reached = await self._do_phase(claim)
@@ -262,7 +262,7 @@ class RunExecutor:
     async def _do_phase(self, claim: RunClaim) -> RunEnd | InShares | Later | None:
         """Execute `before_all` or `after_all`.
 
-        Returns the run's end, its shares, a deferral, or None if the run may continue here.
+        Returns the run's end, its shares, a deferral, or None if the run can continue in this process.
         """
         facts = claim.facts
         if claim.attempts > self._max_attempts:

@@ -52,7 +52,7 @@ class RunSummaryRefresh:
             async with asyncio.timeout(wait_s):
                 for flow in wanted:
                     run_id = started.runs[flow]
-                    # Another worker may already hold the run; then `execute_here` returns and we wait.
+                    # `execute_here` returns immediately if another worker holds the run.
                     if here and await self._runs.wait(tenant_id, run_id, 0.0) is None:
                         await self._executor.execute_here(Hint(run_id, flow, Urgency.URGENT))
                     if await self._runs.wait(tenant_id, run_id, wait_s) is None:

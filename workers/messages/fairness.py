@@ -30,7 +30,7 @@ LONG: Final = 64
 MOST_SEEN: Final = 20_000
 """Maximum messages examined when reading the whole queue, oldest first."""
 MOST_NEW: Final = 2000
-"""Maximum new messages examined per look."""
+"""Maximum new messages examined per check."""
 SHARE: Final = 64
 """Maximum messages moved per tenant when reading the whole queue."""
 LOOKING: Final = "parley:fair_order"
@@ -114,7 +114,7 @@ class FairOrder:
         return moved
 
     async def _is_ours(self) -> bool:
-        """Return whether this process arranges the queue. Another takes over after a second without looks."""
+        """Return whether this process holds the lock for arranging the queue, which expires after a second."""
         taken = await self._redis.set(LOOKING, self._consumer, nx=True, px=LOOKING_FOR_MS)
         if not taken and await self._redis.get(LOOKING) == self._consumer:
             taken = await self._redis.pexpire(LOOKING, LOOKING_FOR_MS)

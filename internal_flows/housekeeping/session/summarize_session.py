@@ -92,7 +92,7 @@ class SummarizeSession(InternalFlow):
     async def _ask(
         self, run: RunContext, item: JsonObject, length: int
     ) -> tuple[JsonObject | None, str | None]:
-        """Return the model's summary and findings, or None and an error code, if a model failed."""
+        """Return the model's summary and findings, or None with the error code of a failure, if any."""
         if not run.config.get("use_model", True):
             return None, None
         variables: JsonObject = {
