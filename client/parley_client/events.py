@@ -54,7 +54,7 @@ class EventCursor:
 
     @contextmanager
     def connection(self, base_url: str) -> Generator[None]:
-        """Use a connection, ignoring Unavailable unless no connection has been established yet."""
+        """Suppress Unavailable after the first established connection, because the caller then reconnects."""
         try:
             with translated_errors(base_url):
                 yield
