@@ -25,28 +25,23 @@ from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.memory.preferences import PreferenceStore
 from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.runs.records import NewRun, Started
-from orchestrator.ports.scheduled import ScheduledEvents
 from orchestrator.ports.sessions import Sessions
-from orchestrator.ports.turns import Approvals, Archive, Effects, FeedbackStore, Inbox
-from orchestrator.ports.wakeup import Wakeup
+from orchestrator.ports.turns import Approvals, Archive, Effects, FeedbackStore
+from orchestrator.runtime.submit import Submitter
 from orchestrator.telemetry import RecordSignal
 from orchestrator.turns.access import Caller
-from orchestrator.turns.scheduled import ScheduledEvent
-from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnRecord
+from orchestrator.turns.turn import TurnRecord
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 # Waits for a turn to finish, up to a timeout in seconds, and returns its record.
 Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
 
 
-@dataclass(frozen=True, slots=True)
-class TurnServices:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnServices(Submitter):
     """Ports for turns. `longest_s`: upper limit on any wait, in seconds."""
 
-    inbox: Inbox
-    wakeup: Wakeup
     waiter: Waiter
-    scheduled: ScheduledEvents
     search: PostgresTurnSearch
     longest_s: float = math.inf
 
@@ -55,19 +50,6 @@ class TurnServices:
     ) -> TurnRecord:
         """Return the turn after it has finished, or at the timeout."""
         return await self.waiter(tenant_id, session_id, turn_id, min(wait_s, self.longest_s))
-
-    async def submit(self, submission: Submission) -> Receipt:
-        """Accept a turn, and wake a worker unless the request repeats a finished turn."""
-        receipt = await self.inbox.submit(submission)
-        if receipt.status not in FINISHED:
-            await self.wakeup.offer(submission.session_id, tenant_id=submission.tenant_id)
-        return receipt
-
-    async def wake_for(self, event: ScheduledEvent) -> ScheduledEvent:
-        """Wake a worker if the event has become a turn."""
-        if event.turn_id is not None:
-            await self.wakeup.offer(event.session_id, tenant_id=event.tenant_id)
-        return event
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,12 +33,12 @@ async def open_dependencies(
     async with open_ports(settings, tenant_bound=settings.row_security) as ports:
         yield Dependencies(
             turns=TurnServices(
-                ports.stores.inbox,
-                ports.shared.wakeup,
-                ports.waiter.finished,
-                ports.stores.scheduled,
-                PostgresTurnSearch(ports.stores.database),
-                settings.longest_response_s or math.inf,
+                inbox=ports.stores.inbox,
+                scheduled=ports.stores.scheduled,
+                wakeup=ports.shared.wakeup,
+                waiter=ports.waiter.finished,
+                search=PostgresTurnSearch(ports.stores.database),
+                longest_s=settings.longest_response_s or math.inf,
             ),
             sessions=SessionServices(
                 store=ports.stores.sessions,

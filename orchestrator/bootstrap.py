@@ -59,6 +59,7 @@ from orchestrator.ports.summary_refresh import SummaryRefresh
 from orchestrator.res.languages import load_sayings
 from orchestrator.res.templates import word_for
 from orchestrator.runtime.lane import TurnAgent
+from orchestrator.runtime.submit import Submitter
 from orchestrator.saying import Saying
 from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
@@ -130,6 +131,10 @@ class Ports:
     models: ModelPool
     context: BusinessContext
     summary_refresh: SummaryRefresh | None = None
+
+    @property
+    def submitter(self) -> Submitter:
+        return Submitter(inbox=self.stores.inbox, scheduled=self.stores.scheduled, wakeup=self.shared.wakeup)
 
     async def probe(self) -> dict[str, str]:
         """Return the stores that do not respond, with the reasons."""

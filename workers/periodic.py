@@ -96,7 +96,7 @@ PERIODIC: Final[tuple[Periodic, ...]] = (
     Periodic("send outbox", OUTBOX_GATHERS_S, lambda parts: parts.outbox and parts.outbox.send_next),
     Periodic("end tasks", 0.0, lambda parts: parts.ended_tasks and parts.ended_tasks.send_next),
     Periodic("end waits", END_WAITS_EVERY_S, lambda parts: parts.end_waits),
-    Periodic("deliver events", DELIVER_EVENTS_EVERY_S, lambda parts: parts.submissions.deliver_events),
+    Periodic("deliver events", DELIVER_EVENTS_EVERY_S, lambda parts: parts.ports.submitter.deliver_due),
     Periodic("renew runs", RENEW_EVERY_S, lambda parts: parts.executor and parts.executor.renew),
     Periodic("sweep runs", None, lambda parts: parts.executor and parts.executor.sweep),
     Periodic(

@@ -30,7 +30,7 @@ from orchestrator.turns.submission import (
     invalid_input,
     require_bounded_arguments,
 )
-from orchestrator.turns.turn import FINISHED, Submission, TurnRecord, turn_object
+from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnRecord, turn_object
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId, UserId
 
 CANCELS_WITHIN_S: Final = 30.0
@@ -176,31 +176,34 @@ class Submissions:
 
     def __init__(self, ports: Ports, awaited: PostgresAwaitedTasks) -> None:
         self._ports = ports
+        self._submitter = ports.submitter
         self._awaited = awaited
 
     async def submit(self, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
         """Accept a turn and wake a worker. A redelivered message doesn't create another turn."""
         request = parse_request({"idempotency_key": task.task_id, **arguments})
         submission = request.for_inbox(self._ports.domains)
-        receipt = await self._ports.stores.inbox.submit(submission)
-        if task.expires_at is not None and datetime.now(UTC) >= task.expires_at:
-            # The task expired while the database was busy. Celery revokes the message on redelivery.
-            await self._stop(submission.tenant_id, receipt.turn_id)
-            raise Reject("The task has expired.", requeue=True)
         waits = request.wait is not None
-        if waits or task.expires_at is not None:
-            await self._awaited.add(
-                AwaitedTask(
-                    task_id=task.task_id,
-                    tenant_id=submission.tenant_id,
-                    session_id=receipt.session_id,
-                    turn_id=receipt.turn_id,
-                    request=task.request if waits else None,
-                    wait_s=request.wait,
-                    expires_at=task.expires_at,
+
+        async def register(receipt: Receipt) -> None:
+            if task.expires_at is not None and datetime.now(UTC) >= task.expires_at:
+                # The task expired while the database was busy. Celery revokes the message on redelivery.
+                await self._stop(submission.tenant_id, receipt.turn_id)
+                raise Reject("The task has expired.", requeue=True)
+            if waits or task.expires_at is not None:
+                await self._awaited.add(
+                    AwaitedTask(
+                        task_id=task.task_id,
+                        tenant_id=submission.tenant_id,
+                        session_id=receipt.session_id,
+                        turn_id=receipt.turn_id,
+                        request=task.request if waits else None,
+                        wait_s=request.wait,
+                        expires_at=task.expires_at,
+                    )
                 )
-            )
-        await self._ports.shared.wakeup.offer(receipt.session_id, tenant_id=submission.tenant_id)
+
+        receipt = await self._submitter.submit(submission, register)
         if waits:
             return None
         return {
@@ -237,8 +240,7 @@ class Submissions:
         tenant_id, granted = TenantId(request.tenant_id), request.decision == "grant"
         decision = Decision(granted, request.decided_by or DECIDED_BY, request.reason)
         record = await self._ports.stores.approvals.decide(tenant_id, request.approval_id, decision)
-        receipt = await self._ports.stores.inbox.submit(resuming_turn(tenant_id, record, granted=granted))
-        await self._ports.shared.wakeup.offer(receipt.session_id, tenant_id=tenant_id)
+        receipt = await self._submitter.submit(resuming_turn(tenant_id, record, granted=granted))
         return {**record.as_json(), "resumed_by": receipt.turn_id}
 
     async def send_event(self, arguments: JsonObject, task: BrokerTask) -> JsonObject:
@@ -247,21 +249,13 @@ class Submissions:
         tenant_id, session_id = TenantId(request.tenant_id), SessionId(request.session_id)
         session = await self._ports.stores.sessions.get(tenant_id, session_id)
         require_known_event(request.name, self._ports.domains.events(session.domain))
-        event = await self._ports.stores.scheduled.schedule(request.to_event(session_id, tenant_id))
-        if event.turn_id is not None:
-            await self._ports.shared.wakeup.offer(session_id, tenant_id=tenant_id)
-        return event.as_json()
+        return (await self._submitter.schedule(request.to_event(session_id, tenant_id))).as_json()
 
     async def cancel_event(self, arguments: JsonObject) -> JsonObject:
         """Cancel an event, and its turn if the turn hasn't started."""
         request = parse_arguments(EventReference, arguments)
         tenant_id, session_id = TenantId(request.tenant_id), SessionId(request.session_id)
         return (await self._ports.stores.scheduled.cancel(tenant_id, session_id, request.event_id)).as_json()
-
-    async def deliver_events(self) -> None:
-        """Deliver due events, and wake workers for their turns."""
-        if sessions := await self._ports.stores.scheduled.deliver_due():
-            await self._ports.shared.wakeup.offer(*sessions)
 
     async def revoke(self, task_id: str) -> None:
         """Cancel a revoked task's unfinished turns, retrying while the database is unavailable."""

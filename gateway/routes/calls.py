@@ -35,11 +35,10 @@ async def answer_call(
     tenant_id = TenantId(tenant)
     acting_tenant.set(tenant_id)
     try:
-        event = await turns.scheduled.answer(tenant_id, reference, signature, body.outcome())
+        return _describe(await turns.answer(tenant_id, reference, signature, body.outcome()))
     except NotFound:
         await count_failure(access, request.client.host if request.client else "unknown")
         raise
-    return _describe(await turns.wake_for(event))
 
 
 def _describe(event: ScheduledEvent) -> AnsweredCall:

@@ -38,7 +38,7 @@ async def send_event(
         raise Refused("The header and the body have different idempotency keys; send one of them.")
     session = await sessions.store.get(tenant, session_id)
     require_known_event(body.name, sessions.domains.events(session.domain))
-    return await turns.wake_for(await turns.scheduled.schedule(body.to_event(session_id, tenant, key=key)))
+    return await turns.schedule(body.to_event(session_id, tenant, key=key))
 
 
 @router.get("/scheduled", response_model=list[ScheduledEvent])
@@ -55,7 +55,7 @@ async def move_event(
     session_id: SessionId, event_id: Identifier, body: NewTime, turns: TheTurns, tenant: TheTenant
 ) -> Scheduled:
     """Change an event's due time. Returns 409 if the event was delivered or canceled."""
-    return await turns.wake_for(await turns.scheduled.move(tenant, session_id, event_id, body.not_before))
+    return await turns.move(tenant, session_id, event_id, body.not_before)
 
 
 @router.delete("/{event_id}", response_model=ScheduledEvent)

@@ -15,8 +15,7 @@ from orchestrator.adapters.redis.scratchpad import RedisScratchpad
 from orchestrator.bootstrap import Ports
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.search import RememberedContext
-from orchestrator.ports.turns import Inbox
-from orchestrator.ports.wakeup import Wakeup
+from orchestrator.runtime.submit import Submitter
 from orchestrator.turns.scheduled import EVENT
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
 from orchestrator.types import JsonObject, SessionId, TenantId
@@ -26,8 +25,7 @@ from workers.internal.session_side import NotedProposals, SessionSide
 
 def make_session_side(ports: Ports) -> SessionSide:
     """Create the session access for runs, with the runtime's rights."""
-    lanes = SystemTurns(ports.stores.inbox, ports.shared.wakeup)
-    return SessionSide(PostgresSessionMaterial(ports.stores.database), lanes)
+    return SessionSide(PostgresSessionMaterial(ports.stores.database), SystemTurns(ports.submitter))
 
 
 class RunTriggers:
@@ -53,9 +51,8 @@ class RunTriggers:
 class SystemTurns:
     """The tool `lanes`, which submits system turns to sessions."""
 
-    def __init__(self, inbox: Inbox, wakeup: Wakeup) -> None:
-        self._inbox = inbox
-        self._wakeup = wakeup
+    def __init__(self, submitter: Submitter) -> None:
+        self._submitter = submitter
 
     async def send_event(
         self, tenant_id: TenantId, session_id: SessionId, name: str, payload: JsonObject, *, key: str
@@ -71,11 +68,8 @@ class SystemTurns:
         Raises SessionClosed, InboxFull, NotFound or Unavailable.
         """
         given = TurnInput(action={"name": name, "payload": payload}, form="action", kind=TurnKind.SYSTEM)
-        receipt = await self._inbox.submit(
-            Submission(session_id, given, tenant_id, idempotency_key=key, if_busy=IfBusy.ENQUEUE)
-        )
-        await self._wakeup.offer(session_id, tenant_id=tenant_id)
-        return receipt.turn_id
+        turn = Submission(session_id, given, tenant_id, idempotency_key=key, if_busy=IfBusy.ENQUEUE)
+        return (await self._submitter.submit(turn)).turn_id
 
 
 def _notes(ports: Ports) -> RedisScratchpad:
@@ -104,7 +98,7 @@ TOOLS: Final[Mapping[str, _Make]] = {
     "housekeeping": lambda ports: PostgresHousekeeping(ports.stores.database),
     "sessions": lambda ports: ports.stores.sessions,
     "triggers": RunTriggers,
-    "lanes": lambda ports: SystemTurns(ports.stores.inbox, ports.shared.wakeup),
+    "lanes": lambda ports: SystemTurns(ports.submitter),
     "collections": lambda ports: PostgresCollections(ports.stores.database),
 }
 """All tools. Maintenance tools have the runtime's rights."""

@@ -83,11 +83,11 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
     parts |= others
     return Dependencies(
         turns=TurnServices(
-            inbox,
-            parts["wakeup"],
-            TurnWaiter(inbox, live).finished,
-            MemoryScheduledEvents(store, inbox),
-            PostgresTurnSearch(Database(NOWHERE)),
+            inbox=inbox,
+            scheduled=MemoryScheduledEvents(store, inbox),
+            wakeup=parts["wakeup"],
+            waiter=TurnWaiter(inbox, live).finished,
+            search=PostgresTurnSearch(Database(NOWHERE)),
         ),
         sessions=SessionServices(
             store=parts["sessions"],
