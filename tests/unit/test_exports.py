@@ -1,4 +1,4 @@
-"""What `parley` exports for authors of domains."""
+"""`parley`'s exports for authors of domains."""
 
 from __future__ import annotations
 

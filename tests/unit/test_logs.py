@@ -1,6 +1,6 @@
-"""What a process writes of itself: facts and types of errors, never secrets or contents (RT-22).
+"""A process's log: facts and error types, never secrets or contents (RT-22).
 
-Each case runs in a process of its own, as logging belongs to the process.
+Each case runs in a separate process, because logging is global.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ else:
     sys.exit()
 exec(compile(code, "<string>", "exec"))
 """
-"""Runs each program that it reads in a fork of its own, in which nothing but the imports has been done."""
+"""A program that runs each program it reads in a fork in which only the imports have happened."""
 
 Run = Callable[[str], tuple[list[dict[str, Any]], str]]
 
 
 @pytest.fixture(scope="module")
 def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], tuple[str, str]]]:
-    """Run a program to its end: what it wrote."""
+    """Run a program to its end and return its output."""
     paths = [tmp_path_factory.mktemp("logs") / name for name in ("output", "errors")]
     with subprocess.Popen(
         [sys.executable, "-c", FORKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -81,7 +81,7 @@ def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
 
 @pytest.fixture
 def run(run_alone: Callable[[str], tuple[str, str]]) -> Run:
-    """Run a program after the prelude: the lines that it logs, and all that it wrote."""
+    """Run a program after the prelude. Return its log lines and its whole output."""
 
     def run_it(code: str) -> tuple[list[dict[str, Any]], str]:
         output, errors = run_alone(PRELUDE + code)
@@ -130,7 +130,7 @@ def test_errors_are_told_without_their_words_and_without_local_variables(case: s
 def test_a_program_that_only_imports_us_reads_no_local_variables_either(
     run_alone: Callable[[str], tuple[str, str]],
 ) -> None:
-    """A tool that breaks in a domain's own test or in a notebook, where nobody has set logging up."""
+    """For example, a failing tool in a domain's test or in a notebook, without a logging setup."""
     code = UNTIL_SET_UP + CAUGHT + "log.error('A tool failed unexpectedly.', exc_info=caught)"
     output, errors = run_alone(code)
 
@@ -160,7 +160,7 @@ def test_warnings_say_where_and_of_what_kind(run: Run) -> None:
 
 
 def test_libraries_are_not_debugged_and_carriers_not_heard(run: Run) -> None:
-    """At DEBUG they quote what passes through them; so do some at other levels."""
+    """At DEBUG, libraries quote the data that they transport, and some do so at other levels."""
     code = """
 for name in ("openai._base_client", "httpx", "httpx2", "httpcore.http11", "mcp.client", "celery.pool", "kombu"):
     logging.getLogger(name).debug("Request options: %s", said)

@@ -1,4 +1,4 @@
-"""Secrets are hidden in whatever form they come (RT-22)."""
+"""Redaction of secrets in every form (RT-22)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from orchestrator.settings.environment import environment_secrets
 from orchestrator.settings.fields import ModelEndpoint
 
 KNOWN = 'hush/ü "8+&4"\\x=?'
-"""A secret with everything that some writing escapes."""
+"""A secret with every character that some encoding escapes."""
 
 FORMS = {
     "plain": KNOWN,
@@ -82,7 +82,7 @@ def test_a_known_secret_is_hidden_in_every_form(form: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_what_looks_like_a_secret_is_hidden(shape: str) -> None:
-    """Nobody told the redactor: these come from libraries, receivers, callers."""
+    """These secrets are unknown to the redactor. They come from libraries, receivers or callers."""
     template, secret = SHAPES[shape]
     told = template.format(secret)
     assert secret in told
@@ -104,12 +104,12 @@ def test_hiding_twice_changes_nothing_more() -> None:
 
 
 def test_what_is_short_is_not_taken_for_a_secret() -> None:
-    """`KEY=1` in an environment must not take every 1 out of the logs."""
+    """`KEY=1` in the environment must not remove every 1 from the logs."""
     assert Redactor(["1", "dev", ""]).hide("1 dev") == "1 dev"
 
 
 def test_the_environments_secrets_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of tools too, which the settings know nothing of."""
+    """Including those of tools, which the settings don't know."""
     monkeypatch.setenv("SHOP_API_KEY", "tool-credential")
     monkeypatch.setenv("OTHER_STORE", "mysql://u:p%40ssword@h/")
     monkeypatch.setenv("FLOWER_BASIC_AUTH", "ann:flowers-for-ann,bob:flowers-for-bob")
@@ -137,7 +137,7 @@ def test_the_settings_secrets_are_known() -> None:
 
 
 def test_settings_that_are_wrong_do_not_say_what_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """pydantic likes to quote its input, and the input of one missing setting is all others."""
+    """pydantic quotes its input. For a missing setting, that input is all other settings."""
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.setenv("REDIS_URL", "redis://:redis-password@h/")
     monkeypatch.setenv("OPENAI_API_KEY", "model-password")

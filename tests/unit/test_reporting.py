@@ -1,4 +1,4 @@
-"""The end of a run: times, skips, and the budget that a test has to keep to."""
+"""The end of a test run: times, skips, and the time budget of each test."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def run(folder: Path, budget: float) -> subprocess.CompletedProcess[str]:
     plain = {
         **os.environ,
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-    }  # a second's worth of plugins has no part in it
+    }  # without the time of plugins
     return subprocess.run(command, cwd=ROOT, env=plain, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
-    """A run in which no test is over its budget."""
+    """Return a run in which no test exceeds its budget."""
     return run(tmp_path_factory.mktemp("within"), budget=100)
 
 
@@ -103,7 +103,7 @@ def test_what_processes_use_counts_while_they_run_and_afterwards(program: tuple[
 
 
 def test_threads_that_end_hide_no_process() -> None:
-    """Else all that it has used so far would count for the test that runs when it is seen again."""
+    """Otherwise, all of the process's CPU time would count for the test that runs when it reappears."""
     with subprocess.Popen(
         [sys.executable, "-c", COMPUTE_HALF_A_SECOND], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as computing:

@@ -1,4 +1,4 @@
-"""Files are run the longest first, and those that share a stack by one process."""
+"""Test files run longest first, and those that share a stack run in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: secrets may stand in files, as containers mount them; addresses pass their options on (RT-22)."""
+"""Settings: secrets from files, as containers mount them, and options in URLs (RT-22)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def place(monkeypatch: pytest.MonkeyPatch, folder: Path, **values: str) -> None:
-    """Put each value into a file of its own, and its place into the environment."""
+    """Write each value to a file, and set the environment to the files' paths."""
     for name, value in values.items():
         (folder / name).write_text(value)
         monkeypatch.setenv(f"{name}_FILE", str(folder / name))
@@ -103,7 +103,7 @@ def test_everything_that_is_missing_is_named() -> None:
 def test_a_wrong_value_of_each_kind_is_told_in_one_line(
     monkeypatch: pytest.MonkeyPatch, variable: str, value: str, said: str
 ) -> None:
-    """Which variable, what it should be, and what to do; never the value, which may be a secret."""
+    """The variable, the expected value and the fix, but never the value, which may be a secret."""
     for name, address in NO_STORES.items():
         monkeypatch.setenv(name, address)
     monkeypatch.setenv(variable, value)
@@ -119,7 +119,7 @@ def test_a_wrong_value_of_each_kind_is_told_in_one_line(
 
 @pytest.mark.parametrize("variable", ["PARLEY_BROKER_URL", "OPENAI_BASE_URL", "PARLEY_FLOWER_URL"])
 def test_an_address_may_be_left_empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str) -> None:
-    """As the secret of a deployment that has to name a file."""
+    """A deployment that must name a file uses an empty secret."""
     place(monkeypatch, tmp_path, **NO_STORES, **{variable: "\n"})
     found = {field.alias: getattr(read_settings(), name) for name, field in Settings.model_fields.items()}
     assert found[variable] is None
@@ -165,12 +165,12 @@ def celery_of(redis_url: str, **more: object) -> Celery:
 
 
 def test_workers_take_json_and_obey_nobody() -> None:
-    """Never pickle; no remote control from whoever reaches the broker (RT-22)."""
+    """Neither pickle nor remote control through the broker (RT-22)."""
     app = celery_of("redis://redis.example/0")
     assert set(app.conf.accept_content) == set(app.conf.result_accept_content) == {"json"}
     assert {app.conf.task_serializer, app.conf.result_serializer, app.conf.event_serializer} == {"json"}
     assert app.conf.worker_enable_remote_control is False
-    assert app.conf.task_create_missing_queues is True  # a callback goes to a queue of its sender
+    assert app.conf.task_create_missing_queues is True  # callbacks go to the sender's queue
     assert celery_of("redis://redis.example/0", PARLEY_REMOTE_CONTROL=True).conf.worker_enable_remote_control
 
 

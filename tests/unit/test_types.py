@@ -1,4 +1,4 @@
-"""JSON values: characters that no store takes."""
+"""JSON values with characters that no store accepts."""
 
 from __future__ import annotations
 

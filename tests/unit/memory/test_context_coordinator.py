@@ -1,4 +1,4 @@
-"""The conversation as prompts and skills read it (CO-1)."""
+"""Conversation context for prompts and skills (CO-1)."""
 
 from __future__ import annotations
 

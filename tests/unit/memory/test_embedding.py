@@ -1,4 +1,4 @@
-"""Embeddings without a model, what stands in for an endpoint, chunks and ranking (CO-4)."""
+"""Embeddings without a model, the fallback for an endpoint, chunks and ranking (CO-4)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EMBEDDER = HashingEmbedder()
 
 
 def cosine(left: Sequence[float], right: Sequence[float]) -> float:
-    """How alike two vectors of length 1 are."""
+    """Return the similarity of two vectors of length 1."""
     return sum(one * other for one, other in zip(left, right, strict=True))
 
 
@@ -68,7 +68,7 @@ def test_terms_are_words_without_endings_and_without_what_says_nothing() -> None
 
 
 class Endpoint:
-    """Fails as it is told."""
+    """An endpoint with scripted failures."""
 
     space = "model-x"
 

@@ -1,4 +1,4 @@
-"""What tells a forgotten thing, and what is left when it is taken out (CO-4)."""
+"""Recognition and removal of forgotten content (CO-4)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""How well questions find their document without a model: three small evaluations, printed with `-s` (CO-4).
+"""Quality of document search without a model: three small evaluations, printed with `-s` (CO-4).
 
-The first is written by hand: what a travel company tells its customers, asked for in other words. The second
-is made from the shipped domains: each flow's description with half of its examples is a document, the other
-half are the questions. The third asks pages of documentation in `own_documents/`, as they were once, by words, by
-likeness, and by both.
+The first is handwritten: information of a travel company, searched in other words. The second uses the shipped
+domains: a document is a flow's description with half of its examples, and the other half are the questions. The third
+searches pages of documentation in `own_documents/`, by words, by similarity, and by both.
 """
 
 from __future__ import annotations
@@ -89,7 +88,12 @@ QUESTIONS = {
 
 @dataclass(frozen=True)
 class Quality:
-    """`first`: share of questions whose document comes first. `reciprocal`: mean of one over its rank."""
+    """Search quality.
+
+    Args:
+        first: share of questions whose document is the first result.
+        reciprocal: mean reciprocal rank.
+    """
 
     first: float
     within_three: float
@@ -145,7 +149,7 @@ async def test_sayings_find_the_flow_they_belong_to(name: str) -> None:
 
 
 def _sections() -> list[tuple[str, str, str]]:
-    """Question, page and section."""
+    """Yield question, page and section."""
     asked: dict[str, dict[str, list[str]]] = yaml.load(
         (HERE / "own_documents.yaml").read_text(), yaml.CSafeLoader
     )
@@ -158,7 +162,7 @@ def _sections() -> list[tuple[str, str, str]]:
 
 
 async def test_questions_find_the_section_of_our_documents() -> None:
-    """CO-4: recall among ten, and the mean reciprocal rank, of each way to search and of both together."""
+    """CO-4: recall at ten and mean reciprocal rank, of both kinds of search and their combination."""
     embedder, documents, owned = HashingEmbedder(), MemoryDocuments(), Owned(DEFAULT_TENANT)
     context = BusinessContext(documents, embedder, clock=lambda: 0.0)
     for page in sorted((HERE / "own_documents").iterdir()):

@@ -1,4 +1,4 @@
-"""CO-2: every schema that a model gets bounds the answer, with names from closed sets."""
+"""CO-2: schemas that limit models' answers, with names from closed sets."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def parts(schema: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("prompt", SCHEMAS)
 def test_every_text_and_list_of_an_answer_is_bounded(prompt: str) -> None:
-    """NL-2: an endpoint that enforces the schema cannot run on."""
+    """NL-2: endpoints that enforce the schema cannot generate endlessly."""
     for part in parts(SCHEMAS[prompt]):
         kinds = part.get("type", ()) if isinstance(part.get("type"), list) else [part.get("type")]
         if "string" in kinds:
@@ -67,7 +67,7 @@ def test_every_text_and_list_of_an_answer_is_bounded(prompt: str) -> None:
 
 
 def test_steps_name_flows_slots_and_earlier_steps_of_the_domain() -> None:
-    """PL-1."""
+    """PL-1"""
     step = SCHEMAS["plan_decompose"]["properties"]["steps"]["items"]["properties"]
 
     assert "compare_fares" in step["dact"]["enum"], "what only plans do is a step"

@@ -1,4 +1,4 @@
-"""CO-2: the circuit breaker, as a table and as a thing that requests pass through."""
+"""CO-2: the circuit breaker, as a transition table and with requests."""
 
 import itertools
 
@@ -181,7 +181,7 @@ def test_whatever_happens_the_breaker_keeps_its_promises(threshold, steps):
     states = [CircuitState.CLOSED, *(change.state for change in changes)]
     assert all(one is not other for one, other in itertools.pairwise(states))
 
-    # From wherever it is, a healthy endpoint closes it again.
+    # From any state, a healthy endpoint closes it again.
     for permit in permits:
         breaker.released(permit)
     clock.now += 10

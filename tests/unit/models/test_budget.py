@@ -178,7 +178,7 @@ async def test_counters_in_process_are_forgotten_when_their_time_is_over():
     st.lists(st.tuples(st.sampled_from([ONE, OTHER]), st.integers(0, WORST), st.booleans()), max_size=30),
 )
 def test_no_order_of_calls_passes_a_limit(limit, calls):
-    """Usage never above the reservation, some calls still under way when others begin."""
+    """Usage never exceeds reservations, and calls overlap."""
 
     async def run() -> None:
         budgets, _ = make_budgets(session=Limit(tokens=limit), day=Limit(tokens=limit))
@@ -200,7 +200,7 @@ def test_no_order_of_calls_passes_a_limit(limit, calls):
 
 
 async def test_a_tenant_at_its_limit_leaves_the_others_alone():
-    """CO-2: per minute, so that nobody uses up the provider's rate limit for all, and per day."""
+    """CO-2: per day, and per minute, so that no tenant uses up the provider's rate limit."""
     one, other = TenantId("one"), TenantId("other")
     for scope in ("tenant_minute", "tenant_day"):
         clock = Clock()

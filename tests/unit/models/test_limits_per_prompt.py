@@ -1,4 +1,4 @@
-"""CO-2: reasoning effort and token limits per prompt: the domain's for the prompt, the prompt's own, the domain's."""
+"""CO-2: reasoning effort and token limits per prompt, and the order in which settings override each other."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""CO-2: backoff with full jitter, and what the endpoint asked for."""
+"""CO-2: backoff with full jitter, and the endpoint's retry delay."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ PASSING = [ModelFailed("down"), ModelTimedOut("slow"), RateLimited("busy")]
 
 
 async def fail(policy: RetryPolicy, error: Exception, *, in_time=lambda _wait: True, may_retry=lambda: True):
-    """The waits between attempts that all fail with the same error, which comes through as it is."""
+    """Return the waits between attempts that all fail with the same error, which is raised unchanged."""
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:

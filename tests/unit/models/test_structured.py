@@ -1,4 +1,4 @@
-"""CO-2, PX-9: judging what a model answered."""
+"""CO-2, PX-9: validation of models' answers."""
 
 import json
 

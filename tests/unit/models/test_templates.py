@@ -1,4 +1,4 @@
-"""CO-2: prompts by identifier and version; what users wrote is data and never anything else."""
+"""CO-2: prompts by ID and version. Users' text is only data."""
 
 import json
 
@@ -78,7 +78,7 @@ def test_encoded_data_is_one_line_of_the_same_json_without_markers(value):
 
 
 def test_the_prompts_that_ship_are_complete():
-    """Model protocol: the identifiers that scripts and recordings rely on."""
+    """Model protocol: scripts and recordings rely on these IDs."""
     prompts = {prompt.id: prompt for prompt in load_prompts().all()}
 
     assert set(prompts) >= {
@@ -99,7 +99,7 @@ def test_the_prompts_that_ship_are_complete():
 
 
 def test_no_prompt_begins_with_the_day():
-    """CO-2: the beginning of a request stays the same, so that providers can cache it."""
+    """CO-2: providers can cache the start of a request only if it stays the same."""
     for prompt in load_prompts().all():
         assert "today" not in prompt.settings, prompt.id
 
@@ -148,7 +148,7 @@ OWN = (
 
 
 def test_a_prompt_of_ones_own_takes_the_place_of_one_that_ships():
-    """It may leave out what it does not need."""
+    """It can omit variables that it doesn't need."""
     prompt = load_prompts({"res_naturalize.md": OWN}).get("res_naturalize")
     given = {"persona": "Ada", "language": "English", "max_sentences": 6}
 

@@ -1,4 +1,4 @@
-"""A small domain of flights for the tests of NLU, and the contexts in which messages come."""
+"""A small domain of flights for NLU tests, and contexts for messages."""
 
 from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
@@ -113,7 +113,7 @@ def nothing_open() -> NluContext:
 
 
 def booking(*, asked: str = "date", options: tuple[Option, ...] = (), **changes: object) -> NluContext:
-    """The booking is active, from Oslo to Madrid, and the date was asked for."""
+    """Return a context with an active booking from Oslo to Madrid whose date was requested."""
     context = NluContext(
         TODAY, BOOK, {"origin": "OSL", "destination": "MAD"}, OpenQuestion(asked, options=options)
     )
@@ -126,7 +126,7 @@ def confirming() -> NluContext:
 
 
 def booked() -> NluContext:
-    """Nothing is active; a booking was completed."""
+    """Return a context with a completed booking and no active flow."""
     return NluContext(
         TODAY, completed=(PastFlow(BOOK, {"origin": "OSL", "destination": "MAD", "date": "2026-11-21"}),)
     )
@@ -137,7 +137,7 @@ def understand(text: str, context: NluContext | None = None) -> Understanding:
 
 
 def at_once(reading: Coroutine[object, None, Reading | None]) -> Reading | None:
-    """Run a reader that waits for nothing."""
+    """Run a coroutine that never waits."""
     try:
         reading.send(None)
     except StopIteration as done:
@@ -151,7 +151,7 @@ def values(understanding: Understanding) -> dict[str, object]:
 
 @dataclass
 class FakeTurn:
-    """The turn as NLU sees it: a clock, and where signals go."""
+    """The parts of a turn that NLU uses: a clock and a receiver of signals."""
 
     local_now: float = 1_795_132_800.0  # 2026-11-20
     locale: str = "en"

@@ -1,6 +1,6 @@
-"""Messages made by grammar over word lists: what is not a yes, and what is forbidden, past or reported.
+"""Messages from a grammar over word lists: some are not confirmations, others are forbidden, past or reported requests.
 
-The lists of the languages and the cues of the scopes were not consulted for the words here.
+The words were chosen independently of the language lists and the cues of scopes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OTHER = ("what is the weather like", "tell me a joke", "who are you", "start ag
 
 
 def not_a_yes() -> list[str]:
-    """Return 500 messages that agree to nothing."""
+    """Return 500 messages that confirm nothing."""
     parts: Sequence[Iterator[str]] = (
         (" ".join(one) for one in product(_THINGS, _SEEMING, _JUDGED)),
         (f"{first}{mark} {asked}" for first, mark, asked in product(_BEGINNINGS, (",", ""), _QUESTIONS)),
@@ -61,7 +61,7 @@ _REPORTING = ("my colleague wants to know whether you can {}", "he asked if you 
 
 
 def not_requested() -> list[tuple[str, str]]:
-    """Return at least 180 messages that request nothing, each with the first word of the task that it names."""
+    """Return at least 180 messages without a request, each with the first word of the task that it mentions."""
     made = [
         (frame.format(deed), deed.split()[0])
         for frames, deeds in ((_FORBIDDING, _DEEDS), (_REPORTING, _DEEDS))

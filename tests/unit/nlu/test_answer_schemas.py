@@ -1,4 +1,4 @@
-"""The schemas that bound what a model may answer to NLU, and what is read of an answer."""
+"""Schemas of models' answers to NLU, and the interpretation of answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def flows() -> list[Any]:
 
 
 def test_names_come_from_closed_sets() -> None:
-    """NL-2, NL-4: kinds, flows and slots of the domain; what only plans do and tools give is not among them."""
+    """NL-2, NL-4: kinds, flows and slots of the domain, except those that only plans or tools use."""
     answer = understanding_schema(flows())["properties"]
 
     dacts = answer["flows"]["items"]["properties"]["dact"]["enum"]
@@ -47,7 +47,7 @@ GOOD = {
 
 
 def test_the_answer_of_the_model_protocol_fits() -> None:
-    """The protocol's form, and the object that scripts and recordings write."""
+    """The protocol's form, and the object in scripts and recordings."""
     schema: Any = Draft202012Validator(understanding_schema(flows()))
     judge: Any = Draft202012Validator(UNDERSTANDING)
 
@@ -78,13 +78,13 @@ def test_the_answer_of_the_model_protocol_fits() -> None:
     ],
 )
 def test_a_value_that_is_written_as_text_is_read_by_its_slot(kind: str, written: str, value: Any) -> None:
-    """NL-2."""
+    """NL-2"""
     slot = SlotSpec("slot", kind)
     assert dict(read_pairs([{"name": "slot", "value": written}], {"slot": slot})) == {"slot": value}
     assert dict(read_pairs({"slot": written}, {"slot": slot})) == {"slot": written}
 
 
 def test_values_of_one_flow_are_asked_for_by_name() -> None:
-    """NL-5."""
+    """NL-5"""
     schema = values_schema([SlotSpec("day", "date"), SlotSpec("seats", "level")])
     assert schema["properties"]["slots"]["items"]["properties"]["name"]["enum"] == ["day", "seats"]

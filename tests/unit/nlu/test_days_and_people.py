@@ -1,4 +1,4 @@
-"""NL-2: days as people name them, and people who are named instead of numbered."""
+"""NL-2: days as users name them, and people who are named instead of counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typed extractors: what they find, what they refuse, and that nothing upsets them (NL-2)."""
+"""Typed extractors: what they find and reject, and their robustness (NL-2)."""
 
 import re
 from datetime import date, timedelta
@@ -222,7 +222,7 @@ def test_names_run_over_connecting_words_and_stop_at_sentences() -> None:
 
 
 def test_a_title_after_a_comma_is_no_region() -> None:
-    """ "Fresno, CA" is one place, and "not Dr Berg, Dr Lund" are two people."""
+    """“Fresno, CA” is one place, and “not Dr Berg, Dr Lund” are two people."""
     found = [found.reading.value for found in find_names(tokenize("not Dr Berg, Dr Lund"), frozenset(), [])]
     assert found == ["Dr Berg", "Dr Lund"]
     assert [one.reading.value for one in find_names(tokenize("to Fresno, CA"), frozenset(), [])] == [
@@ -299,7 +299,7 @@ def test_rare_wordings_of_a_day_are_read_when_a_day_was_asked_for() -> None:
 @settings(max_examples=150)
 @given(st.text(max_size=300))
 def test_no_text_upsets_the_extractors(text: str) -> None:
-    """Candidates lie within the text and do not overlap, whatever is said."""
+    """Candidates are within the text and do not overlap, for any input."""
     utterance = said(text)
     candidates = system1().extractor.find(utterance, TODAY)
     edges = [0]
@@ -340,7 +340,7 @@ KNOWN = {
     ],
 )
 def test_only_swapped_and_doubled_letters_are_mended(text: str, meant: str) -> None:
-    """NL-7: what may be another word is left as it is."""
+    """NL-7: a text that may be another word stays unchanged."""
     assert mend(text, KNOWN.__contains__, KNOWN.__contains__) == meant
 
 

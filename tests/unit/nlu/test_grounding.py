@@ -1,4 +1,4 @@
-"""NL-7: what a model names is held against the words of the conversation, and against what the values speak for."""
+"""NL-7: values from a model, compared with the words of the conversation."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ def _grounded(flow: FlowSpec) -> FlowSpec:
 
 @pytest.mark.parametrize("kind", [MessageKind.SLOT_VALUE, MessageKind.CONFIRMATION])
 def test_another_day_than_was_said_leaves_the_day_open(kind: MessageKind) -> None:
-    """PX-18: what is held is no longer wanted as it is, and a yes to it is none."""
+    """PX-18: the stored value is no longer wanted, so a confirmation of it does not count."""
     context = replace(confirming(), active=_grounded(BOOK))
     result = validated(kind, context, text="make it another day", date="2026-12-20")
     assert (result.kind, result.slots["date"].is_open) == (MessageKind.CORRECTION, True)
 
 
 def test_what_a_new_task_was_given_and_nobody_said_is_asked_for() -> None:
-    """FS-7: and is not taken from an earlier task."""
+    """FS-7: the value is not inherited from an earlier task either."""
     result = validated(MessageKind.TASK, told(), "book_flight", text="book it", date="2026-12-20")
     assert result.slots["date"].is_open
 
@@ -95,7 +95,7 @@ def test_what_a_new_task_was_given_and_nobody_said_is_asked_for() -> None:
     ("kind", "dact"), [(MessageKind.CHITCHAT, "book_flight"), (MessageKind.TASK, "check_booking")]
 )
 def test_values_of_the_task_at_work_are_for_it(kind: MessageKind, dact: str) -> None:
-    """Otherwise the old value would be offered again, and agreed to."""
+    """Otherwise, the old value would be offered and confirmed again."""
     result = validated(kind, booking(), dact, text="on Sunday", date="2026-11-22")
     assert (result.kind, result.slots["date"].value) == (MessageKind.SLOT_VALUE, "2026-11-22")
 
@@ -104,7 +104,7 @@ def test_values_of_the_task_at_work_are_for_it(kind: MessageKind, dact: str) -> 
     "kind", [MessageKind.SLOT_VALUE, MessageKind.CORRECTION, MessageKind.DENIAL, MessageKind.CHITCHAT]
 )
 def test_values_of_a_task_that_nobody_works_on_ask_for_it(kind: MessageKind) -> None:
-    """The task at work was begun by mistake, or is to wait."""
+    """The active task was started by mistake, or should wait."""
     result = validated(kind, booking(), "check_booking", text="PX4K2L is my reference", ref="PX4K2L")
     assert (result.kind, result.slots["ref"].value) == (MessageKind.TASK, "PX4K2L")
 
@@ -136,7 +136,7 @@ def test_what_one_reader_has_not_understood_the_other_may_have() -> None:
 
 
 def test_words_that_are_another_slots_value_leave_no_row_open() -> None:
-    """ "Just one" is one passenger, though it might be one of the rows."""
+    """“Just one” is one passenger, although it could be a row."""
     text = "just one"
     rows = Mention(None, text, ("QX1", "QX2"))
     model = read(Source.SYSTEM2, text, passengers=Mention(1, "1"))
@@ -169,7 +169,7 @@ STAY = replace(BOOK, dact="book_room", slots={one.name: one for one in (ROOMS, D
 def test_a_number_counts_what_the_words_count_by_it(
     slot: SlotSpec, value: object, text: str, contradicted: bool
 ) -> None:
-    """PX-18: two numbers that a model has exchanged are not offered as they are."""
+    """PX-18: two numbers that a model has swapped are not offered."""
     assert Grounding(system1().extractor, told(), text).is_contradicted(value, slot, STAY) is contradicted
 
 
@@ -203,7 +203,7 @@ def test_what_nobody_said_is_read_in_the_words_where_they_leave_no_choice(text: 
 
 
 def test_a_bare_name_is_not_taken_for_what_nobody_said() -> None:
-    """ "As" is no place."""
+    """“As” is not a place."""
     assert values(stay(MessageKind.TASK, told(), "As soon as possible", place="Sea View")) == {"place": None}
 
 
@@ -217,7 +217,7 @@ def test_who_names_a_new_value_and_takes_nothing_back_goes_on(text: str, kind: M
 
 
 def test_a_day_that_a_model_names_as_it_was_written_is_decided() -> None:
-    """ "From 2026-12-04 to 2026-12-08, with two days in Rome" has a stretch of days only for the other reader."""
+    """Only the local classifier reads “From 2026-12-04 to 2026-12-08, with two days in Rome” as a range of days."""
     text = "from 2026-12-04 to 2026-12-08, with two days in Rome"
     stretch = Mention(None, "2026-12-04", ("2026-12-04", "2026-12-05"))
     model = read(Source.SYSTEM2, text, date=Mention("2026-12-04", "2026-12-04"))

@@ -1,4 +1,4 @@
-"""System 1 learns the same from the same, and says more than it was told (NL-2)."""
+"""The local classifier: deterministic training, and generalization (NL-2)."""
 
 import re
 from dataclasses import replace
@@ -16,7 +16,7 @@ from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1, understand
 
-# Wordings that no example holds.
+# Wordings that are not in any example.
 UNSEEN = [
     ("can you get me on a plane to Porto", "book_flight"),
     ("I'd love to fly from Lisbon to Oslo next week", "book_flight"),
@@ -75,7 +75,7 @@ def test_a_domain_without_examples_still_knows_the_kinds() -> None:
 
 
 def test_internal_flows_are_never_predicted() -> None:
-    """AG-7: not even in its own words."""
+    """AG-7: even for their examples."""
     words = ("tidy the memory", "tidy up the memory now", "put the memory in order")
     spec = FlowSpec(Dact("tidy_memory"), "0f1", "Internal", Family.INTERNAL, examples=words)
     domain = load_domain(Path(__file__).parents[2] / "domains" / "depot").domain
@@ -86,7 +86,7 @@ def test_internal_flows_are_never_predicted() -> None:
 
 
 def test_flows_that_are_alike_but_for_one_word_are_told_apart() -> None:
-    """Six flows of one family, with five examples each: the one word that differs decides."""
+    """Six flows of one family have five examples each, and a single word differs."""
     alike = System1.for_domain(load_domain("tests/domains/parcels").domain)
     for said, dact in (("track", "track_parcel"), ("photograph", "photograph_parcel")):
         opinion = alike.opinion(f"{said} parcelquokka", nothing_open())
@@ -95,7 +95,7 @@ def test_flows_that_are_alike_but_for_one_word_are_told_apart() -> None:
 
 
 def test_labels_learn_from_others_that_they_have_a_part_in_common_with() -> None:
-    """No example of "flow:b" says "book"; what it shares with "flow:a" does."""
+    """No example of “flow:b” says “book”, but those of “flow:a” do, with a common part."""
     rows = [
         {"w:book": 1.0, "w:bus": 1.0},
         {"w:find": 1.0, "w:bus": 1.0},
@@ -137,7 +137,7 @@ def test_a_code_that_has_the_form_of_two_slots_goes_where_the_words_say() -> Non
 
 
 def test_what_two_slots_list_is_none_of_what_another_lists() -> None:
-    """Else "is there one in the evening" is a question about the cabins."""
+    """Otherwise, “is there one in the evening” would be a question about the cabins."""
     times, cabins = ("morning", "evening"), ("economy", "business")
     slots = {
         name: SlotSpec(name, "category", values=values)

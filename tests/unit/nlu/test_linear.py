@@ -1,4 +1,4 @@
-"""What System 1 has trained once is taken over by the next process, and by no other domain (NL-2, RT-21)."""
+"""Models of the local classifier, which later processes reuse, but other domains don't (NL-2, RT-21)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ print(fit.__name__, "scipy" in sys.modules)
 
 
 class Kept(dict[str, bytes]):
-    """`TrainedModels` in memory."""
+    """An in-memory `TrainedModels`."""
 
     def put(self, key: str, content: bytes) -> None:
         self[key] = content
@@ -85,7 +85,7 @@ def test_a_model_without_rows_is_kept_too() -> None:
 
 FEW = (SEARCH, CHECK)
 DOMAIN: dict[str, Any] = {"flows": FEW, "entities": {"airport": AIRPORTS}, "answers": ANSWERS}
-"""Small, since each version of it is trained."""
+"""A small domain, because each of its versions is trained."""
 
 
 @cache
@@ -111,7 +111,7 @@ def test_another_version_of_a_domain_is_trained_for_itself(changed: dict[str, An
     kept = Kept(kept_of_domain())
     for version in (DOMAIN | changed, DOMAIN):
         System1.train(**version, kept=kept)
-    assert len(kept) == 4  # of each of two versions: what a message wants, and which value fills which slot
+    assert len(kept) == 4  # for each of two versions: one model for intents, and one for slots
 
 
 def test_another_wording_of_an_answer_asks_for_no_training() -> None:
@@ -185,7 +185,7 @@ def test_a_spoilt_or_foreign_file_is_told_and_trained_anew(spoil: Callable[[byte
 def test_a_domain_understands_the_same_from_what_was_kept() -> None:
     kept = Kept()
     _, taken = (System1.train(FLOWS, {"airport": AIRPORTS}, ANSWERS, kept=kept) for _ in range(2))
-    assert len(kept) == 2  # what a message wants, and which value fills which slot
+    assert len(kept) == 2  # one model for intents, and one for slots
     for text in ("please book two seats to Madrid", "from Oslo", "cancel AB12CD", "hello"):
         assert taken.think(text, nothing_open()) == system1().think(text, nothing_open())
 

@@ -1,4 +1,4 @@
-"""The kind of a message depends on its words and on what is open (NL-4, IR-1)."""
+"""The kind of a message, which depends on its words and the open question (NL-4, IR-1)."""
 
 from datetime import date
 
@@ -172,7 +172,7 @@ def test_a_task_without_values_can_interrupt() -> None:
     ("text", "said"), [("from Oslo", {"origin": "OSL"}), ("Oslo", {"destination": "OSL"})]
 )
 def test_a_name_that_is_said_once_is_one_value(text: str, said: dict[str, str]) -> None:
-    """ "From Oslo" answers no question of where to."""
+    """“From Oslo” does not answer where to go."""
     assert values(understand(text, booking(asked="destination", values={}))) == said
 
 

@@ -1,4 +1,4 @@
-"""Actions, validation, models and second thoughts (NL-2, NL-5, NL-6, NL-7)."""
+"""Actions, validation, models and reconsideration (NL-2, NL-5, NL-6, NL-7)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ CALL = CallContext(session_id="session_1", turn_id="turn_1")
 
 @dataclass
 class ScriptedModel:
-    """Answers as written, or fails as written."""
+    """A model with scripted answers and failures."""
 
     answer: object
     available: bool = True
@@ -176,7 +176,7 @@ def test_slots_must_be_of_the_flow_and_of_their_type() -> None:
     ],
 )
 async def test_the_model_reads_what_system_1_is_sure_of_too(text: str) -> None:
-    """NL-2: only closed messages do not reach it."""
+    """NL-2: only closed messages don't reach the model."""
     model = ScriptedModel(answer(destination="Madrid"))
     thought = await ask(text, model)
     assert thought.understanding.source is Source.SYSTEM2

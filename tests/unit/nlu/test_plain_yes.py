@@ -1,4 +1,4 @@
-"""What is a plain yes, and what only sounds like one (PX-18)."""
+"""Plain confirmations, and messages that only sound like one (PX-18)."""
 
 from __future__ import annotations
 

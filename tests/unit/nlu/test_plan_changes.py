@@ -1,4 +1,4 @@
-"""PL-2, PL-4: what users say about a plan in progress, and what is about something else."""
+"""PL-2, PL-4: messages about a running plan, and messages about something else."""
 
 from __future__ import annotations
 

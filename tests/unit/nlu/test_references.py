@@ -1,4 +1,4 @@
-"""IR-5: references are resolved over the rows that were displayed last, by the fields that the manifest names."""
+"""IR-5: references to displayed rows, by the fields in the manifest."""
 
 from __future__ import annotations
 

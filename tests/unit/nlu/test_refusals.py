@@ -1,4 +1,4 @@
-"""The seven checks, and hostile input: a clear answer each, quickly, and never an exception (NL-1)."""
+"""The seven checks, and hostile input: a clear and fast answer without an exception (NL-1)."""
 
 import re
 from dataclasses import replace
@@ -28,7 +28,7 @@ MARKERS = ("<|", "[INST]", "</s>")
 
 
 def prepare(text: str, context: NluContext, *, development: bool = False) -> Understanding | None:
-    """What is made of a message before it is understood: a refusal, a command, or nothing."""
+    """Return the result before interpretation: a refusal, a command, or None."""
     guardrails = Guardrails(
         max_tokens=1024,
         min_characters=2,
@@ -54,7 +54,7 @@ def rejection(text: str, context: NluContext | None = None) -> Rejection | None:
 
 @pytest.mark.parametrize("text", ["check booking UW7Z5W", "check booking NA0E2O", "status of W1Z2DO please"])
 def test_a_reference_is_in_no_language(text: str) -> None:
-    """Its letters are no words of Polish or Portuguese."""
+    """Its letters are not words of Polish or Portuguese."""
     assert rejection(text) is None
 
 

@@ -1,4 +1,4 @@
-"""IR-5: questions about displayed rows, in words that name fields and in others."""
+"""IR-5: questions about displayed rows, with or without field names."""
 
 from __future__ import annotations
 

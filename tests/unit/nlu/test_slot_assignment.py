@@ -1,4 +1,4 @@
-"""Which value fills which slot, by the words around it (NL-2)."""
+"""Assignment of values to slots, by the words around them (NL-2)."""
 
 import numpy as np
 import pytest
@@ -64,17 +64,17 @@ def test_a_misspelt_name_is_repaired() -> None:
     [
         ("in bussiness class", ["value:cabin"]),
         ("in the mornig or economi", ["value:part", "value:cabin"]),
-        ("for my businessman", []),  # three letters away
-        ("the Mornig show", []),  # a name may be spelt as it likes
-        ("for anna morling", []),  # and in small letters is known by its first part
-        ("with windows", []),  # more of one is no slip
-        ("a moaning child", []),  # the examples have that word
-        ("an aislle", []),  # too short to be told from other words
-        ("the rivery", []),  # as near to one value as to another
+        ("for my businessman", []),  # differs by three letters
+        ("the Mornig show", []),  # names can have any spelling
+        ("for anna morling", []),  # in lowercase, the first part identifies the name
+        ("with windows", []),  # a plural is not a typo
+        ("a moaning child", []),  # a word of the examples
+        ("an aislle", []),  # too short to differ from other words
+        ("the rivery", []),  # equally close to two values
     ],
 )
 def test_what_is_nearly_a_slots_own_value_is_that_value(said: str, kinds: list[str]) -> None:
-    """IR-6: it was passed over, and the default taken."""
+    """IR-6: such values used to be ignored in favor of the default."""
     own = {
         "cabin": SlotSpec("cabin", "category", values=("business", "economy")),
         "part": SlotSpec("part", "category", values=("morning", "evening")),
@@ -103,7 +103,7 @@ def test_one_is_not_always_a_number() -> None:
 
 
 def test_a_number_that_another_flow_takes_is_none_of_this_one() -> None:
-    """Also before a message of that flow has come."""
+    """Even before the first message of the other flow."""
     takes = {"fly": "passengers", "pack": "bags"}
     fly, pack = (
         FlowSpec(Dact(dact), f"0f{place}", "Do", Family.READ, slots={slot: SlotSpec(slot, "number")})
@@ -139,7 +139,7 @@ def test_what_is_not_meant_may_have_small_words_before_it(before: str) -> None:
     ],
 )
 def test_the_words_before_a_day_may_name_one_of_several(words: str, day: str | None) -> None:
-    """IR-4: by its name or its description, where no other one has that word."""
+    """IR-4: by the slot's name or description, if no other slot has the word."""
     days = [
         SlotSpec("first_day", "date", description="the day of the treatment"),
         SlotSpec("check_day", "date", description="the day of the check-up", not_before="first_day"),

@@ -1,4 +1,4 @@
-"""Sentences by grammar: what is not a plain yes, and requests that are forbidden or reported (PX-18, NL-8)."""
+"""Generated sentences that are not plain confirmations, and forbidden or reported requests (PX-18, NL-8)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_there_are_enough_of_them() -> None:
 
 @pytest.mark.parametrize("offer", OFFERS, ids=["booking", "cancellation", "deletion", "plan"])
 def test_nothing_of_it_is_a_plain_yes(offer: Offer) -> None:
-    """PX-18, whoever reads it: a model's yes is not plain either."""
+    """PX-18: a confirmation that a model reads is not plain either."""
     assert [text for text in not_a_yes() if answers("en").agrees(text, offer)] == []
 
 

@@ -1,4 +1,4 @@
-"""NLU on the shipped travel domain: wordings that its files do not hold, and the module's three entries."""
+"""NLU on the shipped travel domain: new wordings, and the three entry points."""
 
 from functools import cache
 
@@ -52,7 +52,7 @@ def test_wordings_that_the_domain_does_not_hold() -> None:
     ],
 )
 async def test_what_says_nothing_starts_nothing(text: str) -> None:
-    """NL-4: no kind is likely enough, so the user is asked."""
+    """NL-4: no kind is likely enough, so the reply is a question."""
     understanding = await nlu().think(text, state(), FakeTurn())
     assert understanding.kind is MessageKind.UNKNOWN
 
@@ -101,6 +101,6 @@ async def test_without_a_model_nothing_is_degraded() -> None:
 
 @pytest.mark.parametrize(("said", "code"), [("from los angeles", "LAX"), ("to San Francisco please", "SFO")])
 def test_a_name_may_begin_with_a_word_that_is_a_code(said: str, code: str) -> None:
-    """LOS and SAN are airports of their own."""
+    """LOS and SAN are airport codes."""
     [found] = nlu().system1.extractor.gazetteer.find(tokenize(said))
     assert found.reading.value == code

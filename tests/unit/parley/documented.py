@@ -1,4 +1,4 @@
-"""Finds the commands that the documentation tells people to type, and looks each up where it is defined."""
+"""Commands in the documentation, each compared with its definition."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ PAGES = (
 )
 _FENCE = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`([^`\n]+)`")
-# Where a command ends that stands among others of a shell.
+# Ends of a command in a shell line.
 _ENDS = frozenset({"|", ">", "<", "&&", ";", "&", "2>"})
 
 
 @dataclass(frozen=True)
 class Documented:
-    """`words` of one command, and the page that has it."""
+    """A documented command. `words`: its words."""
 
     page: str
     words: tuple[str, ...]
@@ -38,7 +38,7 @@ class Documented:
 
 
 def documented(program: str) -> list[Documented]:
-    """Every use of a program, in the order of the pages."""
+    """Yield every use of a program, in page order."""
     found: list[Documented] = []
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
@@ -48,13 +48,13 @@ def documented(program: str) -> list[Documented]:
 
 
 def _commands(text: str) -> Iterator[tuple[str, ...]]:
-    """The commands of the text's code, those inside another command's words included."""
+    """Yield the commands in a text's code, including commands within other commands."""
     fenced = [line for block in _FENCE.findall(text) for line in block.replace("\\\n", " ").splitlines()]
     inline = _INLINE.findall(_FENCE.sub("", text))
     for line in [*fenced, *inline]:
         try:
             words = shlex.split(line, comments=True)
-        except ValueError:  # not a line of a shell
+        except ValueError:  # not a shell line
             continue
         yield from _parts(words)
 
@@ -67,7 +67,7 @@ def _parts(words: list[str]) -> Iterator[tuple[str, ...]]:
             continue
         if part:
             yield tuple(part)
-        if "--" in part[:-1]:  # what `kubectl exec` runs
+        if "--" in part[:-1]:  # the command of `kubectl exec`
             yield tuple(part[part.index("--") + 1 :])
         if part[:4] == ["docker", "compose", "run", "--rm"] and part[4] == "migrate" and part[5:]:
             yield ("parley", *part[5:])
@@ -75,7 +75,7 @@ def _parts(words: list[str]) -> Iterator[tuple[str, ...]]:
 
 
 def complaint(words: tuple[str, ...]) -> str | None:
-    """What `parley` would not understand of this; None when it understands all."""
+    """Return why `parley` would reject the command, or None if it wouldn't."""
     rest = [word.strip("[]") for word in words[1:] if word != "…"]
     if not rest or rest[0].startswith("-") or re.fullmatch(r"[A-Z_|]+", rest[0]):
         return None
@@ -84,7 +84,7 @@ def complaint(words: tuple[str, ...]) -> str | None:
     command: Any = load_command(rest.pop(0))
     while rest and hasattr(command, "commands") and not rest[0].startswith("-"):
         if re.fullmatch(r"[A-Z_|]+", rest[0]):
-            return None  # any of them is meant
+            return None  # stands for any of them
         if rest[0] not in command.commands:
             return f"there is no `{rest[0]}`"
         command = command.commands[rest.pop(0)]

@@ -1,4 +1,4 @@
-"""Lines of a pipe: what is one turn, and what cannot be one."""
+"""Lines of a pipe: those that form one turn, and invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documentation, the alerts and the manifests tell people to type exists as it stands there."""
+"""Commands in the documentation, alerts and manifests, which must exist as written."""
 
 from __future__ import annotations
 

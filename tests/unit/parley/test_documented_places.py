@@ -1,4 +1,4 @@
-"""What the documentation points at is there: pages and their headings, files, tests."""
+"""Targets of references in the documentation: pages, headings, files, tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.unit.parley.documented import ROOT
 
 PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
 BASES = (ROOT, ROOT / "orchestrator", ROOT / "orchestrator" / "adapters", ROOT / "tests" / "integration")
-"""Where the path of a file may begin, besides at its page: the pages speak of the library most."""
+"""Folders from which a path may start, in addition to its page. Pages mostly refer to the library."""
 _LINK = re.compile(r"\]\((?!\w+:)([^)\s]*)\)")
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 _FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|md|sql|lua|yaml|yml|json|toml|js|sh|j2))`")
@@ -20,7 +20,7 @@ _TEST = re.compile(r"\btest_\w+\b(?!\.py)(?!\w)")
 
 
 def _anchors(page: Path) -> list[str]:
-    """The fragments under which the headings of a page are found."""
+    """Return the fragments of a page's headings."""
     headings = _HEADING.findall(page.read_text(encoding="utf-8"))
     return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
@@ -32,7 +32,7 @@ def _tests() -> frozenset[str]:
 
 
 def broken_links(page: Path, text: str) -> list[str]:
-    """Relative links of a page that lead nowhere."""
+    """Return relative links of a page without a target."""
     broken: list[str] = []
     for link in _LINK.findall(text):
         path, _, fragment = link.partition("#")
@@ -43,7 +43,7 @@ def broken_links(page: Path, text: str) -> list[str]:
 
 
 def missing_files(page: Path, text: str) -> list[str]:
-    """Paths of files that a page names and that are not there."""
+    """Return paths of missing files that a page mentions."""
     bases = (*BASES, page.parent)
     return [name for name in _FILE.findall(text) if not any((base / name).is_file() for base in bases)]
 

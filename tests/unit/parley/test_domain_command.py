@@ -1,4 +1,4 @@
-"""`parley domain new` makes a domain without mistakes; `domain check` names every mistake of one."""
+"""`parley domain new` creates a domain without mistakes, and `domain check` reports every mistake."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_new_domain_is_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_what_each_flow_may_do_is_shown_with_its_tags(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """PX-3, PX-8: tags are joined over all tools of a flow."""
+    """PX-3, PX-8: with the tags of all tools of a flow."""
     run(["domain", "new", "garden", "--into", str(tmp_path)])
     tools = tmp_path / "garden" / "tools.yaml"
     text = tools.read_text()
@@ -65,7 +65,7 @@ def test_a_language_without_sentences_is_a_hint(tmp_path: Path, capsys: pytest.C
 
 
 def test_what_is_seldom_meant_is_a_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A time without a part of the day, a side effect that nothing undoes, an output that no tool declares."""
+    """A time without a part of the day, a side effect without compensation, an output that no tool declares."""
     run(["domain", "new", "garden", "--into", str(tmp_path)])
     garden = tmp_path / "garden"
     for file, right, wrong in [
@@ -93,7 +93,7 @@ def test_what_is_seldom_meant_is_a_hint(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_template_that_fails_with_sample_values_is_a_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its line is named: a text can't be divided, and a topic is a text."""
+    """The report has its line: a text cannot be divided, and a topic is a text."""
     run(["domain", "new", "garden", "--into", str(tmp_path)])
     template = tmp_path / "garden" / "templates" / "add_note.md.j2"
     template.write_text("Noted.\n{% if slots.body %}\nHalf of it: {{ data.topic / 2 }}\n{% endif %}\n")
@@ -109,7 +109,7 @@ def test_a_template_that_fails_with_sample_values_is_a_mistake(
 def test_a_name_that_the_sample_values_lack_is_a_hint(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also in confirmations, and within the rows of a result; an object without declared properties has any."""
+    """Including confirmations and rows of a result. An object without declared properties can have any name."""
     run(["domain", "new", "garden", "--into", str(tmp_path)])
     garden = tmp_path / "garden"
     (garden / "templates" / "add_note.confirm.md.j2").write_text("Note {{ shown.bodi }}?")
@@ -187,7 +187,7 @@ def test_a_folder_that_exists_is_not_touched(tmp_path: Path, capsys: pytest.Capt
 def test_a_domain_is_trained_ahead(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """RT-21: what an image brings, its processes need not train when they start."""
+    """RT-21: processes need no training at startup if their image has the models."""
     monkeypatch.delenv("PARLEY_TRAINED_FOLDER", raising=False)
     run(["domain", "new", "garden", "--into", str(tmp_path)])
     assert run(["domain", "train", str(tmp_path / "garden")]) != 0

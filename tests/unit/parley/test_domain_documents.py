@@ -1,4 +1,4 @@
-"""Documents of a domain's folder: uploaded for a private chat with a model, and only then (CO-4)."""
+"""Documents in a domain's folder, uploaded only for a private chat with a model (CO-4)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MODEL = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
 
 
 class Gateway:
-    """A gateway whose documents become searchable after it was asked twice."""
+    """A gateway whose documents become searchable after two requests."""
 
     def __init__(self) -> None:
         self.added: list[dict[str, Any]] = []

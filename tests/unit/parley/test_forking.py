@@ -1,4 +1,4 @@
-"""A program that is forked finds what one that is started would find, and has nothing of its parent's."""
+"""Forked programs, which find the same as started programs and nothing of their parents."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ print(int(child.wait() or 0))
 
 
 def surroundings(folder: Path, code: str) -> dict[str, str]:
-    """An environment in which the code is a module."""
+    """Return an environment in which the code is a module."""
     (folder / "program.py").write_text(code)
     return {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
 
 
 def test_it_finds_what_it_was_given_and_nothing_of_its_parent(tmp_path: Path) -> None:
-    """What the parent has not printed yet is printed once, and what it removes at its end is still there."""
+    """The parent's unprinted output is printed once, and the child doesn't remove the parent's temporary files."""
     forked = subprocess.run(
         [sys.executable, "-c", FORKING],
         env=surroundings(tmp_path, LOOKING),
@@ -76,7 +76,7 @@ def test_it_finds_what_it_was_given_and_nothing_of_its_parent(tmp_path: Path) ->
 
 
 def run(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
-    """Fork the program; how it ended is told last."""
+    """Fork the program. Its exit status is the last line."""
     command = [sys.executable, "-c", ENDING]
     given = {"env": surroundings(folder, code), "cwd": folder, "stdin": subprocess.DEVNULL}
     return subprocess.run(command, **given, capture_output=True, text=True, check=True)

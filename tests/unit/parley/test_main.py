@@ -69,7 +69,7 @@ def test_the_server_image_says_which_commands_it_lacks(
 def test_verbose_shows_the_traceback_without_secrets(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """RT-22: an error that quotes an address is printed, and its password is not."""
+    """RT-22: the traceback has a URL without its password."""
     monkeypatch.setenv("PARLEY_URL", "http://ann:her-password@127.0.0.1:1")
     for verbose in (False, True):
         assert run(["sessions"], verbose=verbose) == 1
@@ -124,7 +124,7 @@ IDENTIFIER = "session_0190f3a2b4c87d9e8f1a2b3c4d5e6f70"
 def test_identifiers_are_whole_in_a_terminal_of_any_width(
     columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as a terminal would have it
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal
     monkeypatch.setenv("COLUMNS", str(columns))
     row = {"turn_id": IDENTIFIER.replace("session", "turn"), "session_id": IDENTIFIER, "text": "a " * 60}
     print_result(Rows([row], tuple(row)), as_json=False)
@@ -148,7 +148,7 @@ def test_the_mistakes_of_a_domain_are_told_as_json(
 
 
 def test_help_imports_no_command() -> None:
-    """It has to be there at once: neither a command nor what it needs is imported."""
+    """Help must be fast, so neither commands nor their dependencies are imported."""
     lines = "import sys; from parley.main import run; run(['--help']); print(*sys.modules, sep='\\n')"
     printed = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True).stdout
     modules = set(printed.split())
@@ -178,12 +178,12 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
         assert f" {command} " in printed
 
 
-# What runs until it is stopped, writes a file, or hands on to another program.
+# Commands that run until stopped, write a file, or start another program.
 WITHOUT_JSON = {"up", "serve", "redis-acl", "bench"}
 
 
 def commands_of(name: str, command: Any) -> Iterator[tuple[str, Any]]:
-    """Every command below this one, with its words."""
+    """Yield all subcommands of a command, with their words."""
     inner = getattr(command, "commands", None)
     if inner is None:
         yield name, command

@@ -1,4 +1,4 @@
-"""A child process: started, awaited, stopped, recognised after a killed run."""
+"""Child processes: started, awaited, stopped, and recognized after a killed run."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_child_that_is_never_ready_is_given_up(tmp_path: Path) -> None:
 
 
 class Slow(Child):
-    """On a machine so busy that it is not ready in time; it uses a second whenever it is looked at, up to `most_s`."""
+    """A process on a machine so busy that it is not ready in time. Each check costs a second, up to `most_s`."""
 
     used_s = 0.0
     most_s = 59.0
@@ -120,12 +120,12 @@ def test_what_a_child_and_its_own_children_work_is_counted(tmp_path: Path) -> No
     child = Child(make_program(tmp_path, works + READY + SLEEP), tmp_path / "run")
     child.start()
     try:
-        while child._cpu_s() < 0.35:  # one of the two alone stops short of it
+        while child._cpu_s() < 0.35:  # neither of the two is enough
             time.sleep(0.01)
         (its_own,) = psutil.Process(child.pid).children()
     finally:
         child.stop()
-    while not has_ended(its_own):  # nobody but the machine's first process reaps it, some time
+    while not has_ended(its_own):  # only init reaps it, at an unknown time
         time.sleep(0.01)
 
 
@@ -150,7 +150,7 @@ def test_a_child_that_ignores_the_stop_signal_is_killed_after_its_grace(tmp_path
 
 
 def test_only_the_noted_process_itself_is_a_leftover(tmp_path: Path) -> None:
-    """The pid of a leftover may belong to something else by now."""
+    """The PID may belong to a different process by now."""
     with running(make_program(tmp_path, READY + SLEEP), tmp_path / "run") as child:
         note = tmp_path / "run" / "sample.json"
         known = orjson.loads(note.read_bytes())
@@ -175,7 +175,7 @@ def test_a_process_that_was_not_reaped_counts_as_ended() -> None:
 
 
 def test_a_role_that_is_killed_while_it_starts_is_started_again_and_that_is_said(tmp_path: Path) -> None:
-    """The first run kills itself, as when the machine has no memory left; the second is ready."""
+    """The first process kills itself, as when memory runs out. The second is ready."""
     once = tmp_path / "once"
     dies_once = (
         f"import os, pathlib, signal; first = pathlib.Path({str(once)!r}); known = first.exists(); first.touch(); "

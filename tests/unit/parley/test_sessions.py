@@ -1,4 +1,4 @@
-"""PL-4, PL-6: a plan as `parley show` prints it."""
+"""PL-4, PL-6: plans as printed by `parley show`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_plan_is_shown_with_its_progress_and_every_step() -> None:
 
 
 def test_a_comparison_is_printed_turn_by_turn() -> None:
-    """ST-4: what was said and done on both sides, and what differs."""
+    """ST-4: with the messages and effects of both sides, and the differences."""
     turn = {"epoch": 3, "said": "yes", "reply": "Booked.", "flows": [], "completed": ["book_flight"]}
     call = {"tool_id": "flight_book", "arguments": {"offer_id": "o"}, "status": "ok"}
     waiting = {"dact": "book_flight", "state": "Active", "reason": None, "slots": {"origin": "OSL"}}

@@ -1,4 +1,4 @@
-"""The roles of a run: which, in which order, with what environment (RT: SIGTERM only, threads pool)."""
+"""Roles of a run, with their order and environment (RT: SIGTERM only, threads pool)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What dies is started again, with a growing delay; a signal becomes an orderly stop."""
+"""Supervision: crashed processes restart with a growing delay, and a signal causes an orderly stop."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_second_signal_shortens_the_grace_of_a_stop(tmp_path: Path) -> None:
 
 
 def test_a_stop_whose_exception_was_lost_is_raised_again() -> None:
-    """A signal may arrive while a finaliser runs, which swallows what is raised in it."""
+    """A signal may arrive during a finalizer, which swallows exceptions."""
 
     def lose_the_first() -> None:
         with contextlib.suppress(StopRequested):

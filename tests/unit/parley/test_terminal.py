@@ -1,4 +1,4 @@
-"""What a terminal shows of a turn, and what a line means: no gateway, no terminal."""
+"""A turn's output in the terminal, and the meaning of input lines, without a gateway or terminal."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_status_line_names_the_tasks_the_present_one_first() -> None:
     assert describe_status(None) == "no open task"
 
 
-# What others wrote.
+# Text of others.
 
 
 def test_nothing_moves_the_cursor() -> None:
@@ -181,7 +181,7 @@ def test_a_chart_is_named() -> None:
     )
 
 
-# Words that come piece by piece.
+# Streamed text.
 
 
 def stream(*pieces: tuple[int, str], turn_id: str = "turn_1") -> StreamedWords:
@@ -225,7 +225,7 @@ def test_words_of_another_turn_begin_anew() -> None:
 
 
 def test_answers_that_nobody_waits_for_are_printed_after_all_that_are_awaited() -> None:
-    """RT-15: a task that waited for something goes on in a turn of its own."""
+    """RT-15: a task that waited continues in a separate turn."""
     written: list[str] = []
     words = StreamedWords(written.append, lambda: None)
     words.begin()
@@ -242,11 +242,11 @@ def test_answers_that_nobody_waits_for_are_printed_after_all_that_are_awaited() 
     assert written == ["Parley: Your report is ready.", "Parley: It was approved."]
 
 
-# Answers to what is typed ahead.
+# Answers to type-ahead.
 
 
 class Gateway:
-    """Turns that end when they are told to."""
+    """A gateway whose turns end on command."""
 
     base_url = "http://here.test"
 
@@ -272,7 +272,7 @@ class Gateway:
 
 
 def test_answers_are_shown_in_the_order_in_which_they_are_given() -> None:
-    """The one to the question, which was given beside the turn at work, before that turn's; each once."""
+    """A question's answer, given during the running turn, comes before that turn's answer. Each appears once."""
     gateway, out = Gateway(), io.StringIO()
     conversation = Conversation(gateway, "session_1")  # type: ignore[arg-type]
     talk = Talk(conversation, Console(file=out, width=100), lambda _label: "")
@@ -282,7 +282,7 @@ def test_answers_are_shown_in_the_order_in_which_they_are_given() -> None:
         words.begin()
         answers.expect(conversation, gateway.accept(turn_id, seq))
     assert answers.status == "answering… · no open task"
-    with answers.shown:  # nobody can print before all three have ended
+    with answers.shown:  # no answer can be printed before all three have ended
         gateway.end(thanks=3, work=2, question=1)
     answers.wait()
 

@@ -1,4 +1,4 @@
-"""A flow with tools, ready to be carried out, for the tests of PEX."""
+"""A flow with tools that is ready to run, for tests of PEX."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ SPEC = FlowSpec(
 
 
 class Things:
-    """Answers as it is told; counts what it was asked."""
+    """Tools with scripted answers that count their calls."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers) or [{"seen": "a hat", "taken": "a hat"}]
@@ -83,7 +83,7 @@ class Things:
 
 @dataclass
 class Journal:
-    """A turn's journal that remembers, or that knows nothing of a call that was begun."""
+    """A turn's journal, which remembers calls or does not know whether a call happened."""
 
     begun: set[str] = field(default_factory=set)
     results: dict[str, Any] = field(default_factory=dict)
@@ -141,7 +141,7 @@ def make_setting(
     journal: Journal | None = None,
     config: DomainConfig = CONFIG,
 ) -> Setting:
-    """An Active flow on an otherwise empty stack."""
+    """Return an Active flow on an otherwise empty stack."""
     flow_type = make_flow_class(spec)
     domain = Domain(
         name="things",

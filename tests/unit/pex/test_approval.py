@@ -1,4 +1,4 @@
-"""An approval is bound to all that it was asked for (PX-17)."""
+"""Approvals, bound to everything that they were requested for (PX-17)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WIPING = replace(SPEC, tools=(ToolUse(TAKE.tool_id),), outputs=("taken",))
 
 
 def waiting() -> tuple[Setting, PendingApproval]:
-    """A flow that waits for an approval of one call."""
+    """Return a flow that waits for an approval of one call."""
     setting = make_setting(WIPING, tools=(WIPE,))
     parked = hold_for_approval(setting.run, _tool(setting), {"place": "attic"}, Cause())
     assert isinstance(parked, Parked)
@@ -98,7 +98,7 @@ def test_a_grant_under_other_rules_is_void() -> None:
 
 
 async def test_the_checks_are_made_again_after_a_grant() -> None:
-    """What held when it was asked may not hold when it is granted."""
+    """Conditions at the request may no longer hold at the grant."""
     setting, approval = waiting()
     allow(setting, approval)
     setting.run.flow.clear("place")
@@ -129,7 +129,7 @@ def test_a_correction_makes_a_grant_void() -> None:
     ],
 )
 def test_a_bound_on_a_value(known: dict[str, Any], asked: bool) -> None:
-    """PX-19: a value that is missing or no number counts as above the bound."""
+    """PX-19: a missing or non-numeric value counts as above the limit."""
     spec = replace(TAKE, approval_above={"total": 10})
 
     assert (find_cause(spec, [], [], known) is not None) is asked

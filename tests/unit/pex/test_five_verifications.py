@@ -1,4 +1,4 @@
-"""PX-15: one row for each of the five verifications: a policy whose work is wrong in exactly this way."""
+"""PX-15: one row per verification, each with a policy that violates exactly that one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FormlessFrame(BasePolicy):
 
 
 class CannotBeShown(BasePolicy):
-    """Whose frame is beyond repair."""
+    """A policy whose frame cannot be repaired."""
 
     def frame(self, run: Execution) -> Frame:
         run.data.clear()
@@ -52,7 +52,7 @@ class CannotBeShown(BasePolicy):
 
 
 class MakesNoNote(BasePolicy):
-    """Of a family without frames, whose findings belong into the scratchpad."""
+    """A policy of a family without frames that writes no findings to the scratchpad."""
 
     async def results(self, run: Execution) -> Ending | None:
         del run
@@ -61,7 +61,7 @@ class MakesNoNote(BasePolicy):
 
 class StacksATwin(BasePolicy):
     async def complete(self, run: Execution) -> Ending | None:
-        """Another flow of a kind that is on the stack already, both below this one."""
+        """Complete another flow of a kind that is already on the stack, below this one."""
         ending = await super().complete(run)
         waiting = replace(SPEC, dact="wait_for_thing")
         run.context.changes.state.stack.flows[:0] = [pending(waiting), pending(waiting)]
@@ -120,7 +120,7 @@ def test_every_verification_has_its_row() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 async def test_exactly_this_verification_trips(case: Case) -> None:
-    """PX-15, AG-4: recorded by its name and flagged. Wrong results are tried for once more, a wrong state is not."""
+    """PX-15, AG-4: its name is recorded. Wrong results are retried once, and a wrong state is not."""
     setting = make_setting(case.spec)
 
     ending = await case.policy(case.spec).execute(setting.run)
@@ -134,7 +134,7 @@ async def test_exactly_this_verification_trips(case: Case) -> None:
 
 @pytest.mark.parametrize("policy", [LosesASlot, MakesNoFrame, FormlessFrame, CannotBeShown])
 async def test_what_is_done_stays_done_whatever_is_wrong_with_its_result(policy: type[BasePolicy]) -> None:
-    """PX-15, PX-16: a flow that has changed something is Completed, and never carried out anew."""
+    """PX-15, PX-16: a flow with a side effect is Completed and never repeated."""
     spec = replace(SPEC, tools=(ToolUse(TAKE.tool_id),), outputs=("taken",))
     setting = make_setting(spec)
 
@@ -157,7 +157,7 @@ async def test_what_is_done_stays_done_whatever_is_wrong_with_its_result(policy:
 async def test_what_an_earlier_turn_did_for_the_flow_stays_done(
     status: EffectStatus, ending: type[Ending]
 ) -> None:
-    """PX-16: it waited for a yes in between; from the start it would ask again for what it has done."""
+    """PX-16: the flow waited for a confirmation in between. A restart would ask for it again."""
     setting = make_setting()
     done = EffectNote(TAKE.tool_id, setting.run.flow.flow_id, {}, {}, status=status, turn_id=TurnId("turn_0"))
     setting.context.changes.state.note_effect(done)

@@ -1,4 +1,4 @@
-"""Tier 1 of failure (AG-6): a frame with an error is repaired, without a model first, in a few attempts."""
+"""Tier 1 of failure (AG-6): a broken frame is repaired in a few attempts, first without a model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROWS = [{"seen": "a hat"}, {"seen": "a cat"}]
 
 
 def framed(setting: Setting, data: Any = None, **attributes: Any) -> Frame:
-    """Given what the tools returned, and a frame made of it."""
+    """Return the state after the tools returned and a frame was created."""
     setting.run.data = {"rows": ROWS, "count": 2}
     frame = Frame("frame_1", setting.run.flow.flow_id, data, **attributes)
     setting.run.frame = setting.context.changes.frames[setting.run.flow.flow_id] = frame
@@ -27,7 +27,7 @@ def framed(setting: Setting, data: Any = None, **attributes: Any) -> Frame:
 
 @dataclass
 class Author(FrameWriter):
-    """Chooses as it is told; counts how often it is asked."""
+    """A model with scripted choices that counts its calls."""
 
     choice: JsonObject | None
     asked: list[str] = field(default_factory=list)
@@ -109,7 +109,7 @@ async def test_a_model_chooses_the_form_and_the_data_stay_those_of_the_tools() -
 
 
 async def test_a_model_that_is_of_no_help_gives_way_to_the_plain_form() -> None:
-    """Three of the four attempts are the model's, the last one is not."""
+    """The model makes three of the four attempts, but not the last one."""
     setting = make_setting()
     frame = framed(setting, {"mark": "pie"}, display_type="chart", error="There is no axis.")
     author = Author({"display_type": "table", "field": "count"})
@@ -129,7 +129,7 @@ async def test_a_domain_says_how_many_attempts_there_are() -> None:
 
 
 async def test_attempts_are_bounded_and_a_frame_that_stays_broken_is_a_failure() -> None:
-    """At most four, whoever makes them; the broken frame is not shown."""
+    """At most four in total. The broken frame is not displayed."""
     setting = make_setting()
     framed(setting, None, display_type="table")
     setting.run.data = {}
@@ -143,7 +143,7 @@ async def test_attempts_are_bounded_and_a_frame_that_stays_broken_is_a_failure()
 
 
 async def test_a_policy_that_makes_a_broken_frame_still_completes() -> None:
-    """The step stands between the results and the end of the flow."""
+    """The repair happens between the results and the end of the flow."""
 
     class Drawing(BasePolicy):
         def frame(self, run: Execution) -> Frame:

@@ -1,4 +1,4 @@
-"""The ladder of recovery (PX-16), and guardrails where no skill is at work (PX-10)."""
+"""The recovery ladder (PX-16), and guardrails outside skills (PX-10)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNCERTAIN = Failed(FailureCategory.VALIDATION_ERROR, "Which year?", uncertain=Tr
 
 
 async def climb(setting: Setting, failure: Failed, times: int) -> list[Recovery]:
-    """The rungs that are chosen when the same failure comes again and again in one turn."""
+    """Return the rungs chosen when the same failure repeats in one turn."""
     endings = [await recover(setting.policy, setting.run, failure) for _ in range(times)]
     return [ending.recovery for ending in endings if isinstance(ending, Recover)]
 
@@ -42,7 +42,7 @@ async def test_where_nobody_gathers_that_rung_is_left_out() -> None:
 
 
 async def test_a_hard_coded_fallback_bypasses_the_ladder() -> None:
-    """Even a failure that might pass is not tried again where the policy knows better."""
+    """Even a temporary failure is not retried if the policy has a fallback."""
 
     class Redirecting(BasePolicy):
         def fallback(self, run: Execution, failure: Failed) -> Dact | None:
@@ -72,7 +72,7 @@ async def test_a_value_that_was_turned_away_is_asked_for_again() -> None:
 
 
 async def test_recovery_leaves_the_previous_frame_as_it_is() -> None:
-    """PX-13: uncertain carries it over."""
+    """PX-13: uncertain results keep it."""
     setting = make_setting()
     frame = Frame("frame_1", setting.run.flow.flow_id, {"seen": "a hat"})
     setting.context.changes.frames[setting.run.flow.flow_id] = frame
@@ -95,7 +95,7 @@ FREE = replace(SPEC, slots={"place": SlotSpec("place", "free_text")})
 
 
 async def test_code_of_a_user_is_judged_in_direct_mode_as_well() -> None:
-    """PX-10."""
+    """PX-10"""
     setting = make_setting(FREE, tools=(QUERY,), slots={"place": "DROP TABLE things"})
 
     await setting.policy.execute(setting.run)
@@ -105,7 +105,7 @@ async def test_code_of_a_user_is_judged_in_direct_mode_as_well() -> None:
 
 
 async def test_code_that_passes_is_written_anew_in_direct_mode_as_well() -> None:
-    """PX-10."""
+    """PX-10"""
     setting = make_setting(FREE, tools=(QUERY,), slots={"place": "select 1 -- and more"})
 
     assert await setting.policy.execute(setting.run) == Completed()

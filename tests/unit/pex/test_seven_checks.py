@@ -1,4 +1,4 @@
-"""PX-2: one row for each of the seven checks: a flow in which exactly that check trips, and no tool is called."""
+"""PX-2: one row per check, each with a flow that violates exactly that check, so that no tool is called."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.pex.setting import LOOK, SPEC, TAKE, Setting, make_setting
 
 
 class Hasty(BasePolicy):
-    """A domain's policy that leaves the review out: nobody asks for what is missing."""
+    """A domain's policy that skips the review, so missing slots are not requested."""
 
     async def review(self, run: Execution) -> Ending | None:
         del run
@@ -27,7 +27,7 @@ class Hasty(BasePolicy):
 
 @dataclass
 class Case:
-    """`has_policy`: whether PEX knows one for the flow."""
+    """A case. `has_policy`: whether PEX has a policy for the flow."""
 
     setting: Setting
     has_policy: bool = True
@@ -87,7 +87,7 @@ TRIPPED_BY: dict[str, Callable[[], Case]] = {
 }
 
 PARKS = {"trifecta_gate"}
-"""The gate does not refuse: somebody may still approve."""
+"""Checks that pause a flow instead of rejecting it, because an approval is possible."""
 
 
 async def execute(case: Case) -> Ending:
@@ -107,7 +107,7 @@ def test_every_check_has_its_row() -> None:
 
 @pytest.mark.parametrize("name", TRIPPED_BY)
 async def test_exactly_this_check_trips(name: str) -> None:
-    """PX-2, AG-4, AG-5: it is recorded by its name, no tool is called, and the Agent has control again."""
+    """PX-2, AG-4, AG-5: its name is recorded, no tool is called, and the Agent regains control."""
     case = TRIPPED_BY[name]()
 
     ending = await execute(case)
@@ -133,7 +133,7 @@ async def test_a_flow_without_a_fault_trips_none() -> None:
 
 @pytest.mark.parametrize("manifest", [False, True], ids=["manifest says no", "manifest says yes"])
 async def test_the_gate_asks_whatever_the_manifest_says(manifest: bool) -> None:
-    """PX-3: and names the reason, which a manifest's own approval has not."""
+    """PX-3: with its reason, unlike an approval from the manifest."""
     case = flow(tools=(replace(LOOK, requires_approval=manifest, **THREE_TAGS),))
 
     assert isinstance(await execute(case), Parked)
@@ -160,7 +160,7 @@ TAGGED: dict[str, ToolSpec] = {
     ids=lambda value: "+".join(value) if isinstance(value, tuple) else "",
 )
 async def test_the_gate_joins_the_tools_of_a_flow(names: tuple[str, ...], parks: bool) -> None:
-    """PX-3: two of three abilities are free; the third makes the call that goes outside wait."""
+    """PX-3: two of three capabilities are permitted. With the third, the outgoing call waits."""
     tools = tuple(TAGGED[name] for name in names)
     spec = replace(SPEC, family=Family.TRANSFORM, tools=tuple(ToolUse(tool.tool_id) for tool in tools))
     case = flow(spec, tools=tools)

@@ -1,4 +1,4 @@
-"""What the steps of a policy do when nothing is wrong: notes, questions, the user's yes (PX-4, PX-12, PX-14)."""
+"""Steps of a policy without failures: scratchpad entries, questions, confirmations (PX-4, PX-12, PX-14)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.unit.pex.setting import SPEC, TAKE, make_setting
 
 
 async def test_the_steps_are_taken_in_their_order_and_each_is_the_policys_own() -> None:
-    """PX-1: `recover` comes after a failure alone."""
+    """PX-1: `recover` runs only after a failure."""
     taken: list[str] = []
     setting = make_setting()
 
@@ -63,7 +63,7 @@ def test_the_endings_are_a_closed_set() -> None:
 
 
 async def test_a_task_without_a_frame_leaves_notes() -> None:
-    """PX-12, PX-14: its findings, and what is worth remembering."""
+    """PX-12, PX-14: its findings and memories."""
     setting = make_setting(replace(SPEC, family=Family.CONVERSE))
 
     assert await setting.policy.execute(setting.run) == Completed()
@@ -74,7 +74,7 @@ async def test_a_task_without_a_frame_leaves_notes() -> None:
 
 
 async def test_a_completed_task_has_its_frame_state_flags_and_reflections() -> None:
-    """PX-14: three to five sentences about it, which are not the raw data."""
+    """PX-14: three to five sentences, without raw data."""
     setting = make_setting()
 
     assert await setting.policy.execute(setting.run) == Completed()
@@ -90,7 +90,7 @@ async def test_a_completed_task_has_its_frame_state_flags_and_reflections() -> N
 
 
 async def test_a_missing_slot_is_asked_for_before_any_tool_runs() -> None:
-    """PX-4."""
+    """PX-4"""
     setting = make_setting(slots={})
 
     assert await setting.policy.execute(setting.run) == NeedsInput()
@@ -102,7 +102,7 @@ async def test_a_missing_slot_is_asked_for_before_any_tool_runs() -> None:
 
 @pytest.mark.parametrize("confirmed", [False, True])
 async def test_a_call_with_effect_waits_for_its_yes(confirmed: bool) -> None:
-    """AM-3."""
+    """AM-3"""
     setting = make_setting(replace(SPEC, tools=(ToolUse(TAKE.tool_id),), confirm=True))
     assert await setting.policy.execute(setting.run) == NeedsInput()
     if confirmed:
@@ -116,7 +116,7 @@ async def test_a_call_with_effect_waits_for_its_yes(confirmed: bool) -> None:
 
 
 async def test_a_yes_given_before_does_not_answer_a_question_that_is_open_now() -> None:
-    """AM-3: after a failed attempt nothing that lasts is done while "shall I try again?" is open."""
+    """AM-3: no side effect happens while “shall I try again?” is open after a failed attempt."""
     setting = make_setting(replace(SPEC, tools=(ToolUse(TAKE.tool_id),), confirm=True))
     await setting.policy.execute(setting.run)
     agree(setting.context.changes.state, setting.run.flow)
@@ -129,7 +129,7 @@ async def test_a_yes_given_before_does_not_answer_a_question_that_is_open_now() 
 
 
 def test_labels_of_what_was_kept_elsewhere_close_the_gate() -> None:
-    """PX-3: a memory or a summary brings its labels back with it."""
+    """PX-3: memories and summaries keep their labels."""
     outward = replace(TAKE, tool_id=ToolId("mail_send"), communicates_externally=True)
     tool = Toolbox({outward.tool_id: outward}, lambda _: {}).find(outward.tool_id)
     assert tool is not None

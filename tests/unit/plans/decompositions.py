@@ -1,7 +1,7 @@
-"""Tree search against the optimum: generated decomposition problems whose every score is known.
+"""Tree search against the optimum, on generated decomposition problems whose every score is known.
 
-For each problem the best of all decompositions is found by trying them all; then tree search, sampling the
-same number of candidates from the same proposer, and greedy choice search for it.
+For each problem, exhaustive search finds the best decomposition. Tree search, sampling with the same number of
+candidates from the same proposer, and greedy search then look for it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,21 @@ STEPS = 6
 GOALS = 4
 PROBLEMS = 200
 MOST_FAULTS = 3
-"""How many a judge names."""
+"""Maximum number of faults that a judge names."""
 Plan = tuple[int, ...]
-"""Steps by number, in order, none twice."""
+"""Step numbers, in order and without duplicates."""
 Judge = Callable[[Plan], float]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """`gives`: the goals that each step reaches. `needs`: steps that must have come before it, else it reaches
-    nothing. `orders`: pairs that are better in this order. `costs`: of each step.
+    """A decomposition problem.
+
+    Args:
+        gives: goals that each step reaches.
+        needs: steps that must come before a step, which otherwise reaches nothing.
+        orders: pairs that are better in this order.
+        costs: cost of each step.
     """
 
     gives: tuple[frozenset[int], ...]
@@ -36,14 +41,14 @@ class Problem:
     costs: tuple[float, ...]
 
     def score(self, plan: Plan) -> float:
-        """0 … 1: goals reached count most, then the order, then how little it costs."""
+        """Return a score from 0 to 1. Reached goals count most, then the order, then low cost."""
         reached = frozenset[int]().union(*(self.gives[s] for s in self.working(plan)))
         kept = sum(a in plan and b in plan and plan.index(a) < plan.index(b) for a, b in self.orders)
         spent = sum(self.costs[step] for step in plan) / sum(self.costs)
         return 0.65 * len(reached) / GOALS + 0.25 * kept / len(self.orders) + 0.1 * (1 - spent)
 
     def working(self, plan: Plan) -> list[int]:
-        """The steps that find what they need."""
+        """Return the steps whose needs are met."""
         done: set[int] = set()
         for step in plan:
             if self.needs[step] <= done:
@@ -51,7 +56,7 @@ class Problem:
         return [step for step in plan if step in done]
 
     def faults(self, plan: Plan) -> list[str]:
-        """List what is wrong with a plan, as a critic would put it, the worst kind first."""
+        """Return a plan's faults as a critic would describe them, worst kind first."""
         working = self.working(plan)
         lacking = (
             f"needs {step} {min(self.needs[step] - set(working), default=step)}"
@@ -68,7 +73,7 @@ class Problem:
 
 
 def make_problem(chance: random.Random) -> Problem:
-    """One in which every goal can be reached and the needs have no cycle."""
+    """Return a problem with reachable goals and acyclic needs."""
     ranks = list(range(STEPS))
     chance.shuffle(ranks)
     gives = [set[int]() for _ in range(STEPS)]
@@ -85,12 +90,12 @@ def make_problem(chance: random.Random) -> Problem:
 
 
 def propose(chance: random.Random) -> Plan:
-    """A decomposition out of the blue: the proposer that sampling and the root of the tree share."""
+    """Return a random decomposition. Sampling and the tree's root share this proposer."""
     return tuple(chance.sample(range(STEPS), chance.randint(2, STEPS)))
 
 
 def vary(plan: Plan, lesson: str, problem: Problem, chance: random.Random) -> Plan:
-    """Another decomposition like this one: the lesson heeded if there is one, else a random edit."""
+    """Return a similar decomposition that heeds the lesson, or has a random edit without one."""
     steps = list(plan)
     match lesson.split():
         case ["needs", step, needed]:
@@ -147,7 +152,7 @@ def sample(chance: random.Random, candidates: int, judge: Judge) -> Plan:
 
 
 def choose_greedily(judge: Judge) -> Plan:
-    """Add the step that helps most at the end, as long as one helps."""
+    """Append the most helpful step as long as one helps."""
     plan: Plan = ()
     best = 0.0
     while len(plan) < STEPS:
@@ -160,7 +165,7 @@ def choose_greedily(judge: Judge) -> Plan:
 
 
 def make_judge(problem: Problem, seed: str, noise: float) -> Judge:
-    """Scores a plan, always the same; `noise`: the deviation of what is said from what is true."""
+    """Return a deterministic judge of plans. `noise`: the deviation of its scores."""
 
     def judge(plan: Plan) -> float:
         return problem.score(plan) + random.Random(f"{seed} {plan}").gauss(0.0, noise)
@@ -170,7 +175,7 @@ def make_judge(problem: Problem, seed: str, noise: float) -> Judge:
 
 @dataclass
 class Tally:
-    """How often the optimum was found, and how much of it was reached on average."""
+    """How often the optimum was found, and the mean share of it that was reached."""
 
     found: int = 0
     share: float = 0.0
@@ -187,7 +192,7 @@ class Tally:
 
 @cache
 def find_optimum(problem: Problem) -> float:
-    """Score those sets of steps, in any order, that would be better than the best so far if every step worked."""
+    """Return the best possible score. Sets of steps that cannot beat the best score so far are skipped."""
 
     def most(steps: Plan) -> float:
         reached = len(frozenset[int]().union(*(problem.gives[step] for step in steps)))
@@ -207,7 +212,7 @@ def find_optimum(problem: Problem) -> float:
 async def compare(
     calls: int, problems: int = PROBLEMS, seed: int = 11, noise: float = 0.0
 ) -> dict[str, Tally]:
-    """Let the three search for the optimum of the same problems, with the same judge."""
+    """Run all three searches on the same problems with the same judge."""
     tallies = {"tree search": Tally(), "sampling": Tally(), "greedy": Tally()}
     for number in range(problems):
         problem = make_problem(random.Random(f"{seed} problem {number}"))

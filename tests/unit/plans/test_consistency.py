@@ -1,4 +1,4 @@
-"""PL-1, IR-4: a plan's steps are held against the plan's own values."""
+"""PL-1, IR-4: a plan's steps, compared with the plan's values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OUTBOUND = {"origin": "origin", "destination": "destination", "flight_id": "sear
 
 
 def trip(**slots: str) -> PlanFlow:
-    """A plan whose first step found a flight, and whose second books it."""
+    """Return a plan whose first step found a flight and whose second step books it."""
     plan = TRIP(0.0)
     assert isinstance(plan, PlanFlow)
     plan.fill_slots_by_label({"origin": "Bergen", "destination": "Paris"} | slots)
@@ -42,7 +42,7 @@ def test_a_step_with_the_plans_values_agrees() -> None:
 
 
 def test_a_foreign_booking_that_was_adopted_is_found_out() -> None:
-    """Oslo to Rome waits on the stack when a trip from Bergen to Paris takes it for its outbound."""
+    """A trip from Bergen to Paris adopts a waiting booking from Oslo to Rome as its outbound flight."""
     found = find_disagreements(trip(), [booking(origin="Oslo", destination="Rome")])
 
     assert found == [

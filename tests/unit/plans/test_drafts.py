@@ -1,4 +1,4 @@
-"""PL-1: what a model wrote as a plan is repaired or refused before anything is stacked."""
+"""PL-1: plans from a model are repaired or rejected before anything is stacked."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_good_draft_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("dact", ["rent_car", "tidy_memory", "chat", None, 7])
 def test_what_is_no_step_is_left_out(dact: Any) -> None:
-    """AG-7, among others: no model's plan starts an Internal flow."""
+    """AG-7: a model's plan cannot start background flows."""
     draft = usable({"dact": dact}, {"dact": "list_bookings"})
     assert names(draft) == ["list_bookings"]
     assert len(draft.problems) == 1
@@ -151,7 +151,7 @@ def test_a_value_may_be_what_an_earlier_step_gives() -> None:
 
 
 def test_slots_may_be_pairs_of_names_and_texts() -> None:
-    """Where an endpoint enforces the schema of an answer."""
+    """Endpoints that enforce the schema return pairs."""
     draft = usable(
         {"dact": "search_flights", "slots": [{"name": "day", "value": "Friday"}]},
         {"dact": "book_flight", "slots": [{"name": "flight_id", "value": "search_flights.flight_id"}]},
@@ -176,7 +176,7 @@ def test_what_no_earlier_step_gives_and_no_slot_takes_is_left_out_and_named(slot
 
 
 def test_a_step_that_is_done_is_not_proposed_again() -> None:
-    """PL-2: the same task is a step again only with other values."""
+    """PL-2: the same task is a new step only with different values."""
     day: JsonObject = {"day": {"value": "Friday"}}
     done = PlanStep(FlowId("f1"), Dact("search_flights"), name="search_flights", slots=day)
     done.become(COMPLETED)

@@ -1,4 +1,4 @@
-"""PL-5: the tree search, by its parts and against the known optimum of generated problems."""
+"""PL-5: the parts of tree search, and its results against the known optimum of generated problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Word = str
 
 
 def word_task(target: str, calls: list[str], *, letters: str = "abc") -> Task[Word]:
-    """Find a word letter by letter: its score is the share of the target that it begins with."""
+    """Return the task of finding a word letter by letter. A score is the share of the word that matches."""
 
     async def expand(word: Word, lessons: Sequence[Sequence[str]], width: int) -> list[Word]:
         calls.append(f"expand {word} {'/'.join(said for faults in lessons for said in faults)}")
@@ -45,13 +45,13 @@ async def test_finds_the_best_and_stops_there() -> None:
 async def test_every_function_call_counts_and_the_budget_is_kept() -> None:
     calls: list[str] = []
     outcome = await search(word_task("cabba", calls), calls=5)
-    assert len(calls) == 4 == outcome.budget.spent  # the fifth would be an expansion that nobody judges
+    assert len(calls) == 4 == outcome.budget.spent  # a fifth call would expand without a judgment
     assert outcome.best is not None
     assert outcome.best.state == "ca"
 
 
 async def test_all_candidates_of_an_expansion_are_judged_by_one_call() -> None:
-    """PL-5: few calls see many candidates; three at the root by default, four below."""
+    """PL-5: default: three candidates at the root, and four below."""
     calls: list[str] = []
     await search(word_task("fab", calls, letters="abcdef"), calls=4)
     assert calls[:2] == ["expand  ", "judge a b c"]
@@ -128,7 +128,7 @@ def test_exploration_leads_away_from_a_node_that_was_visited_often() -> None:
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 async def test_beats_sampling_and_greedy_at_the_default_budget(noise: float) -> None:
-    """PL-5: on 200 generated problems whose optimum is known; with a judge who is right, and one who errs."""
+    """PL-5: on 200 generated problems with known optimum, with a perfect and an imperfect judge."""
     calls = yaml.safe_load(DEFAULTS.read_text("utf-8"))["plans"]["tree_model_calls"]
     tallies = await compare(calls=calls, problems=PROBLEMS, noise=noise)
     print(*(f"{name}: {tally}" for name, tally in tallies.items()), sep="\n")

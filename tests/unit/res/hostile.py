@@ -1,4 +1,4 @@
-"""Fifty texts that run as scripts where they are taken for markup."""
+"""Fifty texts that run as scripts if interpreted as markup."""
 
 PAYLOADS = (
     "<script>alert(1)</script>",

@@ -1,4 +1,4 @@
-"""PX-17: whoever agrees to a call sees all that it is made with, and what of it a tool or a document has said."""
+"""PX-17: approvals display all arguments of a call, and mark those from tools or documents."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_cut_is_said() -> None:
 
 
 def test_an_approval_shows_every_argument_whatever_the_flow_has_slots_for() -> None:
-    """A skill writes the arguments itself: they are shown before they are approved."""
+    """The approval displays the arguments that a skill wrote."""
     setting = make_setting()
     parked = hold_for_approval(setting.run, setting.run.own_tools[-1], MAIL, Cause("it is asked for"))
     assert isinstance(parked, Parked)

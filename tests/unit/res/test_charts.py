@@ -1,4 +1,4 @@
-"""RS-5: charts are Vega-Lite, chosen by the data; a specification that does more than draw is refused."""
+"""RS-5: Vega-Lite charts that fit the data. Specifications that do more than draw are rejected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NUMBERS = [{"age": 31}, {"age": 44}, {"age": None}]
 
 @cache
 def validator() -> Any:
-    """Vega-Lite's own schema."""
+    """Return a validator for Vega-Lite's schema."""
     place = files("altair.vegalite.v6.schema") / "vega-lite-schema.json"
     return Draft7Validator(orjson.loads(place.read_bytes()))
 

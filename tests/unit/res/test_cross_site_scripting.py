@@ -1,4 +1,4 @@
-"""RS-7: whatever a user, a tool or a model wrote appears as text where an answer is rendered."""
+"""RS-7: text of users, tools and models stays text in rendered answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALLOWED = {"p", "br", "ul", "ol", "li"}
 
 
 class Page(HTMLParser):
-    """What a browser would make of a piece of HTML: its elements, and its text."""
+    """The elements and the text of an HTML fragment, as a browser sees them."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -54,7 +54,7 @@ class Page(HTMLParser):
 
 
 class HostilePage(Mailroom):
-    """A tool whose answers are somebody else's words."""
+    """A tool that returns hostile text."""
 
     def __init__(self, said: str) -> None:
         super().__init__(ServiceContext(MemoryRecords(), {}))
@@ -77,7 +77,7 @@ def simulate() -> Simulator:
 
 
 def assert_harmless(message: str, said: str) -> None:
-    """In full Markdown the message shows the words and has no element but its own."""
+    """Check that the message shows the words and contains only the expected elements, in full Markdown."""
     assert squeeze(said) in squeeze(to_plain(message))
     page = Page(MarkdownIt("commonmark").render(message))
     assert {name for name, _ in page.elements} <= ALLOWED
@@ -105,21 +105,21 @@ async def test_what_a_tool_returned_is_text(said: str) -> None:
     assert (page["completed"], rows["completed"]) == (["read_page"], ["list_salaries"])
     assert_harmless(page["reply"], said)
     assert_harmless(rows["reply"], said)
-    # Beside the message everything is plain text, so it is as the tool wrote it.
+    # Except in the message, text is plain, so it is unchanged.
     assert page["frame"]["block"]["items"][0]["value"] == said
     assert rows["frame"]["data"][0]["person"] == said
 
 
 @pytest.mark.parametrize("said", PAYLOADS)
 async def test_what_a_user_wrote_is_text(said: str) -> None:
-    """Quoted back as an unknown name, and as the message itself."""
+    """As a quoted unknown name, and as the message itself."""
     talk = simulate().converse()
     await talk.say("send a mail")
 
     turn = await talk.act("fill_slot", {"slot": "recipient", "value": said})
     spoken = await talk.say(said)
 
-    assert_harmless(turn["reply"], said[:60])  # a long name is quoted in part
+    assert_harmless(turn["reply"], said[:60])  # long names are shortened
     assert_harmless(spoken["reply"], "")
     assert spoken["text"] == said
 

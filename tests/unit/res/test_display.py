@@ -1,4 +1,4 @@
-"""RS-5: frames become blocks, tables have pages, and what is shown in a simpler way says so."""
+"""RS-5: frames as blocks, paged tables, and notices about simplified display."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Salaries(Mailroom):
 
 
 async def ask(rows: list[Any] = ROWS, sections: Any = None, **looks: Any) -> dict[str, Any]:
-    """The turn in which the salaries are listed, with a frame of other looks."""
+    """Run a turn that lists the salaries, with a different frame display."""
     loaded, system1 = trained("mailroom")
     policies = dict(loaded.policies)
     if looks:
@@ -89,7 +89,7 @@ async def test_rows_that_are_to_be_a_chart_are_drawn() -> None:
 
 @pytest.mark.parametrize("data", [[{"person": "ann"}], {"data": {"url": "x"}}, {"mark": "bar"}])
 async def test_a_chart_that_cannot_be_drawn_is_a_table_and_says_so(data: Any) -> None:
-    """RS-5: the user sees it in the answer and on the block."""
+    """RS-5: in the answer and on the block."""
     turn = await ask(display_type="chart", chart_type="auto", data=data)
 
     block = turn["frame"]["block"]
@@ -146,7 +146,7 @@ async def test_analytics_draws_what_vega_lite_takes() -> None:
 
 
 async def test_all_frames_of_a_turn_are_delivered_in_their_order() -> None:
-    """RS-5: a turn that finishes several tasks shows what each has found."""
+    """RS-5: a turn that completes several tasks shows all results."""
     loaded, system1 = trained("travel")
     talk = Simulator.of(loaded, system1=system1).converse()
     turn = await talk.say(
@@ -162,7 +162,7 @@ async def test_all_frames_of_a_turn_are_delivered_in_their_order() -> None:
 
 
 async def test_fields_are_named_as_the_tool_declares_them() -> None:
-    """RS-5: with units, and without what only programs need."""
+    """RS-5: with units, and without fields for programs."""
     loaded, system1 = trained("travel")
     talk = Simulator.of(loaded, system1=system1).converse()
     turn = await talk.say("which flights are there from Oslo to Madrid tomorrow")

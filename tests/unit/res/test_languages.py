@@ -1,4 +1,4 @@
-"""RS-3: every language has all of the runtime's templates and sayings, with the same variables and cases."""
+"""RS-3: every language has all templates and phrases of the runtime, with the same variables and cases."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,7 +29,7 @@ from tests.unit.pex.setting import make_setting
 ENGLISH = "en"
 OTHERS = sorted(languages_worded() - {ENGLISH})
 FRIDAY = 1795780800.0
-"""2026-11-27, a Friday, in unix seconds."""
+"""2026-11-27, a Friday, in Unix seconds."""
 
 
 def parse(source: str) -> nodes.Template:
@@ -83,7 +83,7 @@ def test_a_language_without_templates_gets_those_of_english() -> None:
 
 @pytest.mark.parametrize("language", [ENGLISH, *OTHERS])
 def test_yeses_that_are_offered_are_on_the_closed_list_of_the_language(language: str) -> None:
-    """PX-18: a button's words and the word that is asked for will do when they are typed."""
+    """PX-18: typing a button's label or the requested word works too."""
     lexicons = load_domain("travel").domain.lexicons
     answers, sayings = PlainAnswers(lexicons[language]), load_sayings(language)
     named = lexicons[language][0].agree[0]
@@ -133,7 +133,7 @@ def test_days_and_amounts_are_of_the_language(tomorrow: str, later: str, price: 
 
 
 def test_a_flow_is_named_by_its_description_in_other_languages() -> None:
-    """A gerund can only be made of an English name."""
+    """Only English names have gerunds."""
     flow = load_domain("travel").domain.flows
     booking = next(one for dact, one in flow.items() if dact == "book_flight")
     spec = replace(booking.spec, language="de", description="Einen Flug buchen.", options={})
@@ -150,7 +150,7 @@ def test_a_flow_is_named_by_its_description_in_other_languages() -> None:
 def test_reasons_of_guardrails_are_told_in_every_language(
     language: str, code: str, reasons: list[str]
 ) -> None:
-    """PX-10: for each reason with its own words in English, and none with the words of another language."""
+    """PX-10: every reason with an English text has a translation."""
 
     def word(language: str) -> list[str]:
         templates = Templates(load_domain("travel").domain, Registry({}), load_base_templates(language))

@@ -1,4 +1,4 @@
-"""RS-3: a rewriting is used only if it says what the draft says."""
+"""RS-3: a rephrased answer is used only if it has the same content."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_capitals_are_no_names_where_the_language_writes_nouns_with_them():
 
 
 def test_a_rewriting_does_not_say_a_sentence_twice():
-    """RS-3: small models run on."""
+    """RS-3: small models repeat themselves."""
     draft = "You have no bookings yet. Tell me where you would like to fly."
     once = "There are no bookings yet. Where would you like to fly?"
 
@@ -90,7 +90,7 @@ def test_a_rewriting_does_not_say_a_sentence_twice():
 
 
 def test_a_rewriting_is_not_twice_as_long_as_its_draft():
-    """RS-3."""
+    """RS-3"""
     draft = "You have no bookings yet."
     assert (
         find_fault(draft, "You have no bookings yet, but of course you can make one whenever you like.")

@@ -1,4 +1,4 @@
-"""What goes with an answer: forms, suggested replies, notes, and several tasks told as one."""
+"""Parts of an answer: forms, suggested replies, notes, and merged results of several tasks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def converse() -> Conversation:
 
 
 def with_form(folder: Path) -> Conversation:
-    """The travel domain, whose bookings begin with a form."""
+    """Return the travel domain with forms for bookings."""
     place = folder / "formal"
     shutil.copytree(DOMAINS / "travel", place, ignore=shutil.ignore_patterns("__pycache__"))
     path = place / "ontology.yaml"
@@ -81,7 +81,7 @@ async def test_a_confirmation_offers_yes_and_no() -> None:
 
 
 async def test_what_often_comes_next_is_offered_and_can_be_taken() -> None:
-    """RS-7: the edge flows of what was done."""
+    """RS-7: the edge flows of the completed task."""
     talk = converse()
     found = await talk.say("Which flights are there from Oslo to Madrid tomorrow?")
 
@@ -118,7 +118,7 @@ async def test_steps_of_a_plan_can_be_left_out_by_a_click() -> None:
 
 
 class Merging:
-    """A model that says what it is given, in other words; keeps what it was given."""
+    """A model that rephrases its input and records it."""
 
     def __init__(self) -> None:
         self.drafts: list[str] = []
@@ -153,7 +153,7 @@ class Merging:
 async def test_what_several_tasks_say_becomes_one_text(
     parts: list[str], fixed: set[int], draft: str, message: str | None
 ) -> None:
-    """RS-3: filled one by one, then merged; what must stay as it is stays, in its place."""
+    """RS-3: filled separately, then merged. Fixed parts keep their text and position."""
     context, writer = await make_world(), Merging()
     answer = Answer(parts=list(parts), fixed=fixed)
 
@@ -172,7 +172,7 @@ async def test_what_several_tasks_say_becomes_one_text(
 
 
 async def make_world() -> TurnContext:
-    """The world of a turn that completed a flow in a domain that has its answers rewritten."""
+    """Return the world of a turn that completed a flow, in a domain with rephrased answers."""
     loaded, system1 = trained("travel")
     kept: list[TurnContext] = []
 

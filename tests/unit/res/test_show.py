@@ -1,4 +1,4 @@
-"""Values as people say them."""
+"""Values in words for users."""
 
 from __future__ import annotations
 

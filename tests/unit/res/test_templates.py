@@ -1,4 +1,4 @@
-"""Templates of both domains over what tools may leave out: something is always told (RS-3)."""
+"""Templates of both domains with missing optional outputs: the answer is never empty (RS-3)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def a_world(name: str) -> TurnContext:
 
 
 def tell(name: str, dact: str, data: JsonObject) -> tuple[str, str]:
-    """The template that told it, and the words."""
+    """Return the template that was used, and its text."""
     domain, templates, _ = made(name)
     context = a_world(name)
     flow: BaseFlow = domain.flows[Dact(dact)](context.now)
@@ -70,7 +70,7 @@ def test_every_flow_is_told_whatever_its_tools_left_out(name: str, data: JsonObj
     ],
 )
 def test_a_trip_whose_steps_ended_otherwise_is_told(found: JsonObject, told: str) -> None:
-    """A step that was to book and only searched has no reference."""
+    """A step that should book but only searched has no reference."""
     name, text = tell("travel", "plan_trip", {"summary": "", "found": found})
     assert name == "plan_trip"
     assert text.endswith(told)
@@ -90,7 +90,7 @@ def test_a_value_is_escaped_once_and_worked_out_when_it_is_used() -> None:
 
 
 def test_domains_with_the_same_template_tell_their_own_names() -> None:
-    """What is translated once for all of them holds nothing of any."""
+    """A template that was translated once for all domains contains no domain's names."""
     travel, _, registry = made("travel")
     own = replace(travel, templates={"place": '{{ "OSL" | name("airport") }}'})
 
@@ -100,7 +100,7 @@ def test_domains_with_the_same_template_tell_their_own_names() -> None:
 
 
 def test_what_has_changed_since_is_told_with_a_reason_or_without() -> None:
-    """PL-7: a step is called for with another value, or not at all any more."""
+    """PL-7: a step needs a different value, or is no longer needed."""
     cabin = {"name": "cabin", "old": "economy", "new": "business"}
     given = {"done": ["booked your flight"], "unknown": [], "later": True, "options": ["Leave it as it is"]}
     templates = Templates(make_setting().context.world.domain, Registry({}), load_base_templates())

@@ -1,4 +1,4 @@
-"""What tests start ends with them, also when they are killed."""
+"""Processes started by tests, which end with the tests even if these are killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only the ports in memory have: wake-ups and live events within one loop, and dictionaries for indexes."""
+"""Properties of the in-memory ports only: wake-ups and live events within one loop, and dictionaries as indexes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_listeners_hear_what_is_told_from_then_on() -> None:
 
 
 class OnlyLookedUp(dict[Any, Any]):
-    """Breaks whoever walks over all its rows."""
+    """A dictionary that cannot be iterated."""
 
     def __iter__(self) -> NoReturn:
         raise AssertionError("all rows were looked at")
@@ -62,7 +62,7 @@ class OnlyLookedUp(dict[Any, Any]):
 
 
 async def test_a_turn_looks_at_no_other_session() -> None:
-    """RT-19: sessions at rest cost nothing, here as in PostgreSQL."""
+    """RT-19: idle sessions cost nothing, as in PostgreSQL."""
     loaded, system1 = trained("desk")
     simulator = Simulator.of(loaded, system1=system1)
     store = simulator.store

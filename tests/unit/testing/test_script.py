@@ -1,4 +1,4 @@
-"""The scripted model's scripts: which reply answers which request, and their form in YAML."""
+"""Scripts of the scripted model: their replies to requests, and their YAML form."""
 
 import json
 from pathlib import Path

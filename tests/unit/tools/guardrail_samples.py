@@ -1,4 +1,4 @@
-"""Reads the samples of hostile and benign code; gives the registry and the tables they are about."""
+"""Samples of hostile and benign code, with the registry and tables that they use."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Sample:
     result: Any = None
     rows: int = 0
     same: bool = True
-    """Whether the database understands the code as it stands, to compare the answers."""
+    """Whether the database accepts the code unchanged, so that results can be compared."""
 
     def __str__(self) -> str:
         return self.name
@@ -56,10 +56,10 @@ def read_hostile(language: str) -> list[Sample]:
 
 
 def in_short(samples: Iterable[Sample]) -> list[ParameterSet]:
-    """For a test that starts a process each: the first two of those that are stopped alike; the others are `slow`.
+    """Select samples for a test that starts a process per sample: two of each kind. The others are `slow`.
 
-    What no guardrail stops is in the short form whole, since the process is all that stands before it; but of what
-    computes without an end, which takes a second each, only the first five.
+    Samples that pass the guardrails all stay, because only the process stops them. Of those with endless computations,
+    which take a second each, only five stay.
     """
     seen, chosen = Counter[tuple[str | None, str | None]](), list[ParameterSet]()
     for sample in samples:
@@ -87,7 +87,7 @@ def _read(entry: dict[str, Any]) -> Sample:
 
 
 def make_database(path: Path) -> Path:
-    """The registered tables, and one that is not registered."""
+    """Create the registered tables and an unregistered one."""
     with duckdb.connect(str(path)) as connection:
         connection.execute(
             'create table sales (id int, day date, region text, amount double, "customer id" int);'

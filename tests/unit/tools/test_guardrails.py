@@ -1,4 +1,4 @@
-"""PX-10: code that a model wrote is judged before anything of it runs."""
+"""PX-10: model-written code is checked before any of it runs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_hostile_sql_is_rejected_with_its_category(sample: Sample) -> None:
 
 
 def test_hundreds_of_samples_are_stopped_each_with_its_category() -> None:
-    """Those that the guardrails let pass are ended by the sandbox or the connection, for a reason of theirs."""
+    """The sandbox or the connection stops those that pass the guardrails."""
     stopped = [s for s in HOSTILE_PYTHON if s.guard or s.alone not in {None, "returned"}]
     refused = [s for s in HOSTILE_SQL if s.guard or s.alone == "refused"]
 
@@ -280,7 +280,7 @@ def test_deep_python_is_rejected_rather_than_exhausting_the_parser(expression: s
     ids=["backquotes", "tildes", "spaces", "letters", "spaces and letters"],
 )
 def test_a_fence_that_never_ends_is_read_once(answer: str, language: Language) -> None:
-    """Read in every way that is possible, each of these takes minutes."""
+    """Trying every possible interpretation would take minutes for each."""
     verdict = apply_guardrails(answer, language, None)
 
     assert isinstance(verdict, RejectedCode)

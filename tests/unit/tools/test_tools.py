@@ -1,4 +1,4 @@
-"""Calling tools: schemas, time-outs, retries, unknown outcomes (PX-7 … PX-9, RT-9)."""
+"""Tool calls: schemas, timeouts, retries, unknown outcomes (PX-7 … PX-9, RT-9)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_data_comes_back() -> None:
 
 @pytest.mark.parametrize("arguments", [{}, {"place": 7}])
 async def test_input_that_does_not_fit_is_never_sent(arguments: dict[str, object]) -> None:
-    """PX-8."""
+    """PX-8"""
     setting = make_setting()
 
     result = await call(setting, "thing_look", **arguments)
@@ -47,7 +47,7 @@ async def test_input_that_does_not_fit_is_never_sent(arguments: dict[str, object
 
 @pytest.mark.parametrize("answer", [{"seen": 7}, {}, "a hat", None])
 async def test_output_that_does_not_fit_is_not_used(answer: object) -> None:
-    """PX-8."""
+    """PX-8"""
     setting = make_setting(tools=(replace(LOOK, max_retries=0),), things=Things(answer))
 
     result = await call(setting, "thing_look", place="attic")
@@ -57,7 +57,7 @@ async def test_output_that_does_not_fit_is_not_used(answer: object) -> None:
 
 
 async def test_what_changes_nothing_is_tried_again() -> None:
-    """PX-9."""
+    """PX-9"""
     setting = make_setting(things=Things(DOWN, DOWN, {"seen": "a hat"}))
 
     assert isinstance(await call(setting, "thing_look", place="attic"), ToolData)
@@ -65,7 +65,7 @@ async def test_what_changes_nothing_is_tried_again() -> None:
 
 
 async def test_what_changes_something_is_not_tried_again() -> None:
-    """PX-9."""
+    """PX-9"""
     setting = make_setting(things=Things(DOWN))
 
     assert await call(setting, "thing_take", place="attic") == ToolError(
@@ -84,7 +84,7 @@ async def test_a_mistake_is_not_tried_again() -> None:
 
 
 class Deaf(Things):
-    """Does not end, and does not hear that it should, until it is let go."""
+    """A tool that ignores its cancellation until it is released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class Deaf(Things):
 
 
 async def test_a_time_out_really_stops_waiting() -> None:
-    """PX-9."""
+    """PX-9"""
     deaf = Deaf()
     setting = make_setting(tools=(replace(LOOK, timeout_ms=20, max_retries=0),), things=deaf)
 
@@ -124,7 +124,7 @@ async def test_a_plain_method_runs_in_a_thread() -> None:
 
 
 async def test_a_break_in_the_middle_of_an_effect_is_an_unknown_outcome() -> None:
-    """RT-9: it may have happened."""
+    """RT-9"""
     setting = make_setting(things=Things(RuntimeError("boom")))
 
     assert isinstance(await call(setting, "thing_take", place="attic"), UnknownOutcome)
@@ -132,7 +132,7 @@ async def test_a_break_in_the_middle_of_an_effect_is_an_unknown_outcome() -> Non
 
 
 async def test_an_unknown_outcome_is_put_to_the_user_and_not_repeated() -> None:
-    """RT-9, AM-3."""
+    """RT-9, AM-3"""
     journal = Journal(begun={"tool:thing_take:1"})
     setting = make_setting(replace(SPEC, tools=(ToolUse(TAKE.tool_id),)), journal=journal)
 
@@ -146,7 +146,7 @@ async def test_an_unknown_outcome_is_put_to_the_user_and_not_repeated() -> None:
     [("done", Completed(), 0), ("not_done", Completed(), 1), ("unknown", NeedsInput(), 0)],
 )
 async def test_the_tools_own_status_query_decides(status: str, ending: object, calls: int) -> None:
-    """RT-9."""
+    """RT-9"""
     query = replace(
         LOOK,
         tool_id=ToolId("thing_status"),
@@ -176,7 +176,7 @@ async def test_the_tools_own_status_query_decides(status: str, ending: object, c
 
 
 async def test_what_ends_the_turn_from_outside_is_no_error_of_a_tool() -> None:
-    """AG-4."""
+    """AG-4"""
     setting = make_setting(things=Things(LaneLost("Somebody else has it.")))
 
     with pytest.raises(LaneLost):
@@ -184,7 +184,7 @@ async def test_what_ends_the_turn_from_outside_is_no_error_of_a_tool() -> None:
 
 
 async def test_a_failure_that_may_pass_is_tried_once_more_as_a_whole() -> None:
-    """PX-16, first rung: PEX chooses it, and whoever drives it goes through the flow again."""
+    """PX-16, first rung: PEX chooses it, and the caller runs the flow again."""
     setting = make_setting(tools=(replace(LOOK, max_retries=0),), things=Things(DOWN, {"seen": "a hat"}))
 
     first = await setting.policy.execute(setting.run)
@@ -196,7 +196,7 @@ async def test_a_failure_that_may_pass_is_tried_once_more_as_a_whole() -> None:
 
 
 async def test_a_failure_that_stays_is_escalated() -> None:
-    """PX-16, last rung: the retry is there once."""
+    """PX-16, last rung: there is only one retry."""
     setting = make_setting(tools=(replace(LOOK, max_retries=0),), things=Things(DOWN))
 
     rungs = [(await setting.policy.execute(setting.run)).recovery for _ in range(2)]
@@ -206,7 +206,7 @@ async def test_a_failure_that_stays_is_escalated() -> None:
 
 
 def test_a_broken_schema_is_found_at_once() -> None:
-    """PX-2."""
+    """PX-2"""
     broken = replace(LOOK, input_schema={"type": "colour"})
 
     with pytest.raises(ConfigurationError, match=r"tools\.thing_look\.input_schema"):

@@ -1,4 +1,4 @@
-"""PL-1: which days a weekend is."""
+"""PL-1: the days of a weekend."""
 
 from __future__ import annotations
 

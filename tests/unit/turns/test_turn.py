@@ -1,4 +1,4 @@
-"""A turn's states: the table is complete, and what has ended stays ended."""
+"""A turn's states: the table is complete, and final states are final."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_other_changes_are_refused() -> None:
 
 @pytest.mark.parametrize("status", sorted(FINISHED - {TurnStatus.DONE}))
 def test_an_ending_without_an_answer_has_a_safe_reply(status: TurnStatus) -> None:
-    """RT-6: complete, in the form of the interfaces."""
+    """RT-6: a complete result, in the documented form."""
     result = unanswered(SessionId("s"), TurnId("t"), 3, Epoch(2), status, "hello", str)
     assert (result["status"], result["reply"]) == (status.value, str(SAFE_REPLIES[status]))
     assert (result["seq"], result["epoch"], result["text"]) == (3, 2, "hello")

@@ -1,4 +1,4 @@
-"""Signatures of webhooks: what is genuine, and everything that is not (RT-16)."""
+"""Signatures of webhooks, genuine and forged (RT-16)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_genuine_delivery_gives_its_event() -> None:
 
 
 def test_the_signature_is_what_the_page_says() -> None:
-    """So that receivers in other languages can check it."""
+    """Receivers in other languages rely on the page."""
     given = webhook.signed_headers([SECRET], "s:7", BODY, 1_800_000_000.5)
     key = base64.b64decode(SECRET.removeprefix("whsec_"))
     expected = base64.b64encode(hmac.digest(key, b"s:7.1800000000." + BODY, hashlib.sha256)).decode()
@@ -68,7 +68,7 @@ def test_headers_may_be_written_in_any_case() -> None:
     ids=["another's", "too old", "of the future"],
 )
 def test_a_wrong_secret_or_time_is_refused(made: Callable[[], dict[str, str]]) -> None:
-    """Signed now: what was signed when the tests were collected is too old by itself."""
+    """The test signs its message now, because one from test collection may be too old."""
     with pytest.raises(Unauthenticated):
         verify_webhook(SECRET, made(), BODY)
 

@@ -1,4 +1,4 @@
-"""Chunks of turns: a message that is delivered again joins what was sent the first time."""
+"""Chunks of turns: a redelivered message joins the turns of its first delivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that are forked from one that has opened nothing (RT-26)."""
+"""Processes forked from one without open connections (RT-26)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mistake in an Internal flow or a schedule is off by name, and all others run (IF-9, IF-15)."""
+"""Mistakes in a background flow or schedule disable only that flow or schedule (IF-9, IF-15)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_domain_check_names_bad_flows_and_jobs(tmp_path: Path) -> None:
     ],
 )
 def test_a_job_is_due_when_its_cron_expression_says(now: str, due: str, following: str) -> None:
-    """IF-15: the same moment wherever it is worked out."""
+    """IF-15: every process computes the same time."""
 
     def seconds(text: str) -> float:
         return datetime.fromisoformat(f"{text}+00:00").timestamp()
@@ -101,7 +101,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
     ids=["the hour that is skipped", "the hour that comes twice"],
 )
 def test_a_job_in_a_zone_runs_once_on_the_nights_of_a_clock_change(night: str, fired: list[str]) -> None:
-    """IF-15, RT-29: looked at every minute, as beats do, it is due at the same instants, one after another."""
+    """IF-15, RT-29: checks every minute, as by beats, find the same due times in order."""
     [job] = read_jobs({"nightly": {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}}, defaults=()).jobs
     middle = datetime.fromisoformat(f"{night}T12:00:00+00:00").timestamp()
 
@@ -118,7 +118,7 @@ def test_a_job_in_a_zone_runs_once_on_the_nights_of_a_clock_change(night: str, f
 )
 @pytest.mark.parametrize("cron", ["*/30 * * * *", "15 0-3 * * *", "0 */2 * * *", "30 2 * * sun", "0 0 * * *"])
 def test_what_is_due_is_what_follows_whenever_it_is_looked_at(zone: str, cron: str) -> None:
-    """IF-15: the days around each clock change of a year, and each due time looked at just after it until the next."""
+    """IF-15: on the days around each clock change of a year, checks at any time find the next due time."""
     [job] = read_jobs({"nightly": {"cron": cron, "timezone": zone}}, defaults=()).jobs
     changes = clock_changes(zone)
     assert len(changes) == 2
@@ -136,7 +136,7 @@ DAY_S = 86_400
 
 
 def clock_changes(zone: str) -> list[float]:
-    """The noons in UTC after which a zone has another offset, in 2026."""
+    """Return the noons in UTC of 2026 after which a zone has a different offset."""
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
     offsets = [datetime.fromtimestamp(noon + day * DAY_S, ZoneInfo(zone)).utcoffset() for day in range(366)]
     return [noon + day * DAY_S for day in range(365) if offsets[day] != offsets[day + 1]]

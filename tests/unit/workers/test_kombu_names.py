@@ -1,4 +1,4 @@
-"""The private names of kombu that submissions rely on: a release without them fails here, by name."""
+"""Private names of kombu that submissions use, so that a release without them fails here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workers.messages.envelopes import Transport
 
 @pytest.mark.parametrize("name", ["_brpop_start", "_brpop_read", "_in_poll", "_brpop_sent_at"])
 def test_a_channel_of_redis_has_what_a_move_takes_the_place_of(name: str) -> None:
-    """Taking a message and noting it in one step has no public hook; a shorter time-out would lose a message."""
+    """kombu has no public hook for taking and recording a message in one step; a shorter timeout could lose it."""
     assert hasattr(redis.Channel, name)
     assert name in inspect.getsource(redis.Channel)
 

@@ -1,4 +1,4 @@
-"""What commits have left is sent and acknowledged, over the stores in memory (RT-4)."""
+"""Outbox messages of commits, sent and acknowledged over the in-memory stores (RT-4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KIND = "letter"
 
 
 class Post:
-    """An outbox with letters to sessions, and what has arrived of them."""
+    """An outbox with messages to sessions, and the delivered ones."""
 
     def __init__(self, *to: str) -> None:
         self.clock = ManualClock()
@@ -36,7 +36,7 @@ class Post:
         self.arrived.append(message.id)
 
     async def send_later(self) -> None:
-        """Send what is due after a while."""
+        """Send due messages after a delay."""
         self.clock.advance(AGAIN_AFTER_S + 1)
         self.sender.nudge()
         await self.sender.send_next()
@@ -54,10 +54,10 @@ async def test_each_session_gets_its_letters_in_order_and_once() -> None:
 
 @pytest.mark.parametrize("refusal", [Unavailable("nobody there"), NotFound("session", "b")])
 async def test_who_cannot_be_reached_holds_up_nobody_else(refusal: Exception) -> None:
-    """Whatever goes wrong for one session, the others have theirs once, and it has its own as soon as that is over."""
+    """If one session fails, the others get their messages once, and the failing one gets its message later."""
     post = Post("a", "b", "c")
     post.refused["b"] = refusal
-    with contextlib.suppress(NotFound):  # which is for the log; `Unavailable` is logged where it is met
+    with contextlib.suppress(NotFound):  # the caller logs it; `Unavailable` is logged where it is caught
         await post.sender.send_next()
     post.refused.clear()
     await post.send_later()

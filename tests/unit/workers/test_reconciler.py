@@ -1,4 +1,4 @@
-"""Sessions that nobody works on while Redis is away: who cannot run them leaves them to those who can (RT-11)."""
+"""Unclaimed sessions while Redis is unavailable: processes without turns leave them to others (RT-11)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SESSION = SessionId("forgotten")
 
 
 class CutOff(MemoryWakeup):
-    """Wake-ups without a Redis."""
+    """Wake-ups without Redis."""
 
     async def offer(self, *session_ids: SessionId, nobody_came: bool = False) -> bool:
         return False

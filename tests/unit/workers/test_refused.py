@@ -1,4 +1,4 @@
-"""Messages that are dropped are counted by our queues, whatever name their sender gave (RT-22)."""
+"""Metrics of dropped messages by Parley's queues, not by senders' names (RT-22)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be sent or stored about runs: it takes nothing else with it, and is given up or tried again (IF-9)."""
+"""Failures to send or store runs: they affect nothing else, and are abandoned or retried (IF-9)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Looked(InternalFlow):
 
 
 class StoreThatComesBack:
-    """Takes the second graph that it is given."""
+    """A store that fails for the first graph and accepts the second."""
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []

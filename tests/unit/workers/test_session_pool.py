@@ -1,4 +1,4 @@
-"""How many lanes a process runs side by side, over the stores in memory (RT-2)."""
+"""Limits on concurrent lanes of a process, over the in-memory stores (RT-2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIRST, SECOND, THIRD, *READY = map(SessionId, "abcde")
 
 
 class FarWakeup(MemoryWakeup):
-    """What is taken and what is offered is on its way until the test lets it arrive."""
+    """Wake-ups that stay in transit until the test delivers them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class FarWakeup(MemoryWakeup):
 
 
 class PatientAgent:
-    """Answers once it may; counts the turns that are at work."""
+    """An agent that answers on command and counts its running turns."""
 
     deadline_s = 600.0
 
@@ -59,7 +59,7 @@ class PatientAgent:
 
 
 async def test_no_more_lanes_run_than_there_is_room_for() -> None:
-    """Some sessions are woken while others are taken, and while what has found no room is offered again."""
+    """Sessions are woken while others are claimed, and while rejected ones are offered again."""
     store, wakeup, agent = MemoryStore(ManualClock()), FarWakeup(), PatientAgent()
     inbox = MemoryInbox(store)
     for session_id in (FIRST, SECOND, THIRD, *READY):
@@ -75,7 +75,7 @@ async def test_no_more_lanes_run_than_there_is_room_for() -> None:
         await MemoryWakeup.offer(wakeup, *READY)
         serving = asyncio.create_task(pool.wake(FIRST))
         await wakeup.is_taking.wait()
-        await pool.wake(SECOND)  # of the two that were taken, one finds no room any more
+        await pool.wake(SECOND)  # there is room for only one of the two
         wakeup.taken.set()
         await wakeup.is_offering.wait()
         await MemoryWakeup.offer(wakeup, THIRD)
@@ -84,7 +84,7 @@ async def test_no_more_lanes_run_than_there_is_room_for() -> None:
         while agent.at_work < CAPACITY:
             await asyncio.sleep(0)
         agent.may_answer.set()
-        await serving  # until nothing is left
+        await serving  # until all are done
 
     assert agent.most_at_work == CAPACITY
     assert not any(session.unfinished() for session in store.sessions.values())

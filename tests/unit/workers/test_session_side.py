@@ -1,4 +1,4 @@
-"""What a session flow is given of its session, and what becomes of its proposals (IF-12, IF-17)."""
+"""Session data for session flows, and the delivery of their proposals (IF-12, IF-17)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Pad:
 
 
 class Session:
-    """Material, and lanes that do not answer at first."""
+    """Material, and lanes that fail at first."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, ...]] = []
@@ -112,7 +112,7 @@ async def test_a_proposal_that_could_not_be_handed_over_is_kept_and_one_for_a_cl
 
 
 class OneRun:
-    """A run of one item as a worker claims and records it, with what its session was told before each record."""
+    """A run with one item, as a worker claims and records it, with the messages to its session before each record."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -153,7 +153,7 @@ def run_by_worker(session: Session, work: OneRun) -> RunExecutor:
 
 
 async def test_no_stage_is_recorded_before_its_session_was_told_what_it_proposes() -> None:
-    """Else a worker that dies in between would leave a proposal that nobody is told of."""
+    """Otherwise, a crash in between would lose the proposal."""
     session = Session()
     work = OneRun(session)
 

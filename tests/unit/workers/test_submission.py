@@ -1,4 +1,4 @@
-"""What a message may bring: bounded, and of the right form, before anything is stored (RT-23)."""
+"""Contents of a message: limited and validated before anything is stored (RT-23)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_an_ordinary_action_is_taken() -> None:
     "arguments", [{"inputs": ["x" * MAX_START_BYTES]}, {"options": {"a": deep(300)}}, {"x": deep(300)}]
 )
 def test_what_starts_a_run_is_bounded(arguments: dict[str, Any]) -> None:
-    """Before anything is looked up."""
+    """The limits apply before any lookup."""
     with pytest.raises(InputTooLarge) as refusal:
         read_start({"flow": "f", **arguments}, Catalogue([]))
     assert refusal.value.field == "inputs"

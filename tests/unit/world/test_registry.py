@@ -1,4 +1,4 @@
-"""AG-3: the data registry, of a domain and of a session."""
+"""AG-3: the data registry of a domain and of a session."""
 
 from __future__ import annotations
 
