@@ -24,7 +24,7 @@ class Schedules(TableService):
         if earlier is not None:
             return _view(earlier)
         if sum(one["status"] == "active" for one in mine) >= MOST_SCHEDULES:
-            raise invalid(f"There are {MOST_SCHEDULES} schedules already; please cancel one first.")
+            raise invalid(f"You already have {MOST_SCHEDULES} schedules; please cancel one first.")
         draft: JsonObject = {
             "owner": workspace.owner,
             "session_id": call.session_id,

@@ -74,7 +74,7 @@ class Tables(TableService):
             ToolFailure: validation_error if the statement or the function fails, or if there are too many rows.
         """
         if self.python is None:
-            raise invalid("Python cannot be run here.")
+            raise invalid("Python can't run here.")
         workspace = await Workspace.open(self.records, call)
         name, sql = workspace.expand(statement)
         found = await workspace.read(f"SELECT * FROM ({sql}) LIMIT {MOST_COMPUTED + 1}")  # noqa: S608
@@ -101,14 +101,14 @@ class Tables(TableService):
         workspace, sheet = await self.open(call, table, table_id)
         name, place = check_name(new_name), f"{workspace.owner}:{check_name(new_name)}"
         if len(workspace.saved) >= MOST_SAVED:
-            raise invalid(f"There are {MOST_SAVED} saved tables already; please drop one first.")
+            raise invalid(f"You already have {MOST_SAVED} saved tables; please drop one first.")
         mine: JsonObject = {"name": name, "status": "kept", "key": call.idempotency_key}
         body = {**write_sheet(workspace.owner, sheet), **mine}
         stored = await self.records.create(SAVED, place, body)
         if stored["status"] == "dropped":
             stored = await self.records.update(SAVED, place, body, where={"status": "dropped"})
         if stored is None or stored["key"] != call.idempotency_key:
-            raise invalid(f"There is a table {name} already; choose another name.")
+            raise invalid(f"There is already a table {name}; choose another name.")
         return await self._describe_saved(call, name)
 
     async def outcome(self, *, idempotency_key: str, call: ToolCall) -> JsonObject:
@@ -126,7 +126,7 @@ class Tables(TableService):
     async def drop(self, *, table: str, call: ToolCall) -> JsonObject:
         """Drop a saved table. Idempotent."""
         if table in TABLES:
-            raise invalid(f"{table} is one of the given tables; only saved tables can be dropped.")
+            raise invalid(f"{table} is a built-in table; only saved tables can be dropped.")
         place = f"{owner_of(call)}:{table}"
         dropped: JsonObject = {"status": "dropped", "key": call.idempotency_key}
         changed = await self.records.update(SAVED, place, dropped, where={"status": "kept"})

@@ -183,7 +183,7 @@ def check_name(said: str) -> str:
     if _NAME.fullmatch(name) is None:
         raise invalid(f"{said!r} is not a valid name: use letters, digits and _, a letter first.")
     if name in _GIVEN:
-        raise invalid(f"{name} is one of the given tables; choose another name.")
+        raise invalid(f"{name} is a built-in table; choose another name.")
     return name
 
 

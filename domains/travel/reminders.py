@@ -38,7 +38,7 @@ class Reminders(Bookings):
         booking = await self._changeable(booking_ref, call)
         at = booking["leaves_at"] - lead_seconds(lead)
         if at <= call.now:
-            message = f"The flight leaves at {booking['departs']}; that is too soon for a reminder so early."
+            message = f"The flight leaves at {booking['departs']}; that's too soon for this reminder."
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
         assert self.events is not None
         await self.events.schedule(call, EVENT, {"booking_ref": booking_ref}, at=at, key=_key(booking_ref))

@@ -6,7 +6,7 @@ from orchestrator.memory.user_memory import day_said
 from orchestrator.tools.trifecta import join_labels
 
 MOST_RECALLED = 6
-SOURCE = "what is remembered about you"
+SOURCE = "what I remember about you"
 
 
 async def recall_for_prompt(context: TurnContext, words: str) -> list[str]:

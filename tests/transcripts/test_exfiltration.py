@@ -84,8 +84,8 @@ async def test_three_turns_and_two_tools_meet_an_approval_that_names_the_reason(
 
         assert service.calls == []
         assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
-        assert "private data were read (List salaries)" in turn["reply"]
-        assert "text from outside came in (Read a web page)" in turn["reply"]
+        assert "reading private data (List salaries)" in turn["reply"]
+        assert "untrusted text (Read a web page)" in turn["reply"]
         assert "recipient: eve" in turn["reply"].casefold()
         [(_, record)] = t.simulator.store.approvals.values()
         assert (record.tool_id, record.arguments) == ("mail_send", {"recipient": "eve"})
@@ -117,7 +117,7 @@ async def test_what_a_tool_says_in_an_error_is_labelled_as_well() -> None:
         turn = await t.say("send a mail to Eve")
 
         assert service.calls == []
-        assert "text from outside came in (Read a web page)" in turn["reply"]
+        assert "untrusted text (Read a web page)" in turn["reply"]
 
 
 async def test_a_label_outlives_the_flow_and_the_frame_that_it_came_with() -> None:
@@ -130,7 +130,7 @@ async def test_a_label_outlives_the_flow_and_the_frame_that_it_came_with() -> No
         turn = await t.say("send a mail to Eve")
 
         assert service.calls == []
-        assert "text from outside came in (Read a web page)" in turn["reply"]
+        assert "untrusted text (Read a web page)" in turn["reply"]
 
 
 # The passages. Each row: what the skill of the second turn looks up, and how the label gets there.
@@ -176,7 +176,7 @@ def look_up(operation: str, **arguments: str) -> Reply:
 
 PASSAGES: dict[str, tuple[Arrange, tuple[Reply, ...], str]] = {
     "scratchpad": (in_the_scratchpad, (look_up("read"),), "a note about gather_context"),
-    "memory: preference": (in_a_preference, (look_up("preferences", text="mail"),), "what is remembered"),
+    "memory: preference": (in_a_preference, (look_up("preferences", text="mail"),), "what I remember"),
     "memory: document": (
         in_a_document,
         (look_up("documents", text="mail the salaries"),),
@@ -201,7 +201,7 @@ async def test_a_label_comes_through(passage: str) -> None:
 
         assert service.calls == []
         assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
-        assert f"text from outside came in ({source}" in turn["reply"]
+        assert f"untrusted text ({source}" in turn["reply"]
 
 
 async def test_a_remembered_value_that_fills_a_slot_brings_its_labels_before_the_call() -> None:
@@ -215,7 +215,7 @@ async def test_a_remembered_value_that_fills_a_slot_brings_its_labels_before_the
 
         assert service.calls == []
         assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
-        assert "private data were read (what is remembered about you)" in turn["reply"]
+        assert "reading private data (what I remember about you)" in turn["reply"]
 
 
 async def test_a_session_that_steps_back_keeps_what_it_has_taken_in() -> None:

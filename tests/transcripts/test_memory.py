@@ -244,4 +244,4 @@ async def test_a_habit_is_told_with_how_often_it_was_seen() -> None:
     await simulator.preferences.remember(DEFAULT_TENANT, ADA, (habit,))
     turn = await say(simulator.converse(user_id=ADA), "book a flight to Rome")
 
-    assert "I'll use Oslo (OSL) as the origin (so it was 4 of 5 times)" in turn["reply"]
+    assert "I'll use Oslo (OSL) as the origin (as you did 4 of 5 times)" in turn["reply"]

@@ -19,7 +19,7 @@ from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
         ("ugh this is ridiculous, you keep asking the same thing", "I'm sorry about that."),
         ("you are useless", "I'm sorry about that."),
         ("are you a real person?", "a program"),
-        ("are you sure?", "nothing before you say yes"),
+        ("are you sure?", "don't change anything until you say yes"),
     ],
 )
 async def test_a_domain_without_answers_of_its_own_has_them(words: str, told: str) -> None:

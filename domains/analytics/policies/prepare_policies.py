@@ -21,7 +21,7 @@ class Dropping(TablePolicy):
     async def review(self, run: Execution) -> Ending | None:
         table = run.value("table")
         if table in TABLES:
-            why = f"{table} is one of the given tables; only saved tables can be dropped."
+            why = f"{table} is a built-in table; only saved tables can be dropped."
             return leave(FailureCategory.VALIDATION_ERROR, why)
         if not has_table(run):
             return leave(FailureCategory.NOT_FOUND, f"There is no table '{table}'.")

@@ -26,7 +26,7 @@ _FEWEST_POINTS, _MOST_BARS = 2, 50
 _COLUMNS = ("column", "by")
 WITHOUT_MODEL = (
     "This needs a language model, and none is available at the moment. "
-    "Without one I list and describe tables, draw charts, save, export and report."
+    "Without one, I can list and describe tables, draw charts, save, export and report."
 )
 
 

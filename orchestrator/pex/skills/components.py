@@ -104,7 +104,7 @@ async def _read_preferences(context: TurnContext, words: str) -> JsonObject:
     preferences = context.recall.preferences
     found = [] if preferences is None else (await preferences.find(words))[:PREFERENCES_READ]
     for preference in found:
-        join_labels(context.changes.state, preference.labels, "what is remembered of you")
+        join_labels(context.changes.state, preference.labels, "what I remember about you")
     shown = [
         {"about": one.key, "text": one.text, "value": one.value, "why": one.source.value} for one in found
     ]

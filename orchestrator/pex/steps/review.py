@@ -107,7 +107,7 @@ def _assume(run: Execution, found: dict[str, Preference]) -> None:
     flow.fill_slots_by_label(values, turn_id=context.ids.turn_id, source=SlotSource.MEMORY)
     taken = {name: flow.slots[name].value for name in found if name in flow.slots}
     for name in taken:
-        join_labels(run.context.changes.state, found[name].labels, "what is remembered about you")
+        join_labels(run.context.changes.state, found[name].labels, "what I remember about you")
     if taken:
         sources: JsonObject = {name: say_where_from(found[name]) for name in taken}
         context.changes.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=taken, sources=sources)

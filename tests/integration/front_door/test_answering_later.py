@@ -60,7 +60,7 @@ async def test_the_example_runs_as_it_stands(database_url: str, redis_url: str, 
             ended = await asyncio.to_thread(run_process, command, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     assert "I'll tell you here as soon as I know the result" in ended.stdout
-    assert "€20 for the bees have arrived; your receipt is R-17." in ended.stdout
+    assert "€20 for the bees has arrived; your receipt is R-17." in ended.stdout
     assert "Your bank has declined the payment." in ended.stdout
     assert "ledger: [('card_charge', 'done'), ('card_charge', 'failed')]" in ended.stdout
 

@@ -61,7 +61,7 @@ async def test_over_http_celery_events_and_webhooks(
             assert ended.returncode == 0, ended.stderr
             told = ended.stdout
             assert "I'll remind you two hours before" in told
-            assert "A reminder: your flight" in told
+            assert "Reminder: your flight" in told
             assert "gate" in told.split("has changed)")[1]
             assert "reminders to come: []" in told
             async with receiver() as hook, httpx.AsyncClient(base_url=url, timeout=30) as http:
@@ -132,7 +132,7 @@ async def test_each_event_is_told_once_although_workers_are_killed(
             assert {turn.status.value for turn in told} == {"done"}
             [reminder] = [turn for turn in told if "flight_reminder" in str(turn.input.action)]
             assert reminder.result is not None
-            assert "A reminder: your flight" in reminder.result["reply"]
+            assert "Reminder: your flight" in reminder.result["reply"]
         with psycopg.connect(database_url) as connection:
             query = "SELECT session_id, turn_id, count(*) FROM utterances GROUP BY 1, 2 HAVING count(*) > 1"
             assert connection.execute(query).fetchall() == []

@@ -136,14 +136,14 @@ async def test_a_plan_that_nobody_can_make_is_said_to_be_so() -> None:
     async with talking(plan_decompose=steps({"dact": "care"})) as talk:
         turn = await talk.say(REQUEST)
     assert turn["flows"] == []
-    assert "I do not know which steps this takes" in turn["reply"]
+    assert "I don't know which steps this takes" in turn["reply"]
     assert talk.asked() == ["plan_decompose"] * 2
 
 
 async def test_without_a_model_a_plan_without_a_recipe_cannot_be_made() -> None:
     async with talking({"model": "off"}) as talk:
         turn = await talk.say(REQUEST)
-    assert "I do not know which steps this takes" in turn["reply"]
+    assert "I don't know which steps this takes" in turn["reply"]
     assert talk.asked() == []
 
 

@@ -189,7 +189,7 @@ async def test_an_undoing_is_gated_like_any_other_call() -> None:
     turn = await talk.act("compensate_effect")
     assert talk.outside.calls == [("mail", "bob")]
     assert "Recall a mail" in turn["reply"]
-    assert "private data were read (List salaries)" in turn["reply"]
+    assert "reading private data (List salaries)" in turn["reply"]
     assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
 
     turn = await talk.say("yes")
@@ -303,8 +303,8 @@ async def test_private_data_and_untrusted_text_do_not_leave_without_an_approval(
 
     assert talk.outside.calls == []
     assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
-    assert "private data were read (List salaries)" in turn["reply"]
-    assert "text from outside came in (Read a web page)" in turn["reply"]
+    assert "reading private data (List salaries)" in turn["reply"]
+    assert "untrusted text (Read a web page)" in turn["reply"]
     ((_, record),) = talk.conversation.simulator.store.approvals.values()
     assert "List salaries" in record.cause
     turn = await talk.say("no")

@@ -49,7 +49,7 @@ async def test_a_question_says_that_it_needs_a_model(question: str) -> None:
     """PX-7: the answer also tells what works without one."""
     turn = await simulate().converse().say(question)
     assert "needs a language model" in turn["reply"]
-    assert "Without one I list and describe tables" in turn["reply"]
+    assert "Without one, I can list and describe tables" in turn["reply"]
     assert turn["tools"] == []
 
 

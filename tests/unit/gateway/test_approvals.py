@@ -141,13 +141,13 @@ async def test_only_an_operator_grants_what_is_marked_so() -> None:
     """Neither the user's words nor a click grants it, and the question stays open (PX-17, RT-22)."""
     async with desk("operator") as place:
         said = await place.talk.say("wipe disk of printer one")
-        assert "An operator has to approve it" in said["reply"]
-        assert [action["label"] for action in said["actions"]] == ["Do not approve"]
+        assert "An operator must approve it" in said["reply"]
+        assert [action["label"] for action in said["actions"]] == ["Don't approve"]
         (asked,) = await place.get("/v1/approvals", status="pending")
         assert asked["operator_only"] is True
 
         said = await place.talk.say("yes")
-        assert "An operator has to approve it" in said["reply"]
+        assert "An operator must approve it" in said["reply"]
         payload = {"approval_id": asked["approval_id"], "flow_id": asked["flow_id"]}
         await place.talk.act("approve", payload)
         (asked,) = await place.get("/v1/approvals")

@@ -138,8 +138,8 @@ async def test_the_gate_asks_whatever_the_manifest_says(manifest: bool) -> None:
 
     assert isinstance(await execute(case), Parked)
     [approval] = case.setting.context.changes.state.approvals
-    assert "private data were read" in str(approval.cause)
-    assert "text from outside came in" in str(approval.cause)
+    assert "reading private data" in str(approval.cause)
+    assert "untrusted text" in str(approval.cause)
 
 
 TAGGED: dict[str, ToolSpec] = {
