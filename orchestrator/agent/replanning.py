@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from orchestrator.agent.corrections.settling import ask_about_outdated
 from orchestrator.agent.tasks import update_stack
 from orchestrator.context import TurnContext
+from orchestrator.dialogue.consent import read_candidate
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL, FlowState
 from orchestrator.dialogue.remark import RemarkKind
@@ -38,11 +39,17 @@ async def update_plan(context: TurnContext, planner: Planner, plan: PlanFlow) ->
 
 
 def _asks(context: TurnContext) -> bool:
-    """Return whether the flow on top waits for an answer, which is not to be run over."""
-    active = context.changes.state.stack.active
-    return active is not None and any(
-        e.flow_id == active.flow_id for e in context.changes.state.ambiguity.open
-    )
+    """Return whether the flow on top waits for an answer, which is not to be run over.
+
+    An offer from before the plan changed doesn't count: the flow makes it again, so that a yes is about the new one.
+    """
+    state = context.changes.state
+    active = state.stack.active
+    if active is None:
+        return False
+    open_ones = [entry for entry in state.ambiguity.open if entry.flow_id == active.flow_id]
+    is_stale = read_candidate(state, active) is None
+    return any(entry.about.fingerprint is None or not is_stale for entry in open_ones)
 
 
 def _take_in(context: TurnContext, plan: PlanFlow, flow: BaseFlow) -> None:

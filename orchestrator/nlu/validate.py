@@ -123,6 +123,8 @@ class Validation:
             return self._flows[flows[0].dact]
         if kind is MessageKind.CANCELLATION and flows and flows[0].score == 1.0:
             return self._flows[flows[0].dact]  # which starts in place of the canceled one (FS-12)
+        if kind is MessageKind.PLAN_CHANGE and flows:
+            return self._flows[flows[0].dact]  # which becomes a step of the plan (PL-8)
         if kind is MessageKind.CORRECTION:
             return _find_corrected(flows, understanding.target, context)
         return context.active if kind in _OF_ACTIVE else None

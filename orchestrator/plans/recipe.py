@@ -66,7 +66,9 @@ def _lacking(plan: PlanFlow, name: str) -> str:
     step, declared = plan.step_named(name), declared_step(plan, name)
     if step is None:
         return "" if declared is None or declared.optional else declared.purpose or name.replace("_", " ")
-    given_up = step.was_dropped_by_user or (step.was_never_begun and plan.by_model)
+    needed = [one for name in step.needs if (one := plan.step_named(name)) is not None]
+    follows = plan.by_model or any(one.was_dropped_by_user for one in needed)
+    given_up = step.was_dropped_by_user or (step.was_never_begun and follows)
     return "" if step.optional or step.is_done or given_up else step.label
 
 

@@ -111,3 +111,55 @@ async def test_a_plan_tells_its_current_step() -> None:
 def current_step(talk: Conversation) -> str | None:
     [plan] = talk.simulator.store.sessions[talk.session_id].plans.values()
     return plan.record.body["current_step"]
+
+
+@pytest.mark.parametrize(
+    ("words", "label", "bags"),
+    [
+        ("also add a bag to the outbound flight", "add a bag to the outbound flight", {OUT: 1}),
+        ("and please add 2 bags to the return too", "add 2 bags to the return", {BACK: 2}),
+        ("then put 3 bags on the way back", "put 3 bags on the way back", {BACK: 3}),
+    ],
+)
+async def test_a_step_that_the_user_adds_is_part_of_the_plan(
+    words: str, label: str, bags: dict[tuple[str, str], int]
+) -> None:
+    """PL-8: it waits for the step whose result it takes, and is seen in the progress."""
+    async with offered(DEEDS["plan"], ()) as talk:
+        added = await talk.say(words)
+
+        assert f"I've added “{label}” to the plan" in added["reply"]
+        assert await booked(talk) == []
+        [plan] = talk.simulator.store.sessions[talk.session_id].plans.values()
+        assert (plan.record.body["progress"], "add_baggage" in plan.record.body["remaining"]) == (
+            "3 of 7",
+            True,
+        )
+        assert label in (await talk.say("what is left to do?"))["reply"]
+        offer = await talk.say("yes")
+        offer = offer if "Shall I add" in offer["reply"] else await talk.say("yes")
+        assert "Shall I add" in offer["reply"]
+        ended = await end_by_yes(talk, offer)
+        assert await booked(talk) == sorted([OUT, BACK])
+        assert await count_bags(talk) == bags
+        assert "planned and booked" in ended["reply"]
+
+
+async def test_a_step_for_what_is_booked_already_and_one_that_falls_away_with_its_own() -> None:
+    async with offered(DEEDS["plan"], ()) as talk:
+        await talk.say("yes")
+        await talk.say("also add a bag to the outbound flight")
+        await talk.say("add 2 bags to the return")
+        left = await talk.say("don't reserve the way back")
+
+        assert "I'll leave out “book the return flight”" in left["reply"]
+        assert "Left out: add 2 bags to the return" in left["reply"]
+        assert "Shall I add it?" in left["reply"]
+        ended = await talk.say("yes")
+        assert (await booked(talk), await count_bags(talk)) == ([OUT], {OUT: 1})
+        assert "Not done" not in ended["reply"]
+
+
+async def count_bags(talk: Conversation) -> dict[tuple[str, str], int]:
+    held = await talk.simulator.records[talk.tenant_id].find("bookings")
+    return {(one["origin"], one["destination"]): one["bags"] for one in held if one.get("bags")}

@@ -3,21 +3,26 @@
 from orchestrator.agent.corrections.plans import set_back
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.changes.plan_steps import drop_step, order_steps
+from orchestrator.agent.tasks import plain_values, put_off
+from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step, order_steps
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import PlanAction, PlanChange, Understanding
-from orchestrator.plans.changes import note_revision, stack_plan
+from orchestrator.plans.answer_schemas import LONGEST_PURPOSE
+from orchestrator.plans.changes import free_name, note_revision, stack_plan
+from orchestrator.plans.recipe import count_steps
+from orchestrator.saying import say
+from orchestrator.types import FlowId, new_id
 
 
 def change_plan(turn: RunningTurn, understood: Understanding) -> None:
     """Change the plan's steps as the user wants; completed steps stay."""
-    if understood.plan_change is not None and understood.plan_change.action is PlanAction.ADD:
-        leave_open(turn)
-        return
     plan, change = turn.changes.state.stack.plan, understood.plan_change
+    if change is not None and change.action is PlanAction.ADD:
+        _add(turn, plan, change, understood)
+        return
     step = plan.step_named(change.step or "") if plan is not None and change is not None else None
     if plan is None or change is None or step is None or step.is_finished:
         _refuse(turn, plan)
@@ -26,6 +31,41 @@ def change_plan(turn: RunningTurn, understood: Understanding) -> None:
         _skip(turn, plan, [step, *(one for one in others if one is not None and not one.is_finished)])
     else:
         _move(turn, plan, step, change)
+
+
+def _add(turn: RunningTurn, plan: PlanFlow | None, change: PlanChange, understood: Understanding) -> None:
+    """Add a step after the one whose results it takes; a request without such a step waits for the plan's end."""
+    giver = plan.step_named(change.step) if plan is not None and change.step is not None else None
+    if plan is None or giver is None or not understood.flows:
+        leave_open(turn)
+        return
+    most = turn.context.world.domain.config.plans.max_sub_flows
+    request = understood.target or understood.text
+    if count_steps(plan) >= most:
+        put_off(turn, request)
+        turn.changes.remark(RemarkKind.ASSUMED, why=say("later", request=request))
+        leave_open(turn)
+        return
+    dact = understood.flows[0].dact
+    values = plain_values(understood.slots)
+    step = PlanStep(
+        flow_id=FlowId(new_id("flow")),
+        dact=dact,
+        name=free_name(dact, plan.steps),
+        purpose=request[:LONGEST_PURPOSE],
+        slots={name: {"value": value} for name, value in values.items()},
+        needs=(giver.name,),
+    )
+    before = plan.steps[: plan.steps.index(giver) + 1]
+    add_steps(plan, [step], after={one.name for one in before})
+    note_revision(turn.context, plan, "edited", f"the user wants {step.label}")
+    steps = [one.label for one in plan.steps if not one.is_finished]
+    turn.changes.remark(
+        RemarkKind.REPLANNED, flow_id=plan.flow_id, added=[step.label], by_user=True, steps=steps
+    )
+    turn.changes.plans.edited = True
+    stack_plan(turn.context, plan)
+    _go_on(turn, started=False)
 
 
 def _refuse(turn: RunningTurn, plan: PlanFlow | None) -> None:

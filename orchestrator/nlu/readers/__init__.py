@@ -6,7 +6,7 @@ Components that a domain doesn't need are left out when the list is built.
 from collections.abc import Callable
 
 from orchestrator.nlu.protocol import Reader, ReaderSetup
-from orchestrator.nlu.readers import commands, pages, plain_answers, refusals, system1, system2
+from orchestrator.nlu.readers import added_steps, commands, pages, plain_answers, refusals, system1, system2
 from orchestrator.nlu.system1 import plan_changes
 
 READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
@@ -17,6 +17,7 @@ READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
     pages.make,  # reads a request for another page of the table displayed last
     refusals.make_unlikely,  # rejects messages that are too short, repeated or in another language
     plan_changes.make,  # changes the running plan: skip a step, another order, its status, its end
+    added_steps.make,  # adds a step to the running plan
     system1.make,  # reads without a model: choices, the domain's own reader, the trained classifier
     system2.make,  # asks the model; System 1 is the fallback
 )

@@ -5,7 +5,7 @@ Only words that name the plan or one of its steps count; other messages are unde
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.records import PlanStep
@@ -21,15 +21,15 @@ from orchestrator.dialogue.understanding import (
 from orchestrator.nlu.clauses import Mood, find_moods
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.step_words import find_words, list_step_words
 from orchestrator.nlu.system1.extract.found import Candidate
 from orchestrator.nlu.system1.leftovers import request_verbs, unexplained
 from orchestrator.nlu.system1.rivals import slots_named
 from orchestrator.nlu.system1.slot_assignment import fits
 from orchestrator.nlu.text import Utterance, tokenize, word_set
+from orchestrator.types import Dact
 
 LONGEST_READ = 160
-_WORD = re.compile(r"\w+")
-_COMMON = frozenset({"a", "an", "the", "my", "your", "our", "of", "for", "to", "and", "step", "part"})
 
 _POLITE = r"^(?:ok(?:ay)?,? |no,? |actually,? |please |could you |can you |let's |let us )*"
 _END = r"(?:,? please)?[.!?]*$"
@@ -81,11 +81,13 @@ _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "
 class PlanReader:
     """NLU component for messages about plans.
 
-    `verbs`: first words of the domain's requests. `is_known`: whether the text is a request in this domain.
+    `verbs`: first words of the domain's requests, `verbs_of`: of those for one flow. `is_known`: whether the text is
+    a request in this domain.
     """
 
     verbs: frozenset[str]
     is_known: Callable[[str, NluContext], bool]
+    verbs_of: Mapping[Dact, Collection[str]] = field(default_factory=dict[Dact, Collection[str]])
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         """Read a message about the running plan, or how far we are; None when it is about something else."""
@@ -99,10 +101,34 @@ class PlanReader:
             _read_status(text)
             or _read_abandon(text, plan)
             or _read_change(text, plan)
-            or _read_forbidden(text, plan, self.verbs)
+            or self._read_forbidden(text, plan)
             or self._read_added(text, context)
         )
         return None if understood is None else Reading(understood)
+
+    def _read_forbidden(self, text: str, plan: PlanFlow) -> Understanding | None:
+        """Read “don't book the return” as a step to skip, and “don't book anything” as every step of that kind."""
+        words = tokenize(text).words
+        moods = find_moods(words, self.verbs)
+        forbidden = {word for at, word in enumerate(words) if moods.get(at) is Mood.FORBIDDEN}
+        if not forbidden or not _COURTESIES.issuperset(
+            word for at, word in enumerate(words) if at not in moods and word.isalnum()
+        ):
+            return None
+        deeds = forbidden.intersection(self.verbs)
+        waiting = [step for step in plan.steps if not step.is_finished]
+        own = {
+            step.name: list_step_words(plan, step).union(self.verbs_of.get(Dact(step.dact), ()))
+            for step in waiting
+        }
+        fitting = [step for step in waiting if deeds <= own[step.name]]
+        if deeds and not _ANYTHING.isdisjoint(forbidden) and fitting:
+            first, *others = [step.name for step in fitting]
+            change = PlanChange(PlanAction.SKIP, first, others=tuple(others))
+            return Understanding(MessageKind.PLAN_CHANGE, Source.COMMAND, text, plan_change=change)
+        step = find_step(plan, " ".join(forbidden))
+        is_named = step is not None and len(own[step.name] & forbidden) > (1 if deeds else 0)
+        return _change(text, PlanAction.SKIP, step) if is_named and step in fitting else None
 
     def _read_added(self, text: str, context: NluContext) -> Understanding | None:
         """Read “after that, add a bag” as a request for when the plan has ended."""
@@ -124,7 +150,9 @@ def make(setup: ReaderSetup) -> Reader:
         said = setup.find_slots(request, flow, context)
         return not unexplained(tokenize(request), said.values(), flow)
 
-    return PlanReader(frozenset(request_verbs(setup.flows.values())), is_known).read
+    verbs = frozenset(request_verbs(setup.flows.values()))
+    verbs_of = {dact: frozenset(request_verbs([flow])) for dact, flow in setup.flows.items()}
+    return PlanReader(verbs, is_known, verbs_of).read
 
 
 def _read_status(text: str) -> Understanding | None:
@@ -161,28 +189,6 @@ def _read_change(text: str, plan: PlanFlow) -> Understanding | None:
     return None
 
 
-def _read_forbidden(text: str, plan: PlanFlow, verbs: Collection[str]) -> Understanding | None:
-    """Read “don't book the return” as a step to skip, and “don't book anything” as every step of that kind."""
-    words = tokenize(text).words
-    moods = find_moods(words, verbs)
-    forbidden = {word for at, word in enumerate(words) if moods.get(at) is Mood.FORBIDDEN}
-    if not forbidden or not _COURTESIES.issuperset(
-        word for at, word in enumerate(words) if at not in moods and word.isalnum()
-    ):
-        return None
-    deeds = forbidden.intersection(verbs)
-    waiting = [step for step in plan.steps if not step.is_finished]
-    own = {step.name: find_words(f"{step.name} {step.purpose} {step.dact}") for step in waiting}
-    fitting = [step for step in waiting if deeds <= own[step.name]]
-    if deeds and not _ANYTHING.isdisjoint(forbidden) and fitting:
-        first, *others = [step.name for step in fitting]
-        change = PlanChange(PlanAction.SKIP, first, others=tuple(others))
-        return Understanding(MessageKind.PLAN_CHANGE, Source.COMMAND, text, plan_change=change)
-    step = find_step(plan, " ".join(forbidden))
-    is_named = step is not None and len(own[step.name] & forbidden) > (1 if deeds else 0)
-    return _change(text, PlanAction.SKIP, step) if is_named and step in fitting else None
-
-
 def _change(
     text: str, action: PlanAction, step: PlanStep | None, other: PlanStep | None = None
 ) -> Understanding:
@@ -198,17 +204,10 @@ def find_step(plan: PlanFlow, said: str) -> PlanStep | None:
     """Return the only remaining step with the most words in common, or None."""
     mentioned = find_words(said)
     waiting = [step for step in plan.steps if not step.is_finished]
-    shared = [
-        (len(mentioned & find_words(f"{step.name} {step.purpose} {step.dact}")), step) for step in waiting
-    ]
+    shared = [(len(mentioned & list_step_words(plan, step)), step) for step in waiting]
     best = max((count for count, _ in shared), default=0)
     fitting = [step for count, step in shared if count == best > 0]
     return fitting[0] if len(fitting) == 1 else None
-
-
-def find_words(text: str) -> frozenset[str]:
-    """List the telling words of a text, in lower case."""
-    return frozenset(_WORD.findall(text.replace("_", " ").casefold())) - _COMMON
 
 
 def read_plan_value(
