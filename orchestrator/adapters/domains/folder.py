@@ -231,7 +231,7 @@ class DomainRegistry:
     """The domains that sessions can use.
 
     Args:
-        configured: default for new sessions: the name of a shipped domain, or the path of a folder.
+        configured: name of a shipped domain, or path of a folder. The default for new sessions.
     """
 
     def __init__(self, configured: str) -> None:

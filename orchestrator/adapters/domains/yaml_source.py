@@ -1,6 +1,6 @@
 """YAML files as JSON data, with the line of every key. Problems are reported, not raised.
 
-Scalars follow YAML 1.2: ``no`` and ``12:30`` are strings. Dates are also strings.
+Scalars follow YAML 1.2: ``no``, ``12:30`` and dates are strings.
 """
 
 import re
@@ -38,7 +38,7 @@ _RESOLVERS: dict[str, tuple[str, list[str]]] = {
     "null": (r"~|null|Null|NULL|", [*"~nN", ""]),
     "merge": (r"<<", ["<"]),
 }
-"""Pattern, and first characters of matching scalars, by tag."""
+"""Patterns and first characters of scalars, by tag."""
 
 for _kind, (_pattern, _first) in _RESOLVERS.items():
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), _first)  # pyright: ignore[reportUnknownMemberType]

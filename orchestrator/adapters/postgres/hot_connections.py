@@ -28,7 +28,7 @@ Query: TypeAlias = Statement | LiteralString
 _AT_HAND_FOR_S = 600.0
 """Age at which a connection goes back to the pool, which renews it or closes it if surplus."""
 MOST_PREPARED = 200
-"""Maximum number of prepared statements per connection, with one for each text and argument types."""
+"""Maximum number of prepared statements per connection. Each combination of text and argument types needs one."""
 _STOPPED_WITHIN_S = 5.0
 """Timeout for stopping the server's statement when its caller is canceled."""
 _FAILED = ExecStatus.FATAL_ERROR

@@ -15,7 +15,7 @@ from orchestrator.turns.turn import TurnStatus, require_transition, unanswered
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId
 
 TOKEN_STEP = 1 << 32
-"""Distance between successive lease tokens, above the random bits (`sql/claim.sql`)."""
+"""Increment of a lease token's upper half. The lower half is random (`sql/claim.sql`)."""
 
 
 async def lock_lane(

@@ -180,7 +180,7 @@ def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
 
 
 def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None:
-    """Restrict functions with which a reader could block all tenants to the roles that need them.
+    """Revoke functions with which a reader could block all tenants, except from the roles that need them.
 
     Only a server administrator can do this. PostgreSQL ignores the statement of other users with a warning.
     """

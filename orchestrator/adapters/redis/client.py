@@ -94,8 +94,7 @@ class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
 def connect(url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_connections: int = 32) -> Redis:
     """Create a client with a separate pool, which belongs to the event loop that first uses it.
 
-    Callers wait for a free connection. The client retries nothing, because a command whose reply was lost may have
-    run.
+    Callers wait for a free connection. The client never retries, because a command whose reply was lost may have run.
     """
     options: dict[str, Any] = {
         "max_connections": max_connections,

@@ -42,8 +42,9 @@ IDEMPOTENCY_KEY = "parley/idempotency_key"
 """The `_meta` member with the call's idempotency key."""
 
 WIRE_FACTOR = 3
-"""Response size relative to the output limit. A response contains the output twice, as text and as structured content,
-and the text is escaped.
+"""Maximum size of a response, as a multiple of the output limit.
+
+A response contains the output twice, as text and as structured content, and the text is escaped.
 """
 
 _log = get_logger(__name__)

@@ -174,7 +174,7 @@ def _heard(ready: asyncio.Future[tuple[Client, Mapping[str, Tool]]]) -> None:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Return the first innermost error of an exception group."""
+    """Return the root cause in an exception group."""
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
         return _innermost(group.exceptions[0])

@@ -162,7 +162,7 @@ def _json(value: Any) -> str:
 
 
 def _array(entries: Any) -> str | None:
-    """Return a JSON array, or None without entries, so that their part of the statement is left out."""
+    """Return a JSON array, or None without entries, which removes their part of the statement."""
     return _json(entries) if entries else None
 
 

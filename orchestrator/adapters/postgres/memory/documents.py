@@ -41,9 +41,9 @@ _VISIBLE = with_colons(source("parts/visible_documents"))
 _SCAN = "SELECT set_config('hnsw.ef_search', :half, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)"
 """Scan as many index entries as requested, and continue if the first ones belong to other owners."""
 COMMON = 500
-"""Maximum number of chunks with a term for the term to select candidates, unless all terms are more common.
+"""Number of chunks above which a term is too common to select candidates, unless all terms are.
 
-More common terms still count in the ranking.
+Common terms still count in the ranking.
 """
 LONGEST_INDEXED = 2000
 """Maximum dimensions of an indexed `vector`. Longer vectors are indexed in half precision."""

@@ -35,7 +35,7 @@ from orchestrator.ports.runs.work import (
 from orchestrator.types import Json, JsonObject
 
 AGAIN_S = 5.0
-"""Time for the reconciler's message, because a queue can be long, before the next message."""
+"""Time for the reconciler's message to arrive, before another is sent. Queues can be long."""
 MAX_ITEMS_PER_CLAIM = 50
 
 

@@ -69,7 +69,7 @@ class PostgresInbox:
         self._sessions = PostgresSessions(database)
         self._lines = WeakValueDictionary[SessionId, asyncio.Lock]()
         self._full: set[SessionId] = set()
-        """Sessions with a full inbox at their last submission. Reading alone can reject further submissions."""
+        """Sessions whose last submission found a full inbox. A read is enough to reject further submissions."""
 
     async def submit(self, submission: Submission) -> Receipt:
         await self._total.admit()
