@@ -2,7 +2,7 @@
 --
 -- Arguments: run_id, worker_id, ttl_s, concurrency, at_most, task_id (of the share, or null)
 -- Returns:   one row (token, position, input, attempts) per item, or no row if the run has no free place or no free item.
--- A share is a quarter of an equal distribution, so that all workers finish at about the same time.
+-- A claim takes a quarter of a worker's equal share, so that all workers finish at about the same time.
 WITH room AS (
     SELECT nextval('internal_claim_tokens') AS token
     WHERE (SELECT count(*) FROM internal_claims WHERE run_id = %(run_id)s) < %(concurrency)s

@@ -1,4 +1,4 @@
--- Accept a turn if the session is idle, under the rule `enqueue`, or under `understand` while a user turn is unfinished
+-- Accept a turn if the session is idle, if the rule is `enqueue`, or if it is `understand` and a user turn is unfinished
 -- (RT-1, RT-5).
 --
 -- Arguments: session_id, tenant_id, turn_id, idempotency_key, client_sequence, kind, form, text, action,
