@@ -116,7 +116,7 @@ async def test_it_is_decided_once(ports: Ports, tenant: TenantId) -> None:
     _, _, approval_id = await ask(ports, tenant)
     await ports.approvals.decide(tenant, approval_id, NO)
 
-    with pytest.raises(Refused, match="denied already, by bob"):
+    with pytest.raises(Refused, match="already denied by bob"):
         await ports.approvals.decide(tenant, approval_id, YES)
 
     again = await ports.approvals.decide(tenant, approval_id, NO)

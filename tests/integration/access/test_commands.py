@@ -139,7 +139,7 @@ async def test_approvals_are_listed_granted_and_denied(terminal: Terminal) -> No
     (line,) = await terminal.ok("approvals", "deny", denied)
     assert orjson.loads(line)["decided_by"] == "desk"
     assert await terminal.run("approvals", "deny", granted) == 1
-    assert "granted already, by boss" in terminal.complaint
+    assert "already granted by boss" in terminal.complaint
     assert await terminal.run("approvals", "grant", "none") == 1
     assert "There is no approval 'none'" in terminal.complaint
 
