@@ -45,7 +45,13 @@ from orchestrator.nlu.system1.leftovers import (
 from orchestrator.nlu.system1.message_kind import Evidence, is_bare
 from orchestrator.nlu.system1.plan_changes import read_plan_value
 from orchestrator.nlu.system1.repeats import REPEATING, find_repeated, repeat
-from orchestrator.nlu.system1.rivals import assign_to_past, doubt_little_known, find_owners, find_rivals
+from orchestrator.nlu.system1.rivals import (
+    assign_to_past,
+    doubt_little_known,
+    find_owners,
+    find_rivals,
+    is_praise,
+)
 from orchestrator.nlu.text import clean, tokenize
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
@@ -343,6 +349,8 @@ def _correction(understand: Callable[..., Understanding], case: Case) -> Underst
     """Return the corrected values: of the active flow, or of the last completed one with such slots."""
     context, correct = case.context, partial(understand, MessageKind.CORRECTION)
     mentions = {}
+    if context.question.confirming and is_praise(case.evidence):
+        return understand(MessageKind.UNKNOWN)
     if context.active is not None:
         mentions = withdrawals.replace_old(case.evidence, context.values, dict(case.evidence.mentions))
         mentions = doubt_little_known(case.evidence, mentions, case.system1.extractor.gazetteer)

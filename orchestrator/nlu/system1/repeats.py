@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
 
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.nlu.nlu_context import NluContext, PastFlow
 from orchestrator.nlu.system1.extract.days import count_from
-from orchestrator.nlu.text import Utterance, word_set
+from orchestrator.nlu.text import Utterance, tokenize, word_set
 
 REPEATING = word_set("same another more again")
 _ONE = word_set("one once")
@@ -32,6 +34,7 @@ def _asks_again(words: list[str], spec: FlowSpec) -> bool:
     for place, word in enumerate(words):
         behind = words[place + 1] if place + 1 < len(words) else ""
         follows = not behind.isalnum() or behind in _JOINTS or behind in nouns
+        follows = follows or (behind in _words_of(spec.examples) and _is_like_that(words[place + 2 :]))
         if follows and word == "same":
             return True
         if spec.family is Family.READ or not behind:
@@ -42,6 +45,18 @@ def _asks_again(words: list[str], spec: FlowSpec) -> bool:
         if is_more or is_again or (follows and word == "another"):
             return True
     return False
+
+
+def _is_like_that(words: list[str]) -> bool:
+    """Return whether words compare with what there was: “like that” of “one more ticket like that”."""
+    return any(first == "like" and second in _THAT for first, second in pairwise(words))
+
+
+@lru_cache(maxsize=256)
+def _words_of(examples: tuple[str, ...]) -> frozenset[str]:
+    """Return the words of a flow's examples, also without the plural's “s”."""
+    words = frozenset(word for example in examples for word in tokenize(example).words)
+    return words | {word.removesuffix("s") for word in words}
 
 
 def repeat(utterance: Utterance, past: PastFlow, said: Mapping[str, Mention]) -> Understanding | None:

@@ -175,6 +175,21 @@ def _is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
     return all(not word.isalnum() or word in _UNCUED or _is_taste(word) for word in (*before, *after))
 
 
+def is_praise(evidence: Evidence) -> bool:
+    """Return whether the only value is a word of praise: “nice!” and “very nice” name no city.
+
+    “To Nice” and “Nice instead” do.
+    """
+    words = evidence.utterance.words
+    values = [one for one in evidence.candidates if words[one.first : one.last] != ["one"]]
+    if len(values) != 1:
+        return False
+    value = values[0]
+    around = {*words[: value.first], *words[value.last :]}
+    cues = PREPOSITIONS | _UNCUED
+    return all(map(_is_taste, words[value.first : value.last])) and cues.isdisjoint(around)
+
+
 def _is_taste(word: str) -> bool:
     """Return whether a word only says that something is liked or wished."""
     return word in _TASTE or word.endswith("ly")
