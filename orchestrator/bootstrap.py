@@ -50,14 +50,12 @@ from orchestrator.adapters.sandbox import PythonSandbox, SqlSandbox
 from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.tools.transports import Transports
-from orchestrator.domain.services import ServiceContext
+from orchestrator.agent.services import make_services as make_tenant_services
 from orchestrator.errors import Unavailable
-from orchestrator.memory.business_context import BusinessContext, DomainDocuments
-from orchestrator.memory.user_memory import UserMemory
+from orchestrator.memory.business_context import BusinessContext
 from orchestrator.models.breaker import BreakerPolicy
 from orchestrator.ports.summary_refresh import SummaryRefresh
 from orchestrator.res.languages import load_sayings
-from orchestrator.res.templates import word_for
 from orchestrator.runtime.lane import TurnAgent
 from orchestrator.runtime.submit import Submitter
 from orchestrator.saying import Saying
@@ -65,12 +63,9 @@ from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
 from orchestrator.telemetry.metrics import count_signal
 from orchestrator.telemetry.signals import keep
-from orchestrator.tools.guardrails.apply import GuardedPython, GuardedSql
-from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.later import LaterResults
 from orchestrator.tools.middleware import ToolPorts
-from orchestrator.tools.session_events import ServiceEvents
-from orchestrator.types import TenantId
+from orchestrator.tools.toolbox import Services
 
 TAKE_REPLY_TIMEOUT_S = 5.0
 """Reply timeout in seconds. It exceeds the time for which runners wait for sessions, so an empty wait is no error."""
@@ -294,26 +289,18 @@ BuildAgent = Callable[[str, Ports], TurnAgent]
 """A function that builds a domain's agent. It runs in a thread, because it can take seconds."""
 
 
-def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], dict[str, object]]:
+def make_services(loaded: LoadedDomain, ports: Ports) -> Services:
     """Return a function that creates a tenant's service instances with this process's stores."""
-    domain = loaded.domain
-    python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
-    sql = GuardedSql(ports.sql_sandbox)
-    memory = UserMemory(ports.stores.preferences, domain, partial(word_for, domain))
-    documents = DomainDocuments(ports.context, domain.name)
-    events = ServiceEvents(ports.stores.scheduled, domain.events)
-
-    def services(tenant_id: TenantId) -> dict[str, object]:
-        records = PostgresRecords(ports.stores.database, tenant_id, domain.name)
-        configured = domain.config.services
-        return {
-            service: cls(
-                ServiceContext(records, configured.get(service, {}), python, memory, sql, documents, events)
-            )
-            for service, cls in loaded.services.items()
-        }
-
-    return services
+    return make_tenant_services(
+        loaded.domain,
+        loaded.services,
+        lambda tenant_id: PostgresRecords(ports.stores.database, tenant_id, loaded.domain.name),
+        preferences=ports.stores.preferences,
+        context=ports.context,
+        scheduled=ports.stores.scheduled,
+        python=ports.sandbox,
+        sql=ports.sql_sandbox,
+    )
 
 
 def trained_models(settings: Settings) -> TrainedFiles | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -20,11 +19,10 @@ from orchestrator.adapters.sandbox import PythonSandbox, SqlSandbox
 from orchestrator.adapters.tools.transports import Transports
 from orchestrator.agent.build import build_agent
 from orchestrator.agent.modules import AgentPorts, MemoryPorts
+from orchestrator.agent.services import make_services
 from orchestrator.domain.configuration import DomainConfig, merge_sections
-from orchestrator.domain.services import ServiceContext
-from orchestrator.memory.business_context import BusinessContext, DomainDocuments
+from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
-from orchestrator.memory.user_memory import UserMemory
 from orchestrator.nlu.system1 import System1
 from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.ports.tools import ToolTransport
@@ -40,11 +38,8 @@ from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryRecords, MemoryScratchpad
 from orchestrator.testing.scheduled import MemoryScheduledEvents
 from orchestrator.testing.store import MemoryStore
-from orchestrator.tools.guardrails.apply import GuardedPython, GuardedSql
-from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.later import LaterResults
 from orchestrator.tools.middleware import ToolPorts
-from orchestrator.tools.session_events import ServiceEvents
 from orchestrator.tools.toolbox import Services
 from orchestrator.turns.turn import FINISHED, Submission, TurnInput, turn_object
 from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, TenantId, UserId, new_id
@@ -146,30 +141,18 @@ class Simulator:
         return MemoryPorts(self.preferences, context, self.scratchpad)
 
     def _make_services(self, stand_ins: Mapping[str, object]) -> Services:
-        """Return a function that creates a tenant's service instances with separate records."""
-        rules = PythonRules.from_config(self.loaded.domain.config.guardrails)
-        python, sql = GuardedPython(PythonSandbox(), rules), GuardedSql(SqlSandbox())
-        memory = UserMemory(self.preferences, self.loaded.domain, partial(word_for, self.loaded.domain))
-        documents = DomainDocuments(self.make_memory().context, self.loaded.domain.name)
-        events = ServiceEvents(self.scheduled, self.loaded.domain.events)
-        made: dict[TenantId, Mapping[str, object]] = {}
-
-        def of_tenant(tenant_id: TenantId) -> Mapping[str, object]:
-            if tenant_id not in made:
-                records = self.records.setdefault(tenant_id, MemoryRecords())
-                config = self.loaded.domain.config.services
-                own = {
-                    name: service(
-                        ServiceContext(
-                            records, dict(config.get(name, {})), python, memory, sql, documents, events
-                        )
-                    )
-                    for name, service in self.loaded.services.items()
-                }
-                made[tenant_id] = {**own, **stand_ins}
-            return made[tenant_id]
-
-        return of_tenant
+        """Return a function that creates a tenant's service instances, some of them replaced by `stand_ins`."""
+        own = make_services(
+            self.loaded.domain,
+            self.loaded.services,
+            lambda tenant_id: self.records.setdefault(tenant_id, MemoryRecords()),
+            preferences=self.preferences,
+            context=self.make_memory().context,
+            scheduled=self.scheduled,
+            python=PythonSandbox(),
+            sql=SqlSandbox(),
+        )
+        return lambda tenant_id: {**own(tenant_id), **stand_ins}
 
     def word(self, _domain: str, told: Saying) -> str:
         return word_for(self.loaded.domain, told)

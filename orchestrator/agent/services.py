@@ -1,0 +1,61 @@
+"""Creation of a domain's services for each tenant. Imports little, because gateways create services too."""
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+
+from orchestrator.domain.model import Domain
+from orchestrator.domain.services import Records, ServiceContext
+from orchestrator.memory.business_context import DomainDocuments
+from orchestrator.memory.user_memory import UserMemory
+from orchestrator.ports.memory.documents import ContextSearch
+from orchestrator.ports.memory.preferences import PreferenceStore
+from orchestrator.ports.sandbox import Sandbox, SqlSandbox
+from orchestrator.ports.scheduled import ScheduledEvents
+from orchestrator.res.templates import word_for
+from orchestrator.tools.guardrails.apply import GuardedPython, GuardedSql
+from orchestrator.tools.guardrails.python_code import PythonRules
+from orchestrator.tools.session_events import ServiceEvents
+from orchestrator.tools.toolbox import Services
+from orchestrator.types import TenantId
+
+
+def make_services(
+    domain: Domain,
+    classes: Mapping[str, type],
+    records: Callable[[TenantId], Records],
+    *,
+    preferences: PreferenceStore,
+    context: ContextSearch,
+    scheduled: ScheduledEvents,
+    python: Sandbox,
+    sql: SqlSandbox,
+) -> Services:
+    """Return a function that creates a tenant's service instances, once per tenant.
+
+    `classes`: the domain's service classes, by name. `records`: returns a tenant's records.
+    """
+    guarded_python = GuardedPython(python, PythonRules.from_config(domain.config.guardrails))
+    guarded_sql = GuardedSql(sql)
+    memory = UserMemory(preferences, domain, partial(word_for, domain))
+    documents = DomainDocuments(context, domain.name)
+    events = ServiceEvents(scheduled, domain.events)
+
+    @cache
+    def services(tenant_id: TenantId) -> Mapping[str, object]:
+        own = records(tenant_id)
+        return {
+            name: service(
+                ServiceContext(
+                    own,
+                    dict(domain.config.services.get(name, {})),
+                    guarded_python,
+                    memory,
+                    guarded_sql,
+                    documents,
+                    events,
+                )
+            )
+            for name, service in classes.items()
+        }
+
+    return services
