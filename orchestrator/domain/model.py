@@ -17,7 +17,7 @@ from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.guarding import Language
 from orchestrator.domain.schema import LexiconFile
-from orchestrator.types import Dact, Json, JsonObject, ToolId, is_object
+from orchestrator.types import Dact, Json, JsonObject, ToolId, is_list, is_object
 
 TEMPLATE_FILTERS = frozenset({"day", "month", "time", "money", "name", "counted", "grouped", "joined"})
 """Template filters in addition to Jinja's."""
@@ -181,7 +181,13 @@ class EntityValue:
     metadata: JsonObject = field(default_factory=JsonObject)
 
 
-@dataclass(frozen=True, slots=True)
+def columns_of(metadata: JsonObject) -> tuple[str, ...] | None:
+    """Return a table's columns, or None if the metadata doesn't describe a table."""
+    columns = metadata.get("columns")
+    return tuple(str(column) for column in columns) if is_list(columns) else None
+
+
+@dataclass(frozen=True)
 class Entity:
     """A gazetteer: the valid values of one key entity.
 
@@ -191,6 +197,16 @@ class Entity:
     name: str
     values: tuple[EntityValue, ...]
     learned_from: str | None = None
+
+    @cached_property
+    def by_canonical(self) -> Mapping[str, EntityValue]:
+        return {value.canonical: value for value in self.values}
+
+    @cached_property
+    def tables(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the columns of the values that are tables."""
+        read = {value.canonical: columns_of(value.metadata) for value in self.values}
+        return {name: columns for name, columns in read.items() if columns is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.domain.model import Entity, EntityValue
-from orchestrator.types import Json, JsonObject, is_list, is_object
+from orchestrator.domain.model import Entity, EntityValue, columns_of
+from orchestrator.types import Json, JsonObject, is_object
 
 MOST_OF_SESSION = 200
 """Maximum number of values of one entity per session."""
@@ -22,18 +22,11 @@ class Registry:
     """Entity values of a domain and a session. `own`: the session's values, shared and mutable."""
 
     def __init__(self, entities: Mapping[str, Entity], own: SessionEntities | None = None) -> None:
-        self._values = {
-            name: {value.canonical: value for value in entity.values} for name, entity in entities.items()
-        }
+        self._values = {name: entity.by_canonical for name, entity in entities.items()}
         self._sources = {
             name: entity.learned_from for name, entity in entities.items() if entity.learned_from
         }
-        self._tables = {
-            value.canonical: _columns_of(value.metadata)
-            for entity in entities.values()
-            for value in entity.values
-            if is_list(value.metadata.get("columns"))
-        }
+        self._tables = {name: columns for one in entities.values() for name, columns in one.tables.items()}
         self.own = {} if own is None else own
 
     def for_session(self, own: SessionEntities) -> Registry:
@@ -63,8 +56,8 @@ class Registry:
         found = dict(self._tables)
         for values in self.own.values():
             for name, metadata in values.items():
-                if is_list(metadata.get("columns")):
-                    found[name] = _columns_of(metadata)
+                if (columns := columns_of(metadata)) is not None:
+                    found[name] = columns
         return found
 
     def find(self, entity: str, canonical: Json) -> EntityValue | None:
@@ -78,8 +71,3 @@ class Registry:
         """Return a value's display name, or the value itself if it is not in the registry."""
         known = self.find(entity, canonical) if entity else None
         return known.name if known else str(canonical)
-
-
-def _columns_of(metadata: JsonObject) -> tuple[str, ...]:
-    columns = metadata["columns"]
-    return tuple(str(column) for column in columns) if is_list(columns) else ()

@@ -7,7 +7,7 @@ confirms.
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Self
 
 from orchestrator.domain.schema import LexiconFile
@@ -61,11 +61,11 @@ class PlainAnswers:
     def __init__(self, files: Iterable[LexiconFile], english: Iterable[LexiconFile] = ()) -> None:
         """`english`: the files of English, for messages that name the deed in another language."""
         files, english = tuple(files), tuple(english)
-        self._agree_english = _phrases(one for file in english for one in file.agree)
-        self._around_english = _phrases(one for file in english for one in file.courtesies)
-        self._agree = _phrases(one for file in files for one in file.agree)
-        self._refuse = _phrases(one for file in files for one in file.refuse)
-        self._around = _phrases(one for file in files for one in file.courtesies)
+        self._agree_english = _phrases(tuple(one for file in english for one in file.agree))
+        self._around_english = _phrases(tuple(one for file in english for one in file.courtesies))
+        self._agree = _phrases(tuple(one for file in files for one in file.agree))
+        self._refuse = _phrases(tuple(one for file in files for one in file.refuse))
+        self._around = _phrases(tuple(one for file in files for one in file.courtesies))
 
     def agrees(self, text: str, offer: Offer = NO_OFFER, english: str | None = None) -> bool:
         """Return whether a message as a whole is a plain yes.
@@ -89,7 +89,8 @@ def _consists(words: Words, units: Collection[Words], around: Collection[Words],
     return _Match(words, units, around, offer).succeeds
 
 
-def _phrases(texts: Iterable[str]) -> frozenset[Words]:
+@lru_cache(maxsize=64)
+def _phrases(texts: tuple[str, ...]) -> frozenset[Words]:
     return frozenset(_read(text) for text in texts) - {()}
 
 

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 import orjson
@@ -112,11 +112,18 @@ def _fingerprint(spec: ToolSpec) -> str:
 
 def _compile_schema(spec: ToolSpec, part: str, schema: JsonObject, problems: list[Problem]) -> Check:
     try:
-        validator = validator_for(schema, validate_formats=True, mask="it")  # values don't belong in logs
+        validator = _make_validator(orjson.dumps(schema))
     except (ValidationError, ValueError) as error:
         problems.append(Problem(f"tools.yaml: tools.{spec.tool_id}.{part}", str(error).splitlines()[0]))
         return lambda _: "its schema is broken"
     return partial(_first_mistake, validator)
+
+
+@lru_cache(maxsize=1024)
+def _make_validator(schema: bytes) -> Validator:
+    return validator_for(
+        orjson.loads(schema), validate_formats=True, mask="it"
+    )  # values don't belong in logs
 
 
 def _first_mistake(validator: Validator, value: Json) -> str | None:
