@@ -27,7 +27,7 @@ GROUPS: Final = {
     },
     "Build": {
         "domain": (".domain", "Create, check and train domains."),
-        "explain": ("lab.commands.explain", "Explain how a message is understood."),
+        "explain": ("lab.commands.explain", "Explain how Parley interprets a message."),
         "eval": ("lab.commands.evaluate", "Evaluate a domain on test conversations."),
         "feedback": ("lab.commands.feedback", "List user feedback, or turn it into test cases."),
     },

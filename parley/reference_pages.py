@@ -100,7 +100,7 @@ def make_errors_page() -> str:
         "## HTTP API\n",
         show_table(("status", "code", "meaning"), sorted(over_http)),
         "## In turns, logs and commands\n",
-        "A failed turn has it in `error.code`. `model_problem` in a turn's flags is one of the `model_…` codes.\n",
+        "A failed turn has its code in `error.code`, and `model_problem` in a turn's flags is a `model_…` code.\n",
         show_table(("code", "meaning"), sorted(elsewhere)),
     ])  # fmt: skip
 
@@ -109,7 +109,7 @@ def make_metrics_page() -> str:
     return "\n".join([
         "# Metrics\n",
         _GENERATED,
-        "Labels are flows, tools, models, prompts and the like, never users' text.\n",
+        "Labels are names of flows, tools, models or prompts, never users' text.\n",
         "## Of each process\n",
         show_table(("metric", "type", "labels", "meaning"), _metrics_of(orchestrator.telemetry.metrics)),
         "## Of the whole system\n",

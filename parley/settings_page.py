@@ -49,9 +49,9 @@ _HEAD = """\
 
 Generated from the code by `make docs`.
 
-Processes are configured by environment variables, an assistant by `domain.yaml` in its folder. Instead of a variable,
-you can name a file with its value: `DATABASE_URL_FILE` for `DATABASE_URL`. A process with an invalid value exits with
-one line that names the variable. *Read by* lists the roles of `parley serve`.
+Environment variables configure processes, and `domain.yaml` configures an assistant. To read a
+value from a file, add `_FILE` to the variable's name, for example `DATABASE_URL_FILE`. A process with an invalid value
+exits with one line that names the variable. *Read by* lists the roles of `parley serve`.
 """
 
 

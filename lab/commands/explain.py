@@ -21,7 +21,7 @@ def explain_sentence(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Explain how a message is understood.
+    """Explain how Parley interprets a message.
 
     Prints the result of each NLU component, the component that decided, and the slot values.
     """

@@ -16,7 +16,7 @@ User = Annotated[str, typer.Argument(help="User ID.")]
 
 @gateway_command(app, "list")
 def list_preferences(client: Client, user: User) -> Rows:
-    """List what is remembered about a user."""
+    """List a user's preferences."""
     return Rows(client.preferences(user)["preferences"], ("key", "kind", "source", "value", "text"))
 
 

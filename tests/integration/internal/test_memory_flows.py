@@ -282,7 +282,7 @@ async def test_workers_embed_and_keep_the_notes_of_turns(
     assert "I prefer aisle seats" in answer["reply"]
     assert {one.key for one in known if one.kind is PreferenceKind.RULE} == {"*.seat_position"}
     assert {entry.text for entry in notes} == {entry.text for entry in again}
-    assert any("Remember something about the user" in (entry.text or "") for entry in notes)
+    assert any("Remember something about you" in (entry.text or "") for entry in notes)
     assert all(entry.labels == ("private",) for entry in notes)
     assert (run.status, run.closing) == (RunStatus.DONE, {"embedded": 1})
     assert found[0].text == LOUNGE

@@ -175,7 +175,7 @@ def play_the_user(request: Request) -> Reply:
     (given,) = request.user_messages
     says = [
         ("Shall I go ahead?", {"say": "yes", "means": "agree", "done": False}),
-        ("What shall I write down?", {"say": "water the plants", "means": "answer", "done": False}),
+        ("What should I write down?", {"say": "water the plants", "means": "answer", "done": False}),
         ("assistant:", {"say": "", "means": "ask", "done": True}),
         ("", {"say": "write a note about work", "means": "ask", "done": False}),
     ]
