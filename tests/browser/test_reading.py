@@ -143,7 +143,7 @@ def test_memory_and_documents_are_shown_and_searched(visit: Callable[..., Visit]
     made = here.api.post("/v1/sessions", json={"domain": "travel", "user_id": user})
     here.open(made.json()["session_id"])
 
-    memory = here.panel("Memory").get_by_role("list", name="What is remembered")
+    memory = here.panel("Memory").get_by_role("list", name="Preferences")
     expect(memory).to_contain_text("Seat position")
     expect(memory).to_contain_text("aisle please")
     documents = here.panel("Documents")

@@ -16,7 +16,7 @@ def test_a_repair_is_previewed_made_and_told(visit: Callable[..., Visit]) -> Non
     here = visit().new_session("travel")
     here.say("Book a flight from Oslo to Madrid tomorrow", "Shall I book it")
     panel = here.panel("Repair")
-    expect(panel.get_by_role("region", name="Problems")).to_contain_text("Nothing in the state")
+    expect(panel.get_by_role("region", name="Problems")).to_contain_text("The state has no problems")
     panel.get_by_label("Flow", exact=True).fill("flow_gone")
     panel.get_by_role("button", name="Preview").click()
     expect(panel.get_by_role("alert")).to_contain_text("No task flow_gone is open.")

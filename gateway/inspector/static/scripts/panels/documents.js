@@ -28,7 +28,7 @@ export function render({ data, session, page, redraw }) {
   return [
     h("div", { class: "filter" }, box, button("Find", find, { "data-key": "documents:find" })),
     search.found === null ? null : section("Found", search.found.length ? h("ol", { class: "entries" }, search.found.map(showPassage)) : nothing("No passages found.")),
-    section("Documents", data.length ? h("ul", { class: "entries" }, data.map(showDocument)) : nothing("There are no documents for this domain. They are uploaded with POST /v1/documents, or `parley documents add`.")),
+    section("Documents", data.length ? h("ul", { class: "entries" }, data.map(showDocument)) : nothing("There are no documents for this domain. Upload them with POST /v1/documents or `parley documents add`.")),
   ];
 }
 

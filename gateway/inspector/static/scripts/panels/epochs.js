@@ -37,7 +37,7 @@ function showPast({ session, view, page }) {
       button("Back to now", () => page.showEpoch(null), { "data-key": "epochs:now" }),
       button(`Roll back to version ${view.epoch}`, () => page.rollBack(view.epoch), { class: "danger", "data-key": "epochs:roll" }),
       branchFrom(view.epoch, page)),
-    section(changes.length ? `${changes.length} changes since then` : "Nothing has changed since then",
+    section(changes.length ? `${changes.length} changes since then` : "No changes since then",
       h("ul", { class: "changes" }, changes.slice(0, MOST).map(showChange))),
   ];
 }

@@ -12,12 +12,12 @@ export function load({ session }) {
 }
 
 export function render({ data, session }) {
-  const whose = session.record.user_id ? `Of ${session.record.user_id}, in every session.` : "Of this session only, because its user is unknown.";
+  const whose = session.record.user_id ? `For ${session.record.user_id}, in all sessions.` : "For this session only, because the user is unknown.";
   const { preferences } = data;
-  if (preferences.length === 0) return nothing(`Nothing is remembered yet. ${whose}`);
+  if (preferences.length === 0) return nothing(`No preferences yet. ${whose}`);
   return [
     h("p", { class: "quote" }, whose),
-    h("ul", { class: "entries", "aria-label": "What is remembered" }, preferences.map((one) => h("li", { class: "entry" },
+    h("ul", { class: "entries", "aria-label": "Preferences" }, preferences.map((one) => h("li", { class: "entry" },
       h("header", {}, h("h4", {}, humanize(one.key.replace(/^\*\./, ""))), chip(one.source, "open"), h("span", { class: "when" }, showTime(one.updated_at))),
       one.value === null ? null : h("p", {}, showValue(one.value)),
       one.text ? h("p", { class: "quote" }, `“${one.text}”`) : null,

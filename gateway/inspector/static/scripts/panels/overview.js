@@ -87,7 +87,7 @@ function showFilter(page) {
     page.refresh(id);
   };
   return h("form", { class: "turn-filter", role: "search", "aria-label": "Turns of all sessions", on: { input: keep, submit: find } },
-    h("input", { type: "search", name: "q", value: wanted.q, "aria-label": "Words that were said or answered", placeholder: "Words that were said or answered", maxlength: "200", "data-key": "overview:q" }),
+    h("input", { type: "search", name: "q", value: wanted.q, "aria-label": "Words in messages or replies", placeholder: "Words in messages or replies", maxlength: "200", "data-key": "overview:q" }),
     h("input", { type: "search", name: "user_id", value: wanted.user_id, "aria-label": "User", placeholder: "User", maxlength: "200", "data-key": "overview:user" }),
     Object.keys(MARKS).map(box),
     least("seconds", "Seconds, at least", "0.1"),

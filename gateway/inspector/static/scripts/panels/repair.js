@@ -36,9 +36,9 @@ export function render({ data, session, page, redraw }) {
   };
   return [
     data.person ? h("p", { class: "quote" }, `${data.person} answers the user.`) : null,
-    section("Problems", listOf(data.wrong, "Nothing in the state.")),
+    section("Problems", listOf(data.wrong, "The state has no problems.")),
     data.turns.length ? section("Turns", h("ul", { class: "entries" }, data.turns.map(showTurn))) : null,
-    section("Repairs that fit", data.fits.length ? h("ul", { class: "entries" }, data.fits.map((fit) => showFit(fit, take))) : nothing("None.")),
+    section("Suggested repairs", data.fits.length ? h("ul", { class: "entries" }, data.fits.map((fit) => showFit(fit, take))) : nothing("None.")),
     section("Repair", showForm(draft, { session, page, redraw })),
     draft.preview ? section("Preview", showPreview(draft, { session, page, redraw })) : null,
   ];
@@ -123,8 +123,8 @@ function showPreview(draft, { session, page, redraw }) {
   };
   const why = h("input", { type: "text", maxlength: "1000", value: draft.why, on: { input: (event) => { draft.why = event.target.value; } } });
   return [
-    listOf(preview.done, "It changes nothing."),
-    preview.told ? h("p", { class: "quote" }, `The user is told: ${preview.told}`) : null,
+    listOf(preview.done, "No changes."),
+    preview.told ? h("p", { class: "quote" }, `Message to the user: ${preview.told}`) : null,
     preview.refused.length ? h("div", { role: "alert" }, listOf(preview.refused, "")) : null,
     fold("Changes of the state", preview.diff, "repair:diff"),
     preview.refused.length ? null : h("div", { class: "fields" },

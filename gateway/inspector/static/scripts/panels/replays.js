@@ -47,7 +47,7 @@ function showCounts(counts) {
 function showTurns(replay) {
   return section("Turns that differ", h("ul", { class: "entries" }, replay.different.map((turn) => h("li", { class: "entry" },
     h("header", {}, h("h4", {}, turn.said), turn.allowed ? chip("allowed") : null, h("span", { class: "when" }, `${turn.session}, version ${turn.epoch}`)),
-    turn.remembers ? h("p", { class: "quote" }, "Uses current memory, which may have changed since.") : null,
+    turn.remembers ? h("p", { class: "quote" }, "Uses current preferences and documents, which may have changed.") : null,
     h("ul", { class: "changes" }, Object.entries(turn.changes).flatMap(([aspect, places]) => places.map((place) => h("li", {},
       h("span", { class: "path" }, [aspect, place.at].filter(Boolean).join(" ")), h("del", {}, show(place.then)), h("ins", {}, show(place.now))))))))));
 }

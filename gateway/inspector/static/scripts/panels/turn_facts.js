@@ -38,5 +38,5 @@ export function showCalls({ turn, signals, effects, approvals }) {
       showPairs({ asked: one.cause, "decided by": one.decided_by, reason: one.reason }),
       fold("Arguments", one.arguments, `approval:${one.approval_id}`))),
   ];
-  return section("Calls and consent", entries.length ? h("ul", { class: "entries" }, entries) : nothing("No tool was called."));
+  return section("Calls and confirmations", entries.length ? h("ul", { class: "entries" }, entries) : nothing("No tool was called."));
 }
