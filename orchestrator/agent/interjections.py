@@ -1,6 +1,5 @@
 """Classification of mid-turn messages by System 1 (RT-5)."""
 
-import re
 from dataclasses import replace
 
 from orchestrator.agent.messages.cancellation import find_meant
@@ -9,19 +8,12 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.understand import read_action
 from orchestrator.context import TurnLog
-from orchestrator.dialogue.understanding import Digression, MessageKind, Understanding
+from orchestrator.dialogue.understanding import Cue, Digression, MessageKind, Understanding
 from orchestrator.errors import InvalidInput
 from orchestrator.runtime.journal import Meaning
 from orchestrator.telemetry import drop_signal
 from orchestrator.turns.lease import Work
 from orchestrator.turns.turn import TurnKind
-
-_ADDS = re.compile(
-    r"\b(?:as well|another one|one more|a second(?: one)?|additionally|in addition|plus)\b|\btoo(?=\W*$|,)"
-    r"|\b(?:and|also)\b.*\bone\b|^also (?!make|change|set|correct)",
-    re.IGNORECASE,
-)
-"""Requests for another one with a different value, which don't replace the first."""
 
 
 async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning:
@@ -44,7 +36,7 @@ async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning:
             return Meaning.NOTHING
         case MessageKind.DENIAL if _was_agreed_to(turn):
             return Meaning.TAKES_BACK
-        case MessageKind.CORRECTION if _ADDS.search(understood.text):
+        case MessageKind.CORRECTION if Cue.ADDS in understood.cues:
             return Meaning.WAITS
         case _ if _concerns(turn, understood):
             return Meaning.STOPS

@@ -14,8 +14,7 @@ from orchestrator.dialogue.lifecycle import PARKED, FlowState, Reason
 from orchestrator.dialogue.questions import AskSlot, ChangeWhat, ChooseValue, Option, WhichSlot
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Family, Priority
-from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
-from orchestrator.nlu.row_questions import refers_to_before
+from orchestrator.dialogue.understanding import Cue, Mention, MessageKind, Source, Understanding
 from orchestrator.pex.calls.consent import drop_consent
 from orchestrator.res.module import clear_stack
 from orchestrator.res.wording import name_slot, name_slot_of, show_slot
@@ -109,9 +108,10 @@ def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     problems = flow.fill_slots_by_label(decided, turn_id=turn.work.turn_id)
     if before is not None:
         _clear_derived(flow, {name for name in labels if flow.value(name) != before.get(name)}, labels)
+    understood = turn.understanding
     if flow.started_at == turn.context.now:
         takes = any(slot.same_as for slot in flow.spec.slots.values())
-        refers = takes and refers_to_before(turn.context.text)
+        refers = takes and understood is not None and Cue.AS_BEFORE in understood.cues
         carried = inherit(turn.changes.state, flow, said=labels, refers=refers)
         if carried:
             values = [

@@ -23,6 +23,11 @@ class Candidate:
     agreed: bool = False
     again: bool = False
 
+    @property
+    def facts(self) -> JsonObject:
+        """Return the single values of `data`, which the offer may show."""
+        return {name: value for name, value in self.data.items() if isinstance(value, str | int | float)}
+
 
 @dataclass(frozen=True, slots=True)
 class AwaitedCall:

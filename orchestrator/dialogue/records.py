@@ -137,6 +137,10 @@ MOST_SOURCES = 8
 """Maximum number of sources of one label; the first ones are kept."""
 
 
+PRICE_WORDS = frozenset({"price", "fare", "cost", "rent", "rate", "total", "sum"})
+"""Words in the names of fields that hold an amount of money."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """The rows displayed last, in order, with the fields that name them (IR-5).
@@ -333,6 +337,10 @@ class History:
     @property
     def messages(self) -> list[Message]:
         return [Message(**line) for line in self.lines]
+
+    def last_said(self, role: str) -> str:
+        """Return the last text in this role, or an empty string."""
+        return next((line["text"] for line in reversed(self.lines) if line["role"] == role), "")
 
 
 @dataclass(slots=True)

@@ -166,6 +166,32 @@ class DialogueState:
         """Return the latest displayed rows whose key is one of these names, or the rows displayed last."""
         return next((one for one in reversed(self.displayed) if one.key in names), self.shown)
 
+    def find_rows(self, flow: BaseFlow | None) -> Shown | None:
+        """Return the rows displayed last, unless `flow` takes one of them and has other values."""
+        listed = self.shown
+        if listed is None or flow is None or flow.slot(listed.key) is None:
+            return listed
+        return listed if listed.fits(flow.values()) else None
+
+    def find_current_rows(self) -> Shown | None:
+        """Return the rows displayed last if the active or last flow is about them."""
+        flow = self.stack.active or self.find_completed()
+        listed = self.find_rows(flow)
+        if listed is None or flow is None or not listed.rows:
+            return None
+        return listed if flow.dact == listed.dact or flow.slot(listed.key) is not None else None
+
+    def find_current_row(self) -> JsonObject:
+        """Return the current row, with the facts of the pending call if they are about this row."""
+        active = self.stack.active
+        candidate = None if active is None else active.consent.candidate
+        offered = {} if candidate is None else candidate.facts
+        listed = self.find_current_rows()
+        if listed is None:
+            return offered
+        row = listed.current
+        return row | offered if row.get(listed.key) == offered.get(listed.key) else row
+
     def talk_about(self, place: int) -> None:
         """Set the current row of the rows displayed last."""
         if self.shown is not None and self.shown.place != place:

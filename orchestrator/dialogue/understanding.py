@@ -63,6 +63,38 @@ class PlanAction(StrEnum):
     """A request to run after the plan has ended."""
 
 
+class Cue(StrEnum):
+    """A wording that changes what a message does, besides its kind and values."""
+
+    ADDS = "adds"
+    """Another one is wanted: "as well"."""
+    ALL_TASKS = "all_tasks"
+    """All tasks are meant: "cancel everything"."""
+    CORRECTS = "corrects"
+    """The message corrects an earlier one: "actually", "instead"."""
+    REQUESTS = "requests"
+    """Something is wanted: "can I get a receipt?"."""
+    PROGRESS = "progress"
+    """The question is about the conversation: "how far are we?"."""
+    OTHER_ROW = "other_row"
+    """Other rows than the current one are wanted: "anything else?"."""
+    AS_BEFORE = "as_before"
+    """An earlier value is meant: "a hotel there", "on the same day"."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowQuestion:
+    """References of a message to displayed rows or to an offer.
+
+    `fields`: requested fields of the current row, or of every row if `each` is set. `named`: the index of the
+    only row that the message names, or None.
+    """
+
+    fields: tuple[str, ...] = ()
+    each: bool = False
+    named: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class PlanChange:
     """A requested change of a plan.
@@ -162,6 +194,9 @@ class Understanding:
     """Assumptions to report to the user: “I took “orgin” for origin.”"""
     unexplained: tuple[str, ...] = ()
     """Things named in the request that neither its flow nor its values explain."""
+
+    cues: frozenset[Cue] = frozenset()
+    rows: RowQuestion = RowQuestion()
 
     later: str = ""
     """A second request in the message, in the user's words. It is interpreted after the first has ended."""

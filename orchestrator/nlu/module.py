@@ -20,12 +20,14 @@ from orchestrator.errors import ModelOutputInvalid
 from orchestrator.models.calling import CallContext
 from orchestrator.nlu.actions import Action, react
 from orchestrator.nlu.contemplate import FailedRequest, reroute, reroute_by_model
+from orchestrator.nlu.cues import find_cues
 from orchestrator.nlu.model_calls import ask_values
 from orchestrator.nlu.nlu_context import NluContext, day_of, read_nlu_context
 from orchestrator.nlu.protocol import Asker, Message, ReaderSetup, Reading
 from orchestrator.nlu.readers import make_readers
 from orchestrator.nlu.readers.system2 import NEVER
 from orchestrator.nlu.restraint import Restraint
+from orchestrator.nlu.row_questions import read_row_question
 from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.text import clean
 from orchestrator.nlu.unused import UnusedWords
@@ -140,6 +142,9 @@ class NLU:
         text = checked.text if checked.source is Source.SYSTEM1 else message.english
         is_closed = checked.plain or (reading.is_final and checked.source is Source.SYSTEM1)
         judged = checked if is_closed else self._unused.judge(checked, text, context)
+        judged = replace(judged, cues=find_cues(judged.text))
+        if row := state.find_current_row():
+            judged = replace(judged, rows=read_row_question(judged.text, row, state))
         return judged if message.english == words else self._quote_as_said(judged, words)
 
     def _quote_as_said(self, understood: Understanding, text: str) -> Understanding:

@@ -109,33 +109,20 @@ def read_nlu_context(
         values={} if active is None else values_of(active),
         replaced={} if active is None else active.progress.replaced,
         recent=frozenset() if active is None else _given_last(active),
-        shown=find_known_rows(state, active),
+        shown=state.find_rows(active),
         table=state.table,
         question=_read_question(state, active),
         interrupted=tuple(
             PastFlow(flow.spec, values_of(flow)) for flow in stack.flows if flow.status == INTERRUPTED
         ),
         completed=tuple([PastFlow(flow.spec, values_of(flow), flow.outputs) for flow in latest]),
-        previous=find_last_said(state, "user"),
+        previous=state.history.last_said("user"),
         own=state.intake.entities,
         plan=stack.plan,
         tasks=tuple(stack.flows),
         history=ContextCoordinator(state.history),
         separators=separators,
     )
-
-
-def find_last_said(state: DialogueState, role: str) -> str:
-    """Return the last text in this role, or an empty string."""
-    return next((line["text"] for line in reversed(state.history.lines) if line["role"] == role), "")
-
-
-def find_known_rows(state: DialogueState, flow: BaseFlow | None) -> Shown | None:
-    """Find the rows displayed last, unless a task that would take one of them is about other values."""
-    listed = state.shown
-    if listed is None or flow is None or flow.slot(listed.key) is None:
-        return listed
-    return listed if listed.fits(values_of(flow)) else None
 
 
 def _given_last(flow: BaseFlow) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Questions about displayed rows: for another ("anything else?") or a field ("what is the address?").
+"""Questions about fields of displayed rows or of an offer: "what is the address?".
 
 Fields are known by their own words and by common ones for their content. The rows themselves don't matter
 here.
@@ -9,25 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
+from orchestrator.dialogue.records import PRICE_WORDS, Shown
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.understanding import RowQuestion
 from orchestrator.memory.tokenizer import STOP_WORDS
-from orchestrator.nlu.text import tokenize, word_set
+from orchestrator.nlu.text import key_of, tokenize, word_set
+from orchestrator.types import JsonObject
 
-_ANOTHER = re.compile(
-    r"\b(?:any|some|what|who|anything|anyone|any ?one|something|someone|is there|are there|got|have|see|hear|show)\b"
-    r"[^.?!]*\b(?:else|others?|another|different|more)\b"
-    r"|\b(?:another|other|more|different|alternative) (?:ones?|options?|choices?|suggestions?|results?)\b"
-    r"|\balternatives?\b|\bnext (?:one|option)\b|\b(?:the )?only (?:\w+ )?(?:one|ones|option|options)\b"
-    r"|\bonly \w+ (?:that )?you (?:could|can|did) (?:find|found|see)\b"
-)
-_AS_BEFORE = re.compile(
-    r"(?<!\bis )(?<!\bare )\bthere\b(?! (?:is|are|was|any|an?)\b)|\bnear ?by\b|\bsame\b|\b(?:in|around) the area\b"
-    r"|\bthat (?:area|city|town|place|way|day|date|address|number)\b"
-)
-_NOT_ROWS = re.compile(
-    r"\b(?:anything|nothing|something) else (?:i|you|we) (?:need|should|can|could)\b|\bhelp\b"
-    r"|\bmore (?:about|details?|info(?:rmation)?)\b"
-    r"|\b(?:not|no longer|never|\w+n['’]?t)\b[^.?!]*\b(?:any ?more|any longer)\b"
-)
 _ASKS = re.compile(
     r"\?|\b(?:tell|give|get|send|show) me\b|\bfind out\b|(?:^|[.,!] *|\band )(?:what|which|where|when|who|whose|how)\b"
     r"|^(?:is|are|does|do|did|can|could|may)\b"
@@ -36,10 +24,9 @@ _ASKS_FOR_WAY = re.compile(r"\bhow (?:do|can|could|would|should|may|must|to)\b(?
 """“How do I get a refund” asks for a way, and for no field."""
 _LANDING = word_set("land lands landing arrive arrives arrival")
 _LEAVING = word_set("depart departs leave leaves takeoff departure")
-PRICES = word_set("price fare cost rent rate total sum")
 _MEANT_BY: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
     (
-        PRICES,
+        PRICE_WORDS,
         word_set("cost costs price prices charge expensive pay rate fare fares rent much"),
     ),
     (word_set("address location station street"), word_set("where located address street location")),
@@ -71,6 +58,47 @@ _NOUNS = re.compile(r"\b(?:what|which)(?: are| were)?(?: the| your| their)?(?: [
 _NO_NOUNS = word_set("cost leave land arrive depart take start begin doe i thi include")
 
 
+_OF_WHOLE = word_set("altogether together total both trip")
+
+
+def read_row_question(text: str, row: JsonObject, state: DialogueState) -> RowQuestion:
+    """Return which displayed row a message names, and which fields of rows or of the offer it asks about."""
+    named = None if state.shown is None else _find_named(text, state.shown)
+    if _is_about_other_step(text, state):
+        return RowQuestion(named=named)
+    flow = state.stack.active or state.find_completed()
+    words = () if flow is None else flow.dact.split("_")
+    nouns = {one for word in words for one in (word, word.removesuffix("s"))}
+    fields = find_asked_fields(text, [name for name, value in row.items() if value is not None], nouns)
+    listed = state.find_current_rows() if fields else None
+    return RowQuestion(tuple(fields), listed is not None and _is_about_all(text, listed, state), named)
+
+
+def _find_named(text: str, listed: Shown) -> int | None:
+    said = f" {key_of(text)} "
+    named = {at for at, row in enumerate(listed.rows) if f" {key_of(str(row.get(listed.key)))} " in said}
+    return named.pop() if len(named) == 1 else None
+
+
+def _is_about_other_step(text: str, state: DialogueState) -> bool:
+    """Return whether words name the plan, or a step that isn't running: "the return fares"."""
+    active = state.stack.active
+    plan = None if active is None else state.stack.plan_of(active)
+    if plan is None or active is None:
+        return False
+    running = plan.step_of(active.flow_id)
+    others = {word for step in plan.steps if step is not running for word in step.label.casefold().split()}
+    own = frozenset[str]() if running is None else word_set(running.label.casefold())
+    return not (others - own | _OF_WHOLE).isdisjoint(tokenize(text).words)
+
+
+def _is_about_all(text: str, listed: Shown, state: DialogueState) -> bool:
+    """Return whether a question is about all rows. "They" means all until the user talks about one row."""
+    flow = state.stack.active
+    is_open = not listed.place and (flow is None or flow.value(listed.key) is None)
+    return len(listed.rows) > 1 and (asks_about_all(text) or (is_open and may_mean_all(text)))
+
+
 def asks_about_all(text: str) -> bool:
     """Return whether a message asks about all rows by a noun in the plural: "which airlines"."""
     found = _NOUNS.search(text.casefold())
@@ -80,17 +108,6 @@ def asks_about_all(text: str) -> bool:
 def may_mean_all(text: str) -> bool:
     """Return whether a message asks about several rows, or about people: "how much are they?"."""
     return asks_about_all(text) or _EACH.search(text.casefold()) is not None
-
-
-def asks_for_another(text: str) -> bool:
-    """Return whether a message asks for other rows than those that were talked about."""
-    said = text.casefold()
-    return _ANOTHER.search(said) is not None and _NOT_ROWS.search(said) is None
-
-
-def refers_to_before(text: str) -> bool:
-    """Return whether a message refers to an earlier value: "a hotel there", "on the same day"."""
-    return _AS_BEFORE.search(text.casefold()) is not None
 
 
 def find_asked_fields(text: str, fields: Iterable[str], nouns: Collection[str] = ()) -> list[str]:
@@ -110,7 +127,7 @@ def find_asked_fields(text: str, fields: Iterable[str], nouns: Collection[str] =
         if "time" in held and not words.isdisjoint(_LANDING | _LEAVING):
             continue  # "when does it land" asks for no other time
         near = {name: own for name, own in parts.items() if not held.isdisjoint(own)}
-        if held is PRICES and not meant.isdisjoint(words):
+        if held is PRICE_WORDS and not meant.isdisjoint(words):
             asked |= near.keys()  # the price of one and the sum
         elif not meant.isdisjoint(words) and near and asked.isdisjoint(near):
             shares = {

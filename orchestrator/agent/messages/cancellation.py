@@ -1,7 +1,5 @@
 """Cancellation of the task that the user means (IR-1)."""
 
-import re
-
 from orchestrator.agent.messages.answers import act
 from orchestrator.agent.messages.resumption import find_words, match_words
 from orchestrator.agent.messages.task import start_task
@@ -10,12 +8,8 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.understanding import Understanding
+from orchestrator.dialogue.understanding import Cue, Understanding
 from orchestrator.types import FlowId
-
-_EVERYTHING = re.compile(
-    r"\b(everything|(all|both) of (it|them|this)|all tasks|(all|both)(?=\W*$))\b", re.IGNORECASE
-)
 
 
 def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
@@ -31,7 +25,7 @@ def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
         turn.changes.remark(RemarkKind.NOTHING_TO_CANCEL)
         leave_open(turn)
         return
-    everything = _EVERYTHING.search(understood.text) is not None
+    everything = Cue.ALL_TASKS in understood.cues
     if everything:
         turn.changes.state.forget_later()
     for flow in live if everything else [find_meant(turn, understood.target)]:

@@ -1,31 +1,20 @@
 """Answer small talk."""
 
-import re
 from typing import get_args
 
 from orchestrator.agent.open_question import find_answer, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.understanding import Understanding
+from orchestrator.dialogue.understanding import Cue, Understanding
 from orchestrator.domain.schema import SmallTalkName
-from orchestrator.nlu.nlu_context import find_last_said
-
-_ASKING = re.compile(
-    r"(?:hi|hello|ok(?:ay)?|and|now|then|also|please|kindly|just|(?:can|could|would|will) you|[,. ])*"
-    r"(?:send|e-?mail|mail|text|print|forward|give|get|fetch|bring|order|call|make|write|show|find|tell)\b"
-    r"|.*\b(?:i (?:need|want)|i(?:['’]d| would) like|(?:can|could|may) i (?:get|have)) (?:an?|the|my|some)\b",
-    re.IGNORECASE,
-)
-"""Words of requests: a user who asks for something unavailable wants to know that, not small talk."""
-
 
 SMALL_TALK = frozenset(get_args(SmallTalkName))
 
 
 def answer_small_talk(turn: RunningTurn, about: str) -> None:
     """Answer small talk. A request to repeat gets the open question, or the last reply."""
-    said = find_last_said(turn.changes.state, "agent")
+    said = turn.changes.state.history.last_said("agent")
     if about != "repeat" or turn.changes.state.ambiguity.current is None:
         turn.changes.remark(RemarkKind.SMALL_TALK, about=about, said=said)
 
@@ -51,7 +40,7 @@ def chat(turn: RunningTurn, understood: Understanding) -> None:
     first = turn.changes.state.turn <= 1
     if answer is None and first:
         turn.changes.remark(RemarkKind.GREETING)
-    elif answer is None and _ASKING.match(understood.text):
+    elif answer is None and Cue.REQUESTS in understood.cues:
         turn.changes.remark(RemarkKind.NO_ANSWER, request=True)
     else:
         turn.changes.remark(RemarkKind.CHITCHAT, text=answer or "")

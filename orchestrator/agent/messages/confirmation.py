@@ -25,7 +25,7 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
     if entry is not None and entry.was_put_after(turn.accepted_at):
         leave_open(turn)
     elif entry is None:
-        if not choose_row(turn, understood.text):
+        if not choose_row(turn, understood):
             nothing_open(turn)
     elif flow is not None and understood.slots and entry.level is Level.SPECIFIC:
         fill(turn, flow, understood.slots)
@@ -35,4 +35,4 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
         ask_for_plain_yes(turn)
     else:
         act(turn, entry, entry.about.yes())
-    show_requested_fields(turn, understood.text)  # "Yes, please. What is the address?"
+    show_requested_fields(turn, understood)  # "Yes, please. What is the address?"

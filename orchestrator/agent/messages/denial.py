@@ -20,7 +20,7 @@ def deny(turn: RunningTurn, understood: Understanding) -> None:
     if entry is None and flow is not None:
         cancel(turn, turn.changes.state.stack.root(flow))  # called out while it was at work
     elif entry is None:
-        if not talk_about_rows(turn, understood.text):
+        if not talk_about_rows(turn, understood):
             nothing_open(turn)
     elif flow is not None and entry.flow_id == flow.flow_id and understood.slots:
         correct_flow(turn, flow, understood.slots)  # "no, on Friday"

@@ -1,7 +1,5 @@
 """Answer a question, a request for help or for the status; nothing on the stack changes (IR-3)."""
 
-import re
-
 from orchestrator.agent.handover import hand_over
 from orchestrator.agent.messages.chitchat import SMALL_TALK, answer_small_talk
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
@@ -12,7 +10,7 @@ from orchestrator.dialogue.changes.plan_steps import read_progress
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Family
-from orchestrator.dialogue.understanding import Digression, Understanding
+from orchestrator.dialogue.understanding import Cue, Digression, Understanding
 from orchestrator.res.wording import name_doing, name_purpose, name_slot_of, name_task
 
 
@@ -30,7 +28,6 @@ def report_progress(turn: RunningTurn, plan: PlanFlow) -> None:
 
 
 MOST_TASKS_NAMED = 12
-_OF_TALK = re.compile(r"\b(?:we|us|far|done|left|status|progress|plan)\b", re.IGNORECASE)
 
 
 def digress(turn: RunningTurn, understood: Understanding) -> None:
@@ -42,14 +39,14 @@ def digress(turn: RunningTurn, understood: Understanding) -> None:
         turn.changes.remark(RemarkKind.ANSWER, text=answer)
     elif understood.target is not None and understood.target in SMALL_TALK:
         answer_small_talk(turn, understood.target)
-    elif not _is_about_rows(kind, understood.text) or not talk_about_rows(turn, understood.text):
+    elif not _is_about_rows(kind, understood) or not talk_about_rows(turn, understood):
         _DIGRESSIONS[kind](turn)
     leave_open(turn)
 
 
-def _is_about_rows(kind: Digression, text: str) -> bool:
+def _is_about_rows(kind: Digression, understood: Understanding) -> bool:
     """Return whether a question can be about rows: "what times" can, "how far are we" is about the conversation."""
-    return kind is Digression.QUESTION or (kind is Digression.STATUS and not _OF_TALK.search(text))
+    return kind is Digression.QUESTION or (kind is Digression.STATUS and Cue.PROGRESS not in understood.cues)
 
 
 def _answer_unknown(turn: RunningTurn) -> None:

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.consent import read_candidate
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.questions import NextTask, Option
-from orchestrator.dialogue.records import Shown
+from orchestrator.dialogue.records import PRICE_WORDS, Shown
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.nlu.nlu_context import find_known_rows
-from orchestrator.nlu.row_questions import (
-    PRICES,
-    asks_about_all,
-    asks_for_another,
-    find_asked_fields,
-    may_mean_all,
-)
-from orchestrator.nlu.text import key_of, tokenize, word_set
+from orchestrator.dialogue.understanding import Cue, Understanding
 from orchestrator.res.wording import name_slot, name_task, show_money
 from orchestrator.types import Json, JsonObject
-
-_OF_WHOLE = word_set("altogether together total both trip")
 
 
 def follow_row(turn: RunningTurn, flow: BaseFlow) -> None:
@@ -32,11 +21,11 @@ def follow_row(turn: RunningTurn, flow: BaseFlow) -> None:
         turn.changes.state.talk_about(place)
 
 
-def talk_about_rows(turn: RunningTurn, text: str) -> bool:
-    """Go on to the next row, or tell fields of the one that is talked about; False when neither is asked for."""
-    listed = _find_known_rows(turn)
-    if listed is None or not asks_for_another(text):
-        return show_requested_fields(turn, text)
+def talk_about_rows(turn: RunningTurn, understood: Understanding) -> bool:
+    """Show the next row, or requested fields of the current one. Returns False if the user wants neither."""
+    listed = turn.changes.state.find_current_rows()
+    if listed is None or Cue.OTHER_ROW not in understood.cues:
+        return show_requested_fields(turn, understood)
     if listed.place + 1 == len(listed.rows):
         turn.changes.remark(RemarkKind.NO_MORE_ROWS, count=len(listed.rows))
         return True
@@ -46,21 +35,11 @@ def talk_about_rows(turn: RunningTurn, text: str) -> bool:
     return True
 
 
-def show_requested_fields(turn: RunningTurn, text: str) -> bool:
-    """Show requested fields of the current row, or of all rows. Returns False if none is requested."""
-    listed, offered = _find_known_rows(turn), _find_offered(turn)
-    current = offered if listed is None else listed.current
-    if listed is not None and current.get(listed.key) == offered.get(listed.key):
-        current = current | offered
-    row = {name: value for name, value in current.items() if value is not None}
-    flow = turn.changes.state.stack.active or turn.changes.state.find_completed()
-    nouns = (
-        ()
-        if flow is None
-        else {one for word in flow.dact.split("_") for one in (word, word.removesuffix("s"))}
-    )
-    asked = [] if _is_about_other_step(turn, text) else find_asked_fields(text, row, nouns)
-    if asked and listed is not None and _is_about_all(turn, listed, text):
+def show_requested_fields(turn: RunningTurn, understood: Understanding) -> bool:
+    """Show requested fields of the current row, or of all rows. Returns False if the user wants none."""
+    listed, row = turn.changes.state.find_current_rows(), turn.changes.state.find_current_row()
+    asked = [name for name in understood.rows.fields if row.get(name) is not None]
+    if asked and listed is not None and understood.rows.each:
         fields = [
             {
                 "name": _name(listed, row),
@@ -76,44 +55,7 @@ def show_requested_fields(turn: RunningTurn, text: str) -> bool:
     return bool(asked)
 
 
-def _is_about_other_step(turn: RunningTurn, text: str) -> bool:
-    """Return whether words name the plan or a step that isn't running: "the return fares"."""
-    stack = turn.changes.state.stack
-    plan = None if stack.active is None else stack.plan_of(stack.active)
-    if plan is None or stack.active is None:
-        return False
-    at_work = plan.step_of(stack.active.flow_id)
-    others = {word for step in plan.steps if step is not at_work for word in step.label.casefold().split()}
-    own = frozenset[str]() if at_work is None else word_set(at_work.label.casefold())
-    return not (others - own | _OF_WHOLE).isdisjoint(tokenize(text).words)
-
-
-def _is_about_all(turn: RunningTurn, listed: Shown, text: str) -> bool:
-    """Return whether a question is about all rows: "they" means all until the user talks about one."""
-    flow = turn.changes.state.stack.active
-    is_open = not listed.place and (flow is None or flow.value(listed.key) is None)
-    return len(listed.rows) > 1 and (asks_about_all(text) or (is_open and may_mean_all(text)))
-
-
-def _find_offered(turn: RunningTurn) -> JsonObject:
-    """Return the data of a pending call's offer: "when does it land?" is about them."""
-    state = turn.changes.state
-    candidate = None if state.stack.active is None else read_candidate(state, state.stack.active)
-    data = {} if candidate is None else candidate.data
-    return {name: value for name, value in data.items() if isinstance(value, str | int | float)}
-
-
-def _find_known_rows(turn: RunningTurn) -> Shown | None:
-    """Find the rows displayed last, if the running or last task is about them."""
-    state = turn.changes.state
-    flow = state.stack.active or state.find_completed()
-    listed = find_known_rows(state, flow)
-    if listed is None or flow is None or not listed.rows:
-        return None
-    return listed if flow.dact == listed.dact or flow.slot(listed.key) is not None else None
-
-
-def choose_row(turn: RunningTurn, text: str) -> bool:
+def choose_row(turn: RunningTurn, understood: Understanding) -> bool:
     """Treat agreement without a question as choosing a row, and offer what can come next.
 
     This is the only row that the words name ("I prefer the Old Mill"), or the current one.
@@ -130,9 +72,7 @@ def choose_row(turn: RunningTurn, text: str) -> bool:
     ]
     if len(next_ones) != 1:
         return False
-    said = f" {key_of(text)} "
-    named = {at for at, row in enumerate(listed.rows) if f" {key_of(str(row.get(listed.key)))} " in said}
-    place = named.pop() if len(named) == 1 else listed.place
+    place = listed.place if understood.rows.named is None else understood.rows.named
     state.talk_about(place)
     turn.changes.remark(RemarkKind.ROW_CHOSEN, row=_name(listed, listed.rows[place]))
     option = Option(name_task(flows[next_ones[0]]), "start_flow", {"dact": next_ones[0]})
@@ -161,4 +101,4 @@ def _tell(row: JsonObject, *, without: str = "", currency: str = "") -> list[Jso
 def _show(name: str, value: Json, currency: str) -> Json:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return show_money(value, currency) if currency and not PRICES.isdisjoint(name.split("_")) else value
+    return show_money(value, currency) if currency and not PRICE_WORDS.isdisjoint(name.split("_")) else value

@@ -20,7 +20,7 @@ def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
     turn.carry_on = False
     if answer_open(turn):
         return
-    if talk_about_rows(turn, understood.text):
+    if talk_about_rows(turn, understood):
         leave_open(turn)
         return
     if entry is not None and entry.level is not Level.GENERAL:

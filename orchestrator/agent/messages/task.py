@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from orchestrator.agent.corrections.flows import changed_slots, correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.running import RunningTurn
@@ -15,17 +13,10 @@ from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, O
 from orchestrator.dialogue.questions import ChooseToStop, Option
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Priority
-from orchestrator.dialogue.understanding import Understanding
+from orchestrator.dialogue.understanding import Cue, Understanding
 from orchestrator.res.wording import name_doing, name_task
 from orchestrator.saying import say
 from orchestrator.types import Dact, JsonObject
-
-_CORRECTING = re.compile(
-    r"\b(?:actually|instead|rather|sorry|oops|wrong|mistake|i mean|i meant|i wanted|should|supposed|change|switch"
-    r"|correct|not)\b",
-    re.IGNORECASE,
-)
-
 
 _MANY = 2
 """Values of which one at least would be the plan's own if it were meant."""
@@ -83,7 +74,7 @@ def _corrects(done: BaseFlow, understood: Understanding) -> bool:
 
     Some required values stay the same, and the message has correcting words.
     """
-    if not _CORRECTING.search(understood.text):
+    if Cue.CORRECTS not in understood.cues:
         return False
     changed = changed_slots(done, understood.slots)
     required = {name for name, slot in done.spec.slots.items() if slot.priority is Priority.REQUIRED}

@@ -7,8 +7,8 @@ from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.state import StateLimits
 from orchestrator.dialogue.tables import ShownTable
+from orchestrator.dialogue.understanding import Cue
 from orchestrator.memory.notes import drop_old_notes
-from orchestrator.nlu.row_questions import asks_for_another
 from orchestrator.turns.lease import ArchivedFlow
 from orchestrator.types import JsonObject, is_list, is_object
 
@@ -74,7 +74,8 @@ def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
 def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[JsonObject]) -> int:
     """Find the place of the row to talk about: who asks for other ones does not mean the one talked about before."""
     before = next((one for one in turn.changes.state.displayed if one.dact == flow.dact), None)
-    if before is None or not asks_for_another(turn.context.text):
+    understood = turn.understanding
+    if before is None or understood is None or Cue.OTHER_ROW not in understood.cues:
         return 0
     passed = before.current.get(key)
     return next((place for place, row in enumerate(rows) if row.get(key) != passed), 0)

@@ -14,8 +14,8 @@ from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import RowsSpec
+from orchestrator.nlu.cues import asks_for_another
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.row_questions import asks_for_another
 from orchestrator.nlu.system1.extract.found import DATE, Candidate, Found
 from orchestrator.nlu.system1.extract.numbers import NUMBERS, ORDINALS, find_money, find_numbers
 from orchestrator.nlu.system1.extract.times import find_times

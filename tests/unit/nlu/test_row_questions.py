@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.nlu.row_questions import (
-    asks_about_all,
-    asks_for_another,
-    find_asked_fields,
-    refers_to_before,
-)
+from orchestrator.nlu.cues import asks_for_another, refers_to_before
+from orchestrator.nlu.row_questions import asks_about_all, find_asked_fields
 
 FIELDS = (
     "place_name", "street_address", "phone_number", "number_of_rooms", "price_per_night", "has_wifi", "rating",
