@@ -16,6 +16,7 @@ from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.tables import ShownTable
+from orchestrator.dialogue.understanding import Understanding
 from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.memory.notes import Notes, Preferences
@@ -164,6 +165,8 @@ class TurnChanges:
     Args:
         messages: the parts of the answer in order: messages, and flows with results (RS-1).
         finished: all flows that left the stack, for the archive.
+        understanding: NLU's result for the message, or None if it was not read.
+        carry_on: whether PEX has something to do.
         findings: merged tool results by flow, which templates use.
         silent: completed flows to omit from the answer, because their plan continues (RS-2).
         climbed: the recovery steps that were taken, by flow.
@@ -174,7 +177,6 @@ class TurnChanges:
         outbox: additional messages to send after the commit.
     """
 
-    state: DialogueState
     messages: list[Remark | BaseFlow] = field(default_factory=list["Remark | BaseFlow"])
     finished: list[BaseFlow] = field(default_factory=list[BaseFlow])
     frames: dict[FlowId, Frame] = field(default_factory=dict[FlowId, Frame])
@@ -183,13 +185,12 @@ class TurnChanges:
     plans: PlanChanges = field(default_factory=PlanChanges)
     silent: set[FlowId] = field(default_factory=set[FlowId])
     climbed: set[tuple[FlowId, str]] = field(default_factory=set["tuple[FlowId, str]"])
+    understanding: Understanding | None = None
+    carry_on: bool = False
     asks_again: bool = False
     streamed: bool = False
     page: tuple[ShownTable, list[JsonObject]] | None = None
     outbox: list[OutboxEntry] = field(default_factory=list[OutboxEntry])
-
-    def remark(self, kind: RemarkKind, /, **values: Json) -> None:
-        self.messages.append(Remark(kind, values))
 
     @property
     def completed(self) -> list[BaseFlow]:
@@ -211,8 +212,11 @@ class TurnContext:
         local_now: `now` shifted to the user's time zone, so that its UTC date is the user's date.
         deadline: Unix seconds by this machine's clock, after which no tool call is awaited.
         call: the context and deadline of model calls.
+        state: the dialogue state, which changes during the turn.
         live: receives the answer while it streams (RS-4).
         locale: the user's locale, such as ``de-DE``, or None.
+        action: the clicked action, or None.
+        arrived_at: Unix seconds at which the message arrived, by this machine's clock.
     """
 
     world: World
@@ -225,9 +229,16 @@ class TurnContext:
     call: CallContext
     recall: Recall
     log: TurnLog
+    state: DialogueState
     changes: TurnChanges
     live: LiveEvents | None = None
     locale: str | None = None
+    action: JsonObject | None = None
+    arrived_at: float = 0.0
+
+    def remark(self, kind: RemarkKind, /, **values: Json) -> None:
+        """Add a remark to the answer."""
+        self.changes.messages.append(Remark(kind, values))
 
 
 NO_INTERACTION: JsonObject = {"kind": "none"}

@@ -44,7 +44,7 @@ class TablePolicy(BasePolicy):
         """Ask for another table if the named one does not exist."""
         if failure.category is FailureCategory.NOT_FOUND and not has_table(run):
             category = FailureCategory.NOT_FOUND.value
-            run.context.changes.remark(
+            run.context.remark(
                 RemarkKind.FAILED, dact=run.flow.dact, category=category, message=failure.message
             )
             run.flow.clear("table")
@@ -73,7 +73,7 @@ def saved_tables(run: Execution) -> Mapping[str, Collection[str]]:
 def ask(run: Execution, slot: str) -> NeedsInput:
     """Ask for a slot that is needed after all, for example a column that the table lacks."""
     entry = AskSlot(flow_id=run.flow.flow_id, slot=slot)
-    run.context.changes.state.ambiguity.declare(entry, run.context.ids.turn_id)
+    run.context.state.ambiguity.declare(entry, run.context.ids.turn_id)
     _offer_tables(run)
     return NeedsInput()
 
@@ -91,10 +91,10 @@ def has_table(run: Execution) -> bool:
 
 def _offer_tables(run: Execution) -> None:
     """Add the table names as options to a pending question for a table."""
-    entry = run.context.changes.state.ambiguity.current
+    entry = run.context.state.ambiguity.current
     if entry is None or entry.slot != "table" or entry.flow_id != run.flow.flow_id or entry.options:
         return
     payload: JsonObject = {"flow_id": run.flow.flow_id, "slot": "table"}
     names = dict.fromkeys([*TABLES, *saved_tables(run)])
     options = tuple(Option(name, "fill_slot", {**payload, "value": name}) for name in names)
-    run.context.changes.state.ambiguity.offer(entry, options)
+    run.context.state.ambiguity.offer(entry, options)

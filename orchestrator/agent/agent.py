@@ -67,7 +67,7 @@ class Agent:
             if action == REPAIR:
                 return await commit_repairs(lease, work, journal, modules)
             turn = load(lease, work, journal, modules, phases)
-            if turn.changes.state.person is not None and given.kind is TurnKind.USER:
+            if turn.context.state.person is not None and given.kind is TurnKind.USER:
                 return keep_for_person(turn, modules)
             journal.at_work = self._hear, turn
             try:
@@ -114,13 +114,14 @@ async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules
 
 def _put_back(turn: RunningTurn, modules: Modules) -> None:
     """Discard the turn's changes, except the effects that tools have committed."""
-    broken, prior = turn.changes.state, turn.context.world.prior_state
+    broken, prior = turn.context.state, turn.context.world.prior_state
     effects = [note for note in broken.effects if note.turn_id == turn.work.turn_id]
     session_id = turn.lease.session_id
     state = DialogueState.from_dict(prior, modules.domain.flows) if prior else DialogueState.new(session_id)
     state.keep_done(broken, effects)
     state.begin_turn()
-    turn.changes = TurnChanges(state)
-    turn.context = replace(turn.context, changes=turn.changes)
+    turn.context = replace(
+        turn.context, state=state, changes=TurnChanges(understanding=turn.context.changes.understanding)
+    )
     turn.context.log.event("failed", code="internal_error")
     turn.answer = modules.res.apologise(turn.context, [note.summary or note.tool_id for note in effects])

@@ -2,8 +2,8 @@
 
 from orchestrator.agent.handover import PERSON, tell_answer
 from orchestrator.agent.open_question import is_plain, leave_open
-from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.consent import grant
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.questions import Level
@@ -18,60 +18,62 @@ from orchestrator.types import is_object
 DECIDING = frozenset({MessageKind.CONFIRMATION, MessageKind.DENIAL})
 
 
-async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
+async def take_decision(context: TurnContext, understood: Understanding) -> bool:
     """Act on a “yes” or “no” that decides an approval. Returns whether it does."""
-    named = _named(turn, understood)
-    approval = _find_approval(turn, understood.target, named)
+    named = _named(context, understood)
+    approval = _find_approval(context, understood.target, named)
     if approval is not None:  # what was not understood meanwhile is not asked about any more
-        turn.changes.state.ambiguity.resolve(level=Level.GENERAL)
+        context.state.ambiguity.resolve(level=Level.GENERAL)
     plain = understood.kind is not MessageKind.CONFIRMATION or is_plain(understood)
-    if approval is not None and (not plain or _may_mean_something_else(turn, understood, approval)):
-        present_to_user(turn.context, approval)
+    if approval is not None and (not plain or _may_mean_something_else(context, understood, approval)):
+        present_to_user(context, approval)
         return True
     if approval is not None:
-        await _decide(turn, approval, granted=understood.kind is MessageKind.CONFIRMATION)
+        await _decide(context, approval, granted=understood.kind is MessageKind.CONFIRMATION)
         return True
     if named is None:
         return False
-    turn.changes.remark(RemarkKind.APPROVAL_OVER)
-    turn.changes.asks_again = True
-    turn.carry_on = turn.changes.state.stack.active is not None
+    context.remark(RemarkKind.APPROVAL_OVER)
+    context.changes.asks_again = True
+    context.changes.carry_on = context.state.stack.active is not None
     return True
 
 
-def _may_mean_something_else(turn: RunningTurn, understood: Understanding, approval: PendingApproval) -> bool:
+def _may_mean_something_else(
+    context: TurnContext, understood: Understanding, approval: PendingApproval
+) -> bool:
     """Return whether a bare “yes” came after other talk since the approval was requested."""
-    return not understood.is_click and turn.changes.state.turn > approval.asked_turn + 1
+    return not understood.is_click and context.state.turn > approval.asked_turn + 1
 
 
-def _named(turn: RunningTurn, understood: Understanding) -> str | None:
+def _named(context: TurnContext, understood: Understanding) -> str | None:
     """Return the approval that a click names, so that an old button cannot grant a new request."""
-    payload = (turn.work.input.action or {}).get("payload") if understood.is_click else None
+    payload = (context.action or {}).get("payload") if understood.is_click else None
     named = payload.get("approval_id") if is_object(payload) else None
     return named if isinstance(named, str) else None
 
 
-def _find_approval(turn: RunningTurn, target: str | None, named: str | None) -> PendingApproval | None:
+def _find_approval(context: TurnContext, target: str | None, named: str | None) -> PendingApproval | None:
     """Return the pending approval that is named, or that of the named flow, or of the top flow."""
-    pending = turn.changes.state.approvals
+    pending = context.state.approvals
     if named is not None:
         return next((approval for approval in pending if approval.approval_id == named), None)
-    top = turn.changes.state.stack.top
+    top = context.state.stack.top
     flow_id = target or (top.flow_id if top is not None and top.status == AWAITING_APPROVAL else None)
     return next((approval for approval in pending if approval.flow_id == flow_id), None)
 
 
-async def _decide(turn: RunningTurn, approval: PendingApproval, *, granted: bool) -> None:
+async def _decide(context: TurnContext, approval: PendingApproval, *, granted: bool) -> None:
     """Record the decision, of which only the first counts, and act on the recorded one."""
-    decision = Decision(granted, turn.context.ids.user_id or "the user", now=turn.context.now)
-    record = await turn.context.journal.decide_approval(approval.approval_id, decision)
-    if record is not None and record.operator_only and granted and not _is_decided(record, turn.context.now):
-        present_to_user(turn.context, approval)  # it goes on waiting
+    decision = Decision(granted, context.ids.user_id or "the user", now=context.now)
+    record = await context.journal.decide_approval(approval.approval_id, decision)
+    if record is not None and record.operator_only and granted and not _is_decided(record, context.now):
+        present_to_user(context, approval)  # it goes on waiting
         return
     status = ApprovalStatus.VOID if record is None else record.status
     if status is ApprovalStatus.PENDING:  # it was too late to decide
         status = ApprovalStatus.EXPIRED
-    _act(turn, approval, status, record)
+    _act(context, approval, status, record)
 
 
 def _is_decided(record: ApprovalRecord, now: float) -> bool:
@@ -79,56 +81,54 @@ def _is_decided(record: ApprovalRecord, now: float) -> bool:
 
 
 def _act(
-    turn: RunningTurn, approval: PendingApproval, status: ApprovalStatus, record: ApprovalRecord | None
+    context: TurnContext, approval: PendingApproval, status: ApprovalStatus, record: ApprovalRecord | None
 ) -> None:
     """Continue the flow with its call, or cancel it. The approval is used up either way."""
-    flow = turn.changes.state.stack.get(approval.flow_id)
-    turn.changes.state.close_approval(approval)
+    flow = context.state.stack.get(approval.flow_id)
+    context.state.close_approval(approval)
     decided_by = record.decided_by if record is not None else None
     facts = {"approval_id": approval.approval_id, "status": status.value, "decided_by": decided_by}
-    turn.context.log.event("approval_decided", **facts)
-    turn.context.log.signal("agent", SignalType.CHECK, approval.flow_id, check="approval", **facts)
+    context.log.event("approval_decided", **facts)
+    context.log.signal("agent", SignalType.CHECK, approval.flow_id, check="approval", **facts)
     loose = flow is None and approval.tool_id != PERSON
     if status in {ApprovalStatus.EXPIRED, ApprovalStatus.VOID} or loose:
         expired = status is ApprovalStatus.EXPIRED
         over = ApprovalStatus.EXPIRED if expired else ApprovalStatus.VOID
-        turn.changes.approvals.closed[approval.approval_id] = over
+        context.changes.approvals.closed[approval.approval_id] = over
     if approval.tool_id == PERSON:
-        tell_answer(turn, status, record)
-        leave_open(turn)
+        tell_answer(context, status, record)
+        leave_open(context)
         return
     if flow is None:
         return
     if status is ApprovalStatus.GRANTED:
-        turn.changes.state.stack.approve(flow, turn.context.now, reason="an approval was granted")
+        context.state.stack.approve(flow, context.now, reason="an approval was granted")
         grant(flow, approval.approval_id, bind(approval))
-        turn.carry_on = True
+        context.changes.carry_on = True
         return
     reason = record.reason if record is not None else None
-    turn.changes.remark(
-        RemarkKind.NOT_APPROVED, status=status.value, reason=reason or "", flow_id=flow.flow_id
-    )
-    cancel(turn, flow, told=False)
+    context.remark(RemarkKind.NOT_APPROVED, status=status.value, reason=reason or "", flow_id=flow.flow_id)
+    cancel(context, flow, told=False)
 
 
-def expire_approvals(turn: RunningTurn) -> None:
+def expire_approvals(context: TurnContext) -> None:
     """Deny overdue approvals."""
-    for approval in [entry for entry in turn.changes.state.approvals if entry.has_expired(turn.context.now)]:
-        _act(turn, approval, ApprovalStatus.EXPIRED, None)
+    for approval in [entry for entry in context.state.approvals if entry.has_expired(context.now)]:
+        _act(context, approval, ApprovalStatus.EXPIRED, None)
 
 
-def close_approvals(turn: RunningTurn) -> tuple[ClosedApproval, ...]:
+def close_approvals(context: TurnContext) -> tuple[ClosedApproval, ...]:
     """Return the approvals closed in this turn; undecided ones that no longer wait are void."""
-    waiting = {approval.approval_id for approval in turn.changes.state.approvals}
+    waiting = {approval.approval_id for approval in context.state.approvals}
     decided = {
-        event.payload["approval_id"] for event in turn.context.log.events if event.type == "approval_decided"
+        event.payload["approval_id"] for event in context.log.events if event.type == "approval_decided"
     }
-    asked = [record.approval_id for record in turn.changes.approvals.asked]
-    before = [approval["approval_id"] for approval in turn.context.world.prior_state.get("approvals", ())]
+    asked = [record.approval_id for record in context.changes.approvals.asked]
+    before = [approval["approval_id"] for approval in context.world.prior_state.get("approvals", ())]
     void = {
         approval_id: ApprovalStatus.VOID
         for approval_id in (*before, *asked)
         if approval_id not in waiting and approval_id not in decided
     }
-    closed = {**void, **turn.changes.approvals.closed}
+    closed = {**void, **context.changes.approvals.closed}
     return tuple(ClosedApproval(approval_id, status) for approval_id, status in closed.items())

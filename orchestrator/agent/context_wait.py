@@ -63,10 +63,10 @@ def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until
     """Park the flow beyond this turn. The same commit has the message about the wait."""
     why = {"category": failure.category.value, "message": str(failure.message), "evidence": failure.evidence}
     flow.progress.wait_for({"run_id": run_id, "until": until, "failure": why})
-    turn.changes.state.stack.park(flow, turn.context.now, AWAITING_CONTEXT)
-    turn.changes.remark(RemarkKind.LOOKING, flow_id=flow.flow_id)
+    turn.context.state.stack.park(flow, turn.context.now, AWAITING_CONTEXT)
+    turn.context.remark(RemarkKind.LOOKING, flow_id=flow.flow_id)
     parameters: JsonObject = {"flow_id": flow.flow_id, "run_id": run_id}
-    turn.changes.outbox.append(
+    turn.context.changes.outbox.append(
         OutboxEntry(
             "internal_flow",
             {"flow": HAND_OVER_CONTEXT, "after": run_id, "slot": run_id, "parameters": parameters},
@@ -81,10 +81,10 @@ async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -
     problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id, source=SlotSource.MEMORY)
     refused = {problem.slot for problem in problems}
     for finding in findings.found:
-        join_labels(context.changes.state, finding.labels, f"what was found in {finding.source}")
+        join_labels(context.state, finding.labels, f"what was found in {finding.source}")
         text = f"Found in {finding.source}: {finding.text}"[:LONGEST]
         await context.recall.notes.write(
-            flow, Note(text, flow.dact, context.changes.state.turn, finding.labels, NoteKind.RESULT)
+            flow, Note(text, flow.dact, context.state.turn, finding.labels, NoteKind.RESULT)
         )
     flow.progress.note_gathered(flow.values())
     filled = sorted(set(labels) - refused)
@@ -114,7 +114,7 @@ async def end_waiting(
         return None
     found = await take_findings(turn, flow, findings or Findings())
     flow.progress.wait_for(None)
-    turn.changes.state.stack.unpark(flow, turn.context.now)
+    turn.context.state.stack.unpark(flow, turn.context.now)
     return found
 
 
@@ -134,5 +134,5 @@ async def resume_waiting(turn: RunningTurn, gathering: ContextGathering) -> None
 
 
 def find_waiting(turn: RunningTurn) -> list[BaseFlow]:
-    flows = turn.changes.state.stack.flows
+    flows = turn.context.state.stack.flows
     return [flow for flow in flows if flow.status == AWAITING_CONTEXT and flow.progress.waits_for is not None]

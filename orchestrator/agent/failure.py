@@ -18,7 +18,7 @@ from orchestrator.types import Dact
 
 async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover) -> bool:
     """Act on a failure. Returns True if another flow is on top and should run now."""
-    flow = turn.changes.state.stack.active
+    flow = turn.context.state.stack.active
     failure = ending.failure if isinstance(ending, Recover) else ending
     if flow is None:
         _tell(turn, failure, None)
@@ -31,7 +31,7 @@ async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover)
         found = await gather(turn, modules, flow, failure)
         if found is not False:
             return found is True
-        turn.changes.climbed.add((flow.flow_id, Recovery.REROUTE.value))
+        turn.context.changes.climbed.add((flow.flow_id, Recovery.REROUTE.value))
         ending = Recover(Recovery.REROUTE, failure)
     if isinstance(ending, Recover) and await _reroute(turn, modules, flow, ending):
         return True
@@ -46,7 +46,7 @@ async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover)
     if failure.category in WORTH_ANOTHER_TRY and failure.check is None and not failure.final:
         _offer_another_try(turn, flow)
     else:
-        turn.changes.state.stack.invalidate(flow, FAILED)
+        turn.context.state.stack.invalidate(flow, FAILED)
     return False
 
 
@@ -68,15 +68,15 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
         return False
     turn.reroutes += 1
     _signal(turn, flow, ending.recovery, ending.failure, target=target)
-    turn.changes.remark(
+    turn.context.remark(
         RemarkKind.FAILED, message=ending.failure.message, category=ending.failure.category.value
     )
-    fresh = turn.changes.state.stack.fall_back(turn.context.world.domain.flows[target], turn.context.now)
-    take_inputs(turn.changes.state, fresh)
+    fresh = turn.context.state.stack.fall_back(turn.context.world.domain.flows[target], turn.context.now)
+    take_inputs(turn.context.state, fresh)
     said = {name: mention for name, mention in slots.items() if name not in fresh.slots}
     for problem in fresh.fill_slots_by_label(said, turn_id=turn.work.turn_id):
         turn.context.log.failed_check("agent", "reroute_value", str(problem.why), fresh.flow_id)
-    turn.changes.state.note_origin(natural=False)
+    turn.context.state.note_origin(natural=False)
     turn.context.log.event("flow_pushed", dact=fresh.dact, flow_id=fresh.flow_id)
     return True
 
@@ -86,7 +86,7 @@ async def _contemplate(
 ) -> tuple[Dact | None, dict[str, Mention]]:
     """Find another flow, and the values that NLU read for it."""
     understood = await modules.nlu.contemplate(
-        turn.changes.state,
+        turn.context.state,
         turn.context,
         (flow.dact,),
         evidence={**failure.evidence, "category": failure.category.value, "message": str(failure.message)},
@@ -126,20 +126,20 @@ def _may_stand_in(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
 
 def _skip(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> bool:
     """Inside a plan a failed step is left out, the user is told, and the next one comes."""
-    plan = turn.changes.state.stack.plan_of(flow)
+    plan = turn.context.state.stack.plan_of(flow)
     if plan is None:
         return False
     step = plan.step_of(flow.flow_id)
     if step is not None:
         step.become(step.status, failure.message)
     _tell(turn, failure, flow)
-    turn.changes.state.stack.invalidate(flow, FAILED)
+    turn.context.state.stack.invalidate(flow, FAILED)
     return True
 
 
 def _tell(turn: RunningTurn, failure: Failed, flow: BaseFlow | None) -> None:
-    turn.changes.state.note_issues()
-    turn.changes.remark(
+    turn.context.state.note_issues()
+    turn.context.remark(
         RemarkKind.FAILED,
         message=failure.message,
         category=failure.category.value,
@@ -148,21 +148,21 @@ def _tell(turn: RunningTurn, failure: Failed, flow: BaseFlow | None) -> None:
 
 
 def _offer_another_try(turn: RunningTurn, flow: BaseFlow) -> None:
-    turn.changes.state.ambiguity.declare(TryAgain(flow_id=flow.flow_id), turn.work.turn_id)
+    turn.context.state.ambiguity.declare(TryAgain(flow_id=flow.flow_id), turn.work.turn_id)
 
 
 def _ask_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> None:
     """Ask the user a question that a skill could not resolve; the flow continues with any answer."""
-    turn.changes.state.note_issues()
+    turn.context.state.note_issues()
     question = LeftOpen(flow_id=flow.flow_id, text=failure.message)
-    turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
+    turn.context.state.ambiguity.declare(question, turn.work.turn_id)
 
 
 def show_part(turn: RunningTurn) -> None:
     """Show a partial result with its warning, and offer to retry the rest (PX-13)."""
-    flow = turn.changes.state.stack.active
+    flow = turn.context.state.stack.active
     if flow is not None:
-        turn.changes.messages.append(flow)
+        turn.context.changes.messages.append(flow)
         _offer_another_try(turn, flow)
 
 

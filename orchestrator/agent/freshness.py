@@ -20,23 +20,23 @@ async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> N
     if needed is None or flow.flow_id in turn.refreshed:
         return
     turn.refreshed.add(flow.flow_id)
-    age = turn.changes.state.turn - 1 - await _known_through(turn, modules, needed)
+    age = turn.context.state.turn - 1 - await _known_through(turn, modules, needed)
     if age > needed.turns and needed.otherwise is not WhenStale.FLAG:
-        age = turn.changes.state.turn - 1 - await _renew(turn, modules, flow, needed)
+        age = turn.context.state.turn - 1 - await _renew(turn, modules, flow, needed)
     ok = age <= needed.turns
     turn.context.log.signal("agent", SignalType.CHECK, flow.flow_id, check="freshness", ok=ok, age=age)
     if ok:
         return
     turn.context.log.flags[STALE] = [*turn.context.log.flags.get(STALE, ()), needed.of.value]
     if needed.otherwise is WhenStale.FLAG:
-        turn.changes.outbox.append(OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}))
+        turn.context.changes.outbox.append(OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}))
 
 
 async def _known_through(turn: RunningTurn, modules: Modules, needed: Freshness) -> int:
     if needed.of is Kept.SUMMARY:
         return (
-            turn.changes.state.history.summary.through_turn
-            if turn.changes.state.history.summary is not None
+            turn.context.state.history.summary.through_turn
+            if turn.context.state.history.summary is not None
             else 0
         )
     if modules.ports.summary_refresh is None:
@@ -61,7 +61,7 @@ async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Fr
     )
     if renewed is None:
         return 0
-    known = turn.changes.state.history.summary
+    known = turn.context.state.history.summary
     if renewed.summary is not None and (known is None or known.through_turn < renewed.through_turn):
-        turn.changes.state.summarise(renewed.summary, renewed.through_turn)
+        turn.context.state.summarise(renewed.summary, renewed.through_turn)
     return renewed.through_turn

@@ -5,8 +5,8 @@ decision, or takes the session over. Then the assistant forwards the user's mess
 the session back. Until a takeover, the assistant continues to serve the user.
 """
 
-from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.takeover import waits_for_person
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.consent import record_of
@@ -22,9 +22,9 @@ MOST_TOLD = 6
 """Messages that a person is given of the conversation."""
 
 
-def hand_over(turn: RunningTurn, cause: str) -> None:
+def hand_over(context: TurnContext, cause: str) -> None:
     """Request an operator and tell the user; once, until an operator has answered."""
-    context, state = turn.context, turn.changes.state
+    state = context.state
     waits = waits_for_person(state)
     if not waits:
         flow = state.stack.active
@@ -42,24 +42,24 @@ def hand_over(turn: RunningTurn, cause: str) -> None:
             operator_only=True,
         )
         state.ask_approval(approval)
-        turn.changes.approvals.asked.append(record_of(context, approval))
+        context.changes.approvals.asked.append(record_of(context, approval))
         context.log.event("handover_requested", approval_id=approval.approval_id, cause=cause)
-    turn.changes.remark(RemarkKind.HANDED_OVER, waits=waits)
+    context.remark(RemarkKind.HANDED_OVER, waits=waits)
 
 
-def request_operator_if_stuck(turn: RunningTurn) -> None:
+def request_operator_if_stuck(context: TurnContext) -> None:
     """Ask for a person when neither the question nor other ways have led anywhere."""
-    entry = turn.changes.state.ambiguity.current
-    rounds = turn.context.world.domain.config.ambiguity.escalation_turns * _HELPLESS_AFTER
-    if entry is not None and entry.asked >= rounds and not waits_for_person(turn.changes.state):
-        hand_over(turn, f"The same question was asked {entry.asked} times.")
+    entry = context.state.ambiguity.current
+    rounds = context.world.domain.config.ambiguity.escalation_turns * _HELPLESS_AFTER
+    if entry is not None and entry.asked >= rounds and not waits_for_person(context.state):
+        hand_over(context, f"The same question was asked {entry.asked} times.")
 
 
-def tell_answer(turn: RunningTurn, status: ApprovalStatus, record: ApprovalRecord | None) -> None:
+def tell_answer(context: TurnContext, status: ApprovalStatus, record: ApprovalRecord | None) -> None:
     """Show the operator's answer, or that no operator could help."""
     answered = status is ApprovalStatus.GRANTED
     said = record.reason if record is not None else None
-    turn.changes.remark(
+    context.remark(
         RemarkKind.PERSON_ANSWERED,
         answered=answered,
         text=said or "",

@@ -18,7 +18,7 @@ from orchestrator.turns.turn import TurnKind
 
 async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning:
     """Classify a message relative to the running turn, which stays unchanged."""
-    state, given = turn.changes.state, said.input
+    state, given = turn.context.state, said.input
     context = replace(turn.context, text=given.text or "", log=TurnLog(turn.context.ids, drop_signal))
     try:
         if given.action is not None:
@@ -45,7 +45,8 @@ async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning:
 
 
 def _was_agreed_to(turn: RunningTurn) -> bool:
-    return turn.understanding is not None and turn.understanding.kind is MessageKind.CONFIRMATION
+    understood = turn.context.changes.understanding
+    return understood is not None and understood.kind is MessageKind.CONFIRMATION
 
 
 def _concerns(turn: RunningTurn, understood: Understanding) -> bool:
@@ -53,18 +54,18 @@ def _concerns(turn: RunningTurn, understood: Understanding) -> bool:
 
     Before the turn's own message is understood, only a cancellation can, and only if no question is open.
     """
-    state = turn.changes.state
-    if turn.understanding is None and turn.work.input.kind is TurnKind.USER:
+    state = turn.context.state
+    if turn.context.changes.understanding is None and turn.work.input.kind is TurnKind.USER:
         return understood.kind is MessageKind.CANCELLATION and not state.stack.live()
     active = state.stack.active
-    if active is None or not (turn.carry_on or turn.understanding is None):
+    if active is None or not (turn.context.changes.carry_on or turn.context.changes.understanding is None):
         return False
     task = {active.flow_id, state.stack.root(active).flow_id}
     match understood.kind:
         case MessageKind.CANCELLATION:
-            return find_meant(turn, understood.target).flow_id in task
+            return find_meant(turn.context, understood.target).flow_id in task
         case MessageKind.CORRECTION:
-            flow = find_corrected(turn, understood)
+            flow = find_corrected(turn.context, understood)
             return flow is not None and flow.flow_id in task
         case MessageKind.DENIAL:
             return state.ambiguity.current is None

@@ -1,6 +1,6 @@
 """Keep, close or leave the open question when a message does not answer it."""
 
-from orchestrator.agent.running import RunningTurn
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.questions import Level
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
@@ -16,46 +16,44 @@ _LANGUAGES = {
 }
 
 
-def reject(turn: RunningTurn, why: str) -> None:
+def reject(context: TurnContext, why: str) -> None:
     """Answer a message that `prepare` rejected, without stacking a flow (AG-5)."""
-    names = ", ".join(
-        _LANGUAGES.get(code, code) for code in turn.context.world.domain.config.language.supported
-    )
-    asks = turn.changes.state.ambiguity.current is not None
-    turn.changes.remark(RemarkKind.REJECTED, why=why, languages=names, asks=asks)
-    leave_open(turn)
+    names = ", ".join(_LANGUAGES.get(code, code) for code in context.world.domain.config.language.supported)
+    asks = context.state.ambiguity.current is not None
+    context.remark(RemarkKind.REJECTED, why=why, languages=names, asks=asks)
+    leave_open(context)
 
 
-def is_asked_by_skill(turn: RunningTurn) -> bool:
-    entry = turn.changes.state.ambiguity.current
+def is_asked_by_skill(context: TurnContext) -> bool:
+    entry = context.state.ambiguity.current
     asked = entry is not None and entry.about.takes_any_words
-    return asked and turn.changes.state.stack.active is not None
+    return asked and context.state.stack.active is not None
 
 
-def answer_open(turn: RunningTurn) -> bool:
+def answer_open(context: TurnContext) -> bool:
     """Return whether a skill asked the open question; if so, it continues and reads the message itself."""
-    entry = turn.changes.state.ambiguity.current
-    if entry is None or not is_asked_by_skill(turn):
+    entry = context.state.ambiguity.current
+    if entry is None or not is_asked_by_skill(context):
         return False
-    turn.changes.state.ambiguity.resolve(entry)
-    turn.carry_on = True
+    context.state.ambiguity.resolve(entry)
+    context.changes.carry_on = True
     return True
 
 
-def leave_open(turn: RunningTurn) -> None:
+def leave_open(context: TurnContext) -> None:
     """Nothing changes; a task's open question is asked again without counting a round.
 
     What we did not understand before is not asked about any more.
     """
-    turn.changes.state.ambiguity.resolve(level=Level.GENERAL)
-    turn.changes.asks_again = True
-    turn.carry_on = (
-        turn.changes.state.ambiguity.current is None and turn.changes.state.stack.active is not None
+    context.state.ambiguity.resolve(level=Level.GENERAL)
+    context.changes.asks_again = True
+    context.changes.carry_on = (
+        context.state.ambiguity.current is None and context.state.stack.active is not None
     )
 
 
-def find_answer(turn: RunningTurn, name: str | None) -> str | None:
-    return next((answer.text for answer in turn.context.world.domain.answers if answer.name == name), None)
+def find_answer(context: TurnContext, name: str | None) -> str | None:
+    return next((answer.text for answer in context.world.domain.answers if answer.name == name), None)
 
 
 def is_plain(understood: Understanding) -> bool:
@@ -63,10 +61,10 @@ def is_plain(understood: Understanding) -> bool:
     return understood.is_click or understood.plain
 
 
-def ask_for_plain_yes(turn: RunningTurn) -> None:
+def ask_for_plain_yes(context: TurnContext) -> None:
     """Repeat the question with the word that confirms it, because the message may have meant yes."""
-    turn.changes.remark(RemarkKind.SAY_YES, yes=_find_yes(turn.context.world.domain))
-    turn.carry_on = False
+    context.remark(RemarkKind.SAY_YES, yes=_find_yes(context.world.domain))
+    context.changes.carry_on = False
 
 
 def _find_yes(domain: Domain) -> str:
@@ -74,7 +72,7 @@ def _find_yes(domain: Domain) -> str:
     return next((word for file in files for word in file.agree), "yes")
 
 
-def nothing_open(turn: RunningTurn) -> None:
-    if turn.changes.state.stack.active is None:
-        turn.changes.remark(RemarkKind.NOTHING_OPEN)
-    leave_open(turn)
+def nothing_open(context: TurnContext) -> None:
+    if context.state.stack.active is None:
+        context.remark(RemarkKind.NOTHING_OPEN)
+    leave_open(context)

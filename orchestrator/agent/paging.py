@@ -1,7 +1,7 @@
 """Show another page of the table displayed last."""
 
 from orchestrator.agent.modules import Modules
-from orchestrator.agent.running import RunningTurn
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.tables import ShownTable
 from orchestrator.domain.services import Paged, ToolCall
@@ -12,14 +12,16 @@ STEP = "page"
 """The kind of journal steps that read a page."""
 
 
-async def show_page(turn: RunningTurn, modules: Modules, wanted: str | None) -> None:
+async def show_page(context: TurnContext, modules: Modules, wanted: str | None) -> None:
     """Show a page, or report that the table doesn't have it. `wanted`: next, previous, or a number."""
-    kind, values = await _turn_to(turn, modules, wanted)
-    turn.changes.remark(kind, **values)
+    kind, values = await _turn_to(context, modules, wanted)
+    context.remark(kind, **values)
 
 
-async def _turn_to(turn: RunningTurn, modules: Modules, wanted: str | None) -> tuple[RemarkKind, JsonObject]:
-    table = turn.changes.state.table
+async def _turn_to(
+    context: TurnContext, modules: Modules, wanted: str | None
+) -> tuple[RemarkKind, JsonObject]:
+    table = context.state.table
     if table is None:
         return RemarkKind.NO_PAGE, {"page": None, "pages": 0, "at": 0, "lost": False}
     number = _find_number(table, wanted)
@@ -28,12 +30,12 @@ async def _turn_to(turn: RunningTurn, modules: Modules, wanted: str | None) -> t
         return RemarkKind.NO_PAGE, missing
     page = table.turn_to(number)
     try:
-        rows = await _read(turn, modules, page)
+        rows = await _read(context, modules, page)
     except (NotFound, ToolFailure) as error:
-        turn.context.log.failed_check("agent", "page", str(error))
+        context.log.failed_check("agent", "page", str(error))
         return RemarkKind.NO_PAGE, {**missing, "lost": True}
-    turn.changes.state.note_table(page)
-    turn.changes.page = page, rows
+    context.state.note_table(page)
+    context.changes.page = page, rows
     return RemarkKind.PAGE, {
         "title": page.title,
         "first": page.first,
@@ -51,37 +53,37 @@ def _find_number(table: ShownTable, wanted: str | None) -> int:
     return table.page - 1 if wanted == "previous" else table.page + 1
 
 
-async def _read(turn: RunningTurn, modules: Modules, page: ShownTable) -> list[JsonObject]:
+async def _read(context: TurnContext, modules: Modules, page: ShownTable) -> list[JsonObject]:
     """Return the rows of a page; another attempt at the turn finds them in its journal.
 
     Raises NotFound, and ToolFailure if the domain's service failed.
     """
-    journal, key = turn.context.journal, f"{STEP}:{page.frame_id}:{page.page}"
+    journal, key = context.journal, f"{STEP}:{page.frame_id}:{page.page}"
 
     async def read(idempotency_key: str) -> Json:
         if page.table_id is None:
-            return await _read_frame(turn, modules, page)
-        return await _read_service(turn, modules, page, idempotency_key)
+            return await _read_frame(context, modules, page)
+        return await _read_service(context, modules, page, idempotency_key)
 
     request = {"frame_id": page.frame_id, "page": page.page}
     rows = await journal.call(key, STEP, request, read, idempotent=True)
     return rows if are_rows(rows) else []
 
 
-async def _read_frame(turn: RunningTurn, modules: Modules, page: ShownTable) -> Json:
-    frames, ids = modules.ports.frames, turn.context.ids
+async def _read_frame(context: TurnContext, modules: Modules, page: ShownTable) -> Json:
+    frames, ids = modules.ports.frames, context.ids
     if frames is None:
         raise NotFound("frame", page.frame_id)
     frame = await frames.frame(ids.tenant_id, ids.session_id, page.frame_id)
     return page.cut(frame["data"])
 
 
-async def _read_service(turn: RunningTurn, modules: Modules, page: ShownTable, idempotency_key: str) -> Json:
-    ids = turn.context.ids
+async def _read_service(
+    context: TurnContext, modules: Modules, page: ShownTable, idempotency_key: str
+) -> Json:
+    ids = context.ids
     service = next((one for one in modules.services(ids.tenant_id).values() if isinstance(one, Paged)), None)
     if service is None or page.table_id is None:
         raise NotFound("paged table of the domain", modules.domain.name)
-    call = ToolCall(
-        idempotency_key, ids.session_id, ids.user_id, ids.tenant_id, turn.context.now, root=ids.root
-    )
+    call = ToolCall(idempotency_key, ids.session_id, ids.user_id, ids.tenant_id, context.now, root=ids.root)
     return (await service.page(page.table_id, page.page, call))["rows"]

@@ -43,7 +43,7 @@ def _asks(context: TurnContext) -> bool:
 
     An offer from before the plan changed doesn't count: the flow makes it again, so that a yes is about the new one.
     """
-    state = context.changes.state
+    state = context.state
     active = state.stack.active
     if active is None:
         return False
@@ -60,7 +60,7 @@ def _take_in(context: TurnContext, plan: PlanFlow, flow: BaseFlow) -> None:
     if flow.state is not FlowState.COMPLETED:
         return
     step.keep_outputs({name: flow.outputs.get(name, flow.value(name)) for name in flow.spec.outputs})
-    acted = any(note.flow_id == flow.flow_id for note in context.changes.state.effects)
+    acted = any(note.flow_id == flow.flow_id for note in context.state.effects)
     if acted:
         settle(plan, step)
     elif not step.tell:
@@ -84,12 +84,12 @@ async def _check(context: TurnContext, planner: Planner, plan: PlanFlow, news: S
 
 def _void_approvals(context: TurnContext, plan: PlanFlow) -> None:
     """Void approvals of an earlier plan revision; this turn requests them again (PX-17)."""
-    stale = {one.flow_id for one in context.changes.state.approvals if one.plan_revision != plan.revision}
+    stale = {one.flow_id for one in context.state.approvals if one.plan_revision != plan.revision}
     for step in plan.steps:
-        flow = context.changes.state.stack.get(step.flow_id)
-        void = step.flow_id in stale and context.changes.state.void_approvals(step.flow_id)
+        flow = context.state.stack.get(step.flow_id)
+        void = step.flow_id in stale and context.state.void_approvals(step.flow_id)
         if void and flow is not None and flow.status == AWAITING_APPROVAL:
-            context.changes.state.stack.unpark(flow, context.now)
+            context.state.stack.unpark(flow, context.now)
 
 
 def report_changes(context: TurnContext, plan: PlanFlow, changes: Sequence[Change]) -> None:
@@ -100,7 +100,7 @@ def report_changes(context: TurnContext, plan: PlanFlow, changes: Sequence[Chang
     told = [change for change in changes if change.matters]
     if not told or all(step.is_finished for step in plan.steps):
         return
-    context.changes.remark(
+    context.remark(
         RemarkKind.REPLANNED,
         flow_id=plan.flow_id,
         added=_labels(told, ChangeKind.EXPAND),
@@ -117,7 +117,7 @@ def _labels(changes: Sequence[Change], kind: ChangeKind) -> list[str]:
 
 def begin_step(context: TurnContext, flow: BaseFlow) -> None:
     """Fill a starting sub-flow's slots with the plan's current values, once."""
-    plan = context.changes.state.stack.plan_of(flow)
+    plan = context.state.stack.plan_of(flow)
     step = plan.step_of(flow.flow_id) if plan is not None else None
     if plan is None or step is None or flow.progress.begun:
         return

@@ -68,7 +68,7 @@ def _read(turn: RunningTurn) -> JsonObject:
 def _find_flow(turn: RunningTurn) -> BaseFlow | None:
     """Find the flow that waits for the call of this turn."""
     call = _read(turn).get("call")
-    flows = turn.changes.state.stack.flows
+    flows = turn.context.state.stack.flows
     waits = (flow for flow in flows if (one := flow.progress.awaits) is not None and one.call == call)
     return next(waits, None)
 
@@ -76,7 +76,7 @@ def _find_flow(turn: RunningTurn) -> BaseFlow | None:
 def _find_note(turn: RunningTurn, given: JsonObject) -> EffectNote | None:
     """Return the note of a call whose task was canceled, or None."""
     unsettled = {EffectStatus.AWAITED, EffectStatus.UNKNOWN}
-    named = [note for note in turn.changes.state.effects if note.fingerprint == given.get("fingerprint")]
+    named = [note for note in turn.context.state.effects if note.fingerprint == given.get("fingerprint")]
     return next((note for note in named if note.status in unsettled), None)
 
 
@@ -160,39 +160,39 @@ def _update_note(turn: RunningTurn, note: EffectNote, answer: JsonObject) -> Non
             compensation=None if spec is None else spec.compensation,
             result={name: value for name, value in result.data.items() if is_short(value)},
         )
-        turn.changes.state.note_effect(settled)
+        turn.context.state.note_effect(settled)
     elif isinstance(result, ToolError) and not result.undecided:
-        turn.changes.state.forget_call(note.fingerprint)
+        turn.context.state.forget_call(note.fingerprint)
     message = "" if is_done or not isinstance(result, ToolError) else result.message
-    turn.changes.remark(RemarkKind.LATE_RESULT, what=name, done=is_done, message=message)
+    turn.context.remark(RemarkKind.LATE_RESULT, what=name, done=is_done, message=message)
 
 
 def _end_quietly(turn: RunningTurn, what: str) -> TurnCommit:
-    turn.changes.state.take_back_turn()
+    turn.context.state.take_back_turn()
     return commit_quietly(turn, {"result": what})
 
 
 async def continue_with_result(turn: RunningTurn, modules: Modules) -> None:
     """Continue the flow whose call was answered, or has not been in time."""
     del modules
-    state, flow = turn.changes.state, _find_flow(turn)
+    state, flow = turn.context.state, _find_flow(turn)
     awaited = None if flow is None else flow.progress.awaits
     assert flow is not None
     assert awaited is not None
     state.ambiguity.resolve(flow_id=flow.flow_id)
     drop_candidate(flow)
     if awaited.expired:
-        turn.changes.remark(RemarkKind.RESULT_OVERDUE, flow_id=flow.flow_id)
+        turn.context.remark(RemarkKind.RESULT_OVERDUE, flow_id=flow.flow_id)
     turn.context.log.event(
         "result_overdue" if awaited.expired else "result_arrived",
         tool_id=awaited.tool_id,
         flow_id=flow.flow_id,
     )
     state.stack.approve(flow, turn.context.now, reason="the result of its call is there")
-    turn.carry_on = True
+    turn.context.changes.carry_on = True
 
 
 async def report_late_result(turn: RunningTurn, modules: Modules) -> None:
     """Report the result of a call whose task was canceled; the open question is asked again."""
     del modules
-    leave_open(turn)
+    leave_open(turn.context)

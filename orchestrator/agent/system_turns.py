@@ -76,19 +76,19 @@ _Decide: TypeAlias = Callable[[DialogueState, _Proposal], Verdict]
 async def resume_with_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
     """Return the steps that resume the flow whose context arrived, or a commit if no flow can resume."""
     flow, gathering = _find(turn), modules.ports.gather
-    if flow is not None and gathering is not None and turn.changes.state.stack.active is None:
+    if flow is not None and gathering is not None and turn.context.state.stack.active is None:
         return go_on, carry_out, archive
     what = "nothing waits for it"
     if flow is not None and gathering is not None:
         await end_waiting(turn, gathering, flow, late=True)
         what = "noted; another task is at work"
-    turn.changes.state.take_back_turn()
+    turn.context.state.take_back_turn()
     return commit_quietly(turn, {"context": what})
 
 
 def commit_quietly(turn: RunningTurn, result: JsonObject) -> TurnCommit:
     """Commit a turn that tells the user nothing."""
-    state, before = turn.changes.state, turn.context.world.prior_state
+    state, before = turn.context.state, turn.context.world.prior_state
     return _commit(turn.lease, state, before, result, events=tuple(turn.context.log.events))
 
 
@@ -119,7 +119,7 @@ def _commit(
 
 def keep_for_person(turn: RunningTurn, modules: Modules) -> TurnCommit:
     """Record the user's message to the operator who has taken over."""
-    given, state = turn.work.input, turn.changes.state
+    given, state = turn.work.input, turn.context.state
     said = given.text if given.action is None else orjson.dumps(given.action).decode()
     reply = word_for(modules.domain, say("passed_on"))
     state.converse(given.text or "", reply, modules.domain.config.memory.max_history_messages)
@@ -260,12 +260,12 @@ async def go_on(turn: RunningTurn, modules: Modules) -> None:
     assert flow is not None
     assert modules.ports.gather is not None
     failure = why_it_waited(flow)
-    turn.changes.state.stack.resume(flow, turn.context.now, reason="what it waited for is there")
+    turn.context.state.stack.resume(flow, turn.context.now, reason="what it waited for is there")
     if await end_waiting(turn, modules.ports.gather, flow, late=True):
-        turn.carry_on = True
+        turn.context.changes.carry_on = True
         return
-    turn.changes.climbed.add((flow.flow_id, Recovery.REROUTE.value))
-    turn.carry_on = await cascade(turn, modules, Recover(Recovery.REROUTE, failure))
+    turn.context.changes.climbed.add((flow.flow_id, Recovery.REROUTE.value))
+    turn.context.changes.carry_on = await cascade(turn, modules, Recover(Recovery.REROUTE, failure))
 
 
 def _find(turn: RunningTurn) -> BaseFlow | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orchestrator.agent.handover import request_operator_if_stuck
-from orchestrator.agent.running import RunningTurn
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.base_flow import Labels, ProblemKind, SlotProblem
 from orchestrator.dialogue.changes.inheritance import inherit
@@ -24,80 +23,80 @@ from orchestrator.types import FlowId, Json, JsonObject
 LONGEST_GOAL = 500
 
 
-def cancel(turn: RunningTurn, flow: BaseFlow, *, told: bool = True) -> None:
+def cancel(context: TurnContext, flow: BaseFlow, *, told: bool = True) -> None:
     """Cancel a flow, and a plan with all its steps; `told`: tell the user, with what is done already."""
-    state = turn.changes.state
+    state = context.state
     gone = state.stack.cancel(flow)
     for one in gone:
         state.ambiguity.resolve(flow_id=one.flow_id)
     if told:
-        turn.changes.remark(
+        context.remark(
             RemarkKind.CANCELLED,
             flow_id=flow.flow_id,
-            done=done_by(turn, flow),
-            awaited=[_name_call(turn, one) for one in gone if one.progress.awaits is not None],
+            done=done_by(context, flow),
+            awaited=[_name_call(context, one) for one in gone if one.progress.awaits is not None],
         )
-    turn.carry_on = False
+    context.changes.carry_on = False
 
 
-def done_by(turn: RunningTurn, flow: BaseFlow) -> list[Told]:
+def done_by(context: TurnContext, flow: BaseFlow) -> list[Told]:
     """List committed effects of a task, or of a plan with its steps; they stay if the task is canceled."""
     own = {flow.flow_id, *(step.flow_id for step in (flow.steps if isinstance(flow, PlanFlow) else ()))}
-    return [note.summary for note in turn.changes.state.effects if note.flow_id in own and note.is_done]
+    return [note.summary for note in context.state.effects if note.flow_id in own and note.is_done]
 
 
-def put_off(turn: RunningTurn, *requests: str) -> None:
+def put_off(context: TurnContext, *requests: str) -> None:
     """Keep requests until the running task has ended; with nothing running they are due at once."""
-    active = turn.changes.state.stack.active
-    first = FlowId("") if active is None else turn.changes.state.stack.root(active).flow_id
-    turn.changes.state.put_off(first, *requests)
+    active = context.state.stack.active
+    first = FlowId("") if active is None else context.state.stack.root(active).flow_id
+    context.state.put_off(first, *requests)
 
 
-def report_awaited(turn: RunningTurn, flow: BaseFlow) -> None:
+def report_awaited(context: TurnContext, flow: BaseFlow) -> None:
     """Explain that a call of the flow is under way, and cannot be changed before its result is there."""
-    what = _name_call(turn, flow)
-    turn.changes.remark(RemarkKind.AWAITING, flow_id=flow.flow_id, what=what, message="", again=True)
+    what = _name_call(context, flow)
+    context.remark(RemarkKind.AWAITING, flow_id=flow.flow_id, what=what, message="", again=True)
 
 
-def _name_call(turn: RunningTurn, flow: BaseFlow) -> str:
+def _name_call(context: TurnContext, flow: BaseFlow) -> str:
     """Return the name of the call whose result the flow waits for."""
     awaited = flow.progress.awaits
-    spec = None if awaited is None else turn.context.world.domain.tools.get(awaited.tool_id)
+    spec = None if awaited is None else context.world.domain.tools.get(awaited.tool_id)
     return flow.title if spec is None else spec.name
 
 
-def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
+def stop_waiting(context: TurnContext, flow: BaseFlow) -> None:
     """End a parked flow's wait after its task has changed; void its approval (PX-17)."""
-    turn.changes.state.void_approvals(flow.flow_id)
+    context.state.void_approvals(flow.flow_id)
     if flow.status in PARKED:
-        turn.changes.state.stack.approve(flow, turn.context.now, reason="what it waited for has changed")
+        context.state.stack.approve(flow, context.now, reason="what it waited for has changed")
 
 
-def enter(turn: RunningTurn, flow: BaseFlow) -> None:
+def enter(context: TurnContext, flow: BaseFlow) -> None:
     """Note that a flow came onto the stack."""
-    turn.changes.state.note_origin(natural=True)
+    context.state.note_origin(natural=True)
     if isinstance(flow, PlanFlow) and not flow.goal:
-        said = turn.understanding.text if turn.understanding is not None else ""
-        flow.pursue((said or turn.context.text)[:LONGEST_GOAL], left_to_planner(turn))
-    turn.context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id)
+        said = context.changes.understanding.text if context.changes.understanding is not None else ""
+        flow.pursue((said or context.text)[:LONGEST_GOAL], left_to_planner(context))
+    context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id)
 
 
-def left_to_planner(turn: RunningTurn) -> tuple[str, ...]:
+def left_to_planner(context: TurnContext) -> tuple[str, ...]:
     """Return the words of a request for a plan that fit none of its slots, if a model can plan for them (PL-5)."""
-    understood = turn.understanding
+    understood = context.changes.understanding
     if (
         understood is None
         or understood.kind is not MessageKind.TASK
         or understood.source is not Source.SYSTEM2
     ):
         return ()
-    flow = turn.context.world.domain.flows.get(understood.flows[0].dact) if understood.flows else None
-    may_plan = turn.context.world.domain.config.plans.model != "off"
+    flow = context.world.domain.flows.get(understood.flows[0].dact) if understood.flows else None
+    may_plan = context.world.domain.config.plans.model != "off"
     is_plan = flow is not None and flow.spec.family is Family.PLAN
     return understood.not_understood if may_plan and is_plan else ()
 
 
-def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
+def fill(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
     """Fill a flow's slots from a message; a value that doesn't fit becomes the open question."""
     before = flow.values() if flow.slots.keys() - labels.keys() else None
     mentions = {name: label for name, label in labels.items() if isinstance(label, Mention)}
@@ -105,22 +104,22 @@ def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     for name in left_open & flow.slots.keys():
         flow.clear(name)
     decided = {name: label for name, label in labels.items() if name not in left_open}
-    problems = flow.fill_slots_by_label(decided, turn_id=turn.work.turn_id)
+    problems = flow.fill_slots_by_label(decided, turn_id=context.ids.turn_id)
     if before is not None:
         _clear_derived(flow, {name for name in labels if flow.value(name) != before.get(name)}, labels)
-    understood = turn.understanding
-    if flow.started_at == turn.context.now:
+    understood = context.changes.understanding
+    if flow.started_at == context.now:
         takes = any(slot.same_as for slot in flow.spec.slots.values())
         refers = takes and understood is not None and Cue.AS_BEFORE in understood.cues
-        carried = inherit(turn.changes.state, flow, said=labels, refers=refers)
+        carried = inherit(context.state, flow, said=labels, refers=refers)
         if carried:
             values = [
-                {"name": name_slot_of(flow, name), "value": shown(turn, flow, name, flow.value(name))}
+                {"name": name_slot_of(flow, name), "value": shown(context, flow, name, flow.value(name))}
                 for name in carried
             ]
-            turn.changes.remark(RemarkKind.CARRIED, values=values)
-    drop_stale_candidate(turn, flow, labels)
-    turn.carry_on = not ask_about(turn, flow, problems)
+            context.remark(RemarkKind.CARRIED, values=values)
+    drop_stale_candidate(context, flow, labels)
+    context.changes.carry_on = not ask_about(context, flow, problems)
 
 
 def _clear_derived(flow: BaseFlow, changed: set[str], said: Labels) -> None:
@@ -130,31 +129,31 @@ def _clear_derived(flow: BaseFlow, changed: set[str], said: Labels) -> None:
             flow.clear(derived)
 
 
-def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
+def drop_stale_candidate(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
     """Drop the pending call whose summary was shown before a slot changed (AM-3, PX-17)."""
     if not labels:
         return
-    drop_consent(turn.context, flow)
-    handler = turn.changes.state.ambiguity
+    drop_consent(context, flow)
+    handler = context.state.ambiguity
     for entry in [entry for entry in handler.open if entry.flow_id == flow.flow_id and entry.slot is None]:
         handler.resolve(entry)
-    if turn.changes.state.approvals:
-        turn.changes.state.void_approvals(flow.flow_id)
+    if context.state.approvals:
+        context.state.void_approvals(flow.flow_id)
 
 
-def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) -> bool:
+def ask_about(context: TurnContext, flow: BaseFlow, problems: list[SlotProblem]) -> bool:
     """Explain rejected values and ask about the first. Returns False if all fit."""
     for problem in problems:
         if problem.kind is ProblemKind.INVALID:
-            turn.changes.remark(RemarkKind.INVALID_VALUE, why=problem.why, slot=name_slot(problem.slot))
+            context.remark(RemarkKind.INVALID_VALUE, why=problem.why, slot=name_slot(problem.slot))
     first = next((problem for problem in problems if _is_worth_asking(flow, problem)), None)
     if first is None:
         return False
     kind = ChooseValue if first.kind is ProblemKind.SEVERAL else AskSlot
-    options = tuple(_value_option(turn, flow, first.slot, value) for value in first.candidates)
+    options = tuple(_value_option(context, flow, first.slot, value) for value in first.candidates)
     question = kind(flow_id=flow.flow_id, slot=first.slot, options=options)
-    turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
-    request_operator_if_stuck(turn)
+    context.state.ambiguity.declare(question, context.ids.turn_id)
+    request_operator_if_stuck(context)
     return True
 
 
@@ -166,8 +165,8 @@ def _is_worth_asking(flow: BaseFlow, problem: SlotProblem) -> bool:
     return problem.kind is ProblemKind.SEVERAL or slot.priority is not Priority.OPTIONAL
 
 
-def shown(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> Json:
-    return show_slot(value, flow.slot(slot), turn.context.world.registry, turn.context.local_now)
+def shown(context: TurnContext, flow: BaseFlow, slot: str, value: Json) -> Json:
+    return show_slot(value, flow.slot(slot), context.world.registry, context.local_now)
 
 
 def plain_values(labels: Mapping[str, Mention | Json]) -> JsonObject:
@@ -176,14 +175,14 @@ def plain_values(labels: Mapping[str, Mention | Json]) -> JsonObject:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _value_option(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> Option:
+def _value_option(context: TurnContext, flow: BaseFlow, slot: str, value: Json) -> Option:
     payload = {"flow_id": flow.flow_id, "slot": slot, "value": value}
-    listed = turn.changes.state.shown
+    listed = context.state.shown
     row = listed.name(value) if listed is not None and listed.key == slot else None
-    return Option(row or str(shown(turn, flow, slot, value)), "fill_slot", payload)
+    return Option(row or str(shown(context, flow, slot, value)), "fill_slot", payload)
 
 
-def ask_what_to_change(turn: RunningTurn, flow: BaseFlow, *, after_no: bool = False) -> None:
+def ask_what_to_change(context: TurnContext, flow: BaseFlow, *, after_no: bool = False) -> None:
     """Offer the slots of a flow, and to stop it. `after_no`: the user has declined it as it is."""
     options = tuple(
         Option(
@@ -196,38 +195,38 @@ def ask_what_to_change(turn: RunningTurn, flow: BaseFlow, *, after_no: bool = Fa
     )
     stop = Option(say("stop", doing=""), "cancel_flow", {"flow_id": flow.flow_id})
     question = ChangeWhat(flow_id=flow.flow_id, options=(*options, stop), after_no=after_no)
-    turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
-    turn.carry_on = False
+    context.state.ambiguity.declare(question, context.ids.turn_id)
+    context.changes.carry_on = False
 
 
-def ask_which_slot(turn: RunningTurn, flow: BaseFlow, understood: Understanding) -> None:
+def ask_which_slot(context: TurnContext, flow: BaseFlow, understood: Understanding) -> None:
     """Ask which of several slots a value is for; nothing changes until the user answers."""
     value = next(iter(understood.slots.values())).value
-    own = flow is turn.changes.state.stack.top
+    own = flow is context.state.stack.top
     meant: JsonObject = {"flow_id": flow.flow_id} if own else {"dact": flow.dact}
     options = tuple(
         Option(
-            say("change_to", slot=name_slot_of(flow, name), value=shown(turn, flow, name, value)),
+            say("change_to", slot=name_slot_of(flow, name), value=shown(context, flow, name, value)),
             "change_slot",
             {**meant, "slot": name, "value": value},
         )
         for name in understood.either
     )
     question = WhichSlot(flow_id=flow.flow_id if own else None, options=options)
-    turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
-    turn.carry_on = False
+    context.state.ambiguity.declare(question, context.ids.turn_id)
+    context.changes.carry_on = False
 
 
-def ask_for_new_value(turn: RunningTurn, flow: BaseFlow, slot: str) -> None:
+def ask_for_new_value(context: TurnContext, flow: BaseFlow, slot: str) -> None:
     """Ask for another value of a slot; the old value stays until there is a new one."""
-    turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
-    turn.changes.state.ambiguity.declare(AskSlot(flow_id=flow.flow_id, slot=slot), turn.work.turn_id)
-    turn.carry_on = False
+    context.state.ambiguity.resolve(flow_id=flow.flow_id)
+    context.state.ambiguity.declare(AskSlot(flow_id=flow.flow_id, slot=slot), context.ids.turn_id)
+    context.changes.carry_on = False
 
 
 def update_stack(context: TurnContext) -> bool:
     """Clear the stack with RES. Returns whether a waiting flow has become Active and runs now."""
-    state = context.changes.state
+    state = context.state
     waiting = {flow.flow_id: flow.status for flow in state.stack.flows}
     clear_stack(context)
     active = state.stack.active
@@ -235,6 +234,6 @@ def update_stack(context: TurnContext) -> bool:
     going = before is not None and before.state is FlowState.PENDING
     state.keep_going(going=going)
     if active is not None and before is not None and before.reason is Reason.INTERRUPTED:
-        context.changes.remark(RemarkKind.BACK_TO, flow_id=active.flow_id)
+        context.remark(RemarkKind.BACK_TO, flow_id=active.flow_id)
         context.changes.asks_again = True
     return going

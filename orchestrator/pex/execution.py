@@ -93,7 +93,7 @@ class Execution:
     @property
     def has_effect(self) -> bool:
         """Return whether a side effect of the flow is still in place, from this turn or an earlier one."""
-        effects = self.context.changes.state.effects
+        effects = self.context.state.effects
         return any(note.flow_id == self.flow.flow_id and note.stands for note in effects)
 
     def keep(self, tool: Tool, data: JsonObject) -> None:

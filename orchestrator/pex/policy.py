@@ -53,7 +53,7 @@ _STEPS = tuple(step.__name__ for step in steps.STEPS[:-1])
 
 def _close_answered_questions(run: Execution) -> None:
     """Close questions about slots that now have a value, directly or through their group."""
-    handler = run.context.changes.state.ambiguity
+    handler = run.context.state.ambiguity
     if not handler.open:
         return
     needed = {slot.name for slot in run.flow.open_slots()}
@@ -66,7 +66,7 @@ def _close_answered_questions(run: Execution) -> None:
 
 def _keep_latest_question(run: Execution) -> None:
     """Close all open questions of a flow except the latest."""
-    handler = run.context.changes.state.ambiguity
+    handler = run.context.state.ambiguity
     mine = [entry for entry in handler.open if entry.flow_id == run.flow.flow_id]
     for entry in mine[:-1]:
         handler.resolve(entry)

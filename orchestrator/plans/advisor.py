@@ -54,7 +54,7 @@ class Advisor:
         self, body: JsonObject, plan: PlanFlow, context: TurnContext, room: int
     ) -> Draft | Refused:
         """Validate a model's decomposition. `room`: maximum number of steps."""
-        ended = (*context.changes.state.completed, *context.changes.finished)
+        ended = (*context.state.completed, *context.changes.finished)
         done = {flow.flow_id: flow.values() for flow in ended}
         flows = context.world.domain.flows
         return check_draft(body, plan, flows, self._ground, room, context.local_now, done)
@@ -208,7 +208,7 @@ def _ask_for_steps(
         "utterance": plan.goal or context.text,
         "history": [
             {"role": message.role, "text": message.text}
-            for message in context.changes.state.history.messages[-MOST_HISTORY:]
+            for message in context.state.history.messages[-MOST_HISTORY:]
         ],
         "known": plan.values(),
         "done": _show_steps(plan, finished=True),

@@ -52,7 +52,7 @@ def note_revision(context: TurnContext, plan: PlanFlow, outcome: str, why: str =
 def stack_plan(context: TurnContext, plan: PlanFlow) -> None:
     """Push the planned steps. A flow that waits on the stack can be adopted as a step."""
     for flow in stack_steps(
-        context.changes.state.stack, plan, context.world.domain.flows, context.now, partial(agrees, plan)
+        context.state.stack, plan, context.world.domain.flows, context.now, partial(agrees, plan)
     ):
         context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id, plan_id=flow.plan_id)
     check_consistency(context, plan)
@@ -60,7 +60,7 @@ def stack_plan(context: TurnContext, plan: PlanFlow) -> None:
 
 def check_consistency(context: TurnContext, plan: PlanFlow) -> None:
     """Record values of running flows that differ from their plan."""
-    found = find_disagreements(plan, context.changes.state.stack.flows)
+    found = find_disagreements(plan, context.state.stack.flows)
     if found:
         why = "; ".join(str(one) for one in found)
         context.log.failed_check("plans", "plan_consistency", why, plan.flow_id)
@@ -118,7 +118,7 @@ def revise(plan: PlanFlow, context: TurnContext, wanted: list[PlanStep], why: st
     changes = [
         Change(ChangeKind.PRUNE, (step.label,), why)
         for step in dropped
-        if drop_step(context.changes.state.stack, plan, step, why, context.now)
+        if drop_step(context.state.stack, plan, step, why, context.now)
     ]
     if added:
         add_steps(plan, added)

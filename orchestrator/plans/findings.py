@@ -37,7 +37,7 @@ async def find_news(context: TurnContext, plan: PlanFlow) -> list[str]:
     names = _names_of(context, plan, inputs)
     news = [entry for entry in fresh if _concerns(entry, {one.slot for one in inputs}, names)]
     for entry in news:
-        join_labels(context.changes.state, entry.labels, entry.flow)
+        join_labels(context.state, entry.labels, entry.flow)
     return [_tell(entry) for entry in news]
 
 

@@ -65,7 +65,7 @@ class Planner:
                 return declared
         found = await self._ask_for_steps(plan, context, room) if self._may_ask(context) else None
         if found is None and plan.beyond and plan.rounds == 0:
-            context.changes.remark(RemarkKind.NOT_UNDERSTOOD, words=[*plan.beyond])
+            context.remark(RemarkKind.NOT_UNDERSTOOD, words=[*plan.beyond])
         return found or self._follow_recipe(plan, room)
 
     def _follow_recipe(self, plan: PlanFlow, room: int) -> Decomposed | None:

@@ -61,14 +61,14 @@ class PlanPolicy(BasePolicy):
                 return self._stack(run, plan, found, "expand")
         self._report(run, plan, goal)
         note_revision(run.context, plan, "unfinished", "; ".join(goal.missing))
-        run.context.changes.remark(
+        run.context.remark(
             RemarkKind.PLAN_UNFINISHED,
             flow_id=plan.flow_id,
             missing=list(goal.missing),
             done=list(dict.fromkeys(step.label for step in plan.steps if step.is_done)),
             reasons=_reasons(plan, run.context),
         )
-        run.context.changes.state.stack.invalidate(plan, FAILED)
+        run.context.state.stack.invalidate(plan, FAILED)
         return GaveUp()
 
     def _stack(self, run: Execution, plan: PlanFlow, found: Decomposed, outcome: str) -> Ending:
@@ -84,11 +84,11 @@ class PlanPolicy(BasePolicy):
             more["search"] = found.search
         note_revision(context, plan, outcome, "", **more)
         stack_plan(context, plan)
-        context.changes.state.note_plan()
+        context.state.note_plan()
         waiting = [step.label for step in plan.steps if not step.is_finished]
         if len(waiting) > 1:
             compared = 0 if found.search is None else len(found.search["nodes"]) - 1
-            context.changes.remark(RemarkKind.PLANNED, flow_id=plan.flow_id, steps=waiting, compared=compared)
+            context.remark(RemarkKind.PLANNED, flow_id=plan.flow_id, steps=waiting, compared=compared)
         return Stacked()
 
     def _report_omissions(self, run: Execution, plan: PlanFlow) -> None:
@@ -104,9 +104,7 @@ class PlanPolicy(BasePolicy):
         if left_out:
             run.context.changes.silent.add(plan.flow_id)
             done = list(dict.fromkeys(step.label for step in plan.steps if step.is_done))
-            run.context.changes.remark(
-                RemarkKind.PLAN_IN_PART, flow_id=plan.flow_id, done=done, left_out=left_out
-            )
+            run.context.remark(RemarkKind.PLAN_IN_PART, flow_id=plan.flow_id, done=done, left_out=left_out)
 
     def _report(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> None:
         """Store the variables of the plan's template."""

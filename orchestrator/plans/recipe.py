@@ -87,17 +87,17 @@ def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
         if done is None:
             continue
         flow, note = done
-        take_for_step(context.changes.state.stack, plan, step, flow, context.now)
+        take_for_step(context.state.stack, plan, step, flow, context.now)
         settle(plan, step)
         _describe_sources(plan, step, context, {**flow.values(), **flow.outputs})
-        context.changes.remark(RemarkKind.STAYS, flow_id=plan.flow_id, done=[note.summary], step=step.label)
+        context.remark(RemarkKind.STAYS, flow_id=plan.flow_id, done=[note.summary], step=step.label)
         return Change(ChangeKind.PRUNE, (step.label,), ANSWERED, matters=False)
     return None
 
 
 def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[BaseFlow, EffectNote] | None:
     """Return a completed flow outside the plan that has done the step, with its unchanged side effect, or None."""
-    spec, state = context.world.domain.flows[step.dact].spec, context.changes.state
+    spec, state = context.world.domain.flows[step.dact].spec, context.state
     own = {name for name, binding in read_bindings(step).items() if binding.step is None}
     known = {name: value for name, value in resolve(plan, step).items() if name in own}
     if not known or not known.keys() >= {
@@ -138,14 +138,14 @@ def _prune(plan: PlanFlow, context: TurnContext) -> Change | None:
             continue
         change = _why_prune(plan, step, context)
         if change is not None:
-            drop_step(context.changes.state.stack, plan, step, change.why, context.now)
+            drop_step(context.state.stack, plan, step, change.why, context.now)
             return change
     return None
 
 
 def _is_waiting(step: PlanStep, context: TurnContext) -> bool:
     """Return whether the step's flow is active but has not begun."""
-    active = context.changes.state.stack.active
+    active = context.state.stack.active
     return active is not None and active.flow_id == step.flow_id and not active.progress.begun
 
 
@@ -175,8 +175,8 @@ def _find_answer(plan: PlanFlow, step: PlanStep, context: TurnContext) -> BaseFl
     values = resolve(plan, step)
     if len(values) < len(step.slots) or not values:
         return None
-    done = [*context.changes.state.completed, *(flow for flow in context.changes.finished if flow.outputs)]
-    acted = {note.flow_id for note in context.changes.state.effects}
+    done = [*context.state.completed, *(flow for flow in context.changes.finished if flow.outputs)]
+    acted = {note.flow_id for note in context.state.effects}
     for flow in reversed(done):
         same = flow.dact == step.dact and flow.spec.outputs and flow.outputs and flow.flow_id not in acted
         if same and all(same_value(flow.value(name), value) for name, value in values.items()):

@@ -16,7 +16,7 @@ CUT = " …"
 
 def clear_stack(context: TurnContext) -> None:
     """Remove finished flows from the stack, and keep completed ones for the answer (RS-1)."""
-    state = context.changes.state
+    state = context.state
     popped = state.stack.pop_finished(context.now)
     for flow in popped:
         context.changes.finished.append(flow)
@@ -65,10 +65,10 @@ def _finish(response: Response) -> None:
     if len(message) > longest:
         context.log.failed_check("res", "answer_bounded", f"The answer had {len(message)} characters.")
         answer.parts = [message[: longest - len(CUT)] + CUT]
-    unfinished = [flow.dact for flow in context.changes.state.stack.flows if flow.is_finished]
+    unfinished = [flow.dact for flow in context.state.stack.flows if flow.is_finished]
     if unfinished:
         context.log.failed_check(
             "res", "lifecycle_complete", f"Finished flows stayed: {', '.join(unfinished)}."
         )
-    for fault in context.changes.state.stack.check():
+    for fault in context.state.stack.check():
         context.log.failed_check("res", "state_consistent", fault)

@@ -16,7 +16,7 @@ def make_effect(
     compensates: str | None = None,
 ) -> Effect:
     """Describe a call's side effect for a flow. A re-planned step counts as the same flow instance."""
-    flow = context.changes.state.stack.get(flow_id)
+    flow = context.state.stack.get(flow_id)
     instance = f"{flow.plan_id}:{flow.dact}" if flow is not None and flow.plan_id is not None else flow_id
     return Effect(
         fingerprint=fingerprint_effect(tool.spec.tool_id, arguments, instance, defaults=_defaults(tool)),

@@ -18,7 +18,7 @@ async def recall_for_prompt(context: TurnContext, words: str) -> list[str]:
     found = [] if preferences is None else await preferences.find(words)
     trusted = [one for one in found if Label.UNTRUSTED not in one.labels][:MOST_RECALLED]
     for one in trusted:
-        join_labels(context.changes.state, one.labels, SOURCE)
+        join_labels(context.state, one.labels, SOURCE)
     return [
         f"{one.text or f'{one.key}: {one.value}'} ({one.source.value}, {day_said(one)})" for one in trusted
     ]

@@ -100,7 +100,7 @@ class ToolRunner:
             return _record(context, flow_id, tool, arguments, answer, lasted_ms)
         result = read_envelope(answer)
         output = result.data if isinstance(result, ToolData) else None
-        carry_labels(context.changes.state, spec, flow_id, output)  # an error can also contain untrusted text
+        carry_labels(context.state, spec, flow_id, output)  # an error can also contain untrusted text
         if isinstance(result, ToolError) and result.undecided and not spec.idempotent:
             result = UnknownOutcome(key, answer["idempotency_key"])
         return _record(context, flow_id, tool, arguments, result, lasted_ms)

@@ -7,7 +7,7 @@ from typing import Final
 from tests.shape.turn_path import follow_turn
 
 # At most.
-FILES: Final = 80
+FILES: Final = 81
 CROSSINGS: Final = 310
 DEPTH: Final = 20
 

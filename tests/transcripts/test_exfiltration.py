@@ -261,7 +261,7 @@ async def test_what_a_skill_notes_leaves_with_the_labels_of_the_session() -> Non
 def tainted(spec: Any = SPEC, **options: Any) -> Setting:
     """A session that has taken in both kinds, and a flow in it."""
     setting = make_setting(spec, **options)
-    setting.context.changes.state.intake.labels = [
+    setting.context.state.intake.labels = [
         LabelSource(Label.PRIVATE, "rows", 1),
         LabelSource(Label.UNTRUSTED, "page", 1),
     ]

@@ -40,7 +40,7 @@ class CompareFares(BasePolicy):
     dact = "compare_fares"
 
     async def complete(self, run: Execution) -> Ending | None:
-        plan = run.context.changes.state.stack.plan_of(run.flow)
+        plan = run.context.state.stack.plan_of(run.flow)
         if plan is not None:
             days = {"date": run.data["outbound"]["day"], "return_date": run.data["return"]["day"]}
             changed = {name: day for name, day in days.items() if plan.value(name) not in {None, day}}

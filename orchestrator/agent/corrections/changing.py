@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import enter, fill
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.outcomes import LimitReached, Pushed
 from orchestrator.dialogue.records import EffectNote
@@ -14,7 +14,7 @@ from orchestrator.types import JsonObject
 
 
 def start_change(
-    turn: RunningTurn, done: BaseFlow, wanted: JsonObject, effects: Sequence[EffectNote]
+    context: TurnContext, done: BaseFlow, wanted: JsonObject, effects: Sequence[EffectNote]
 ) -> bool:
     """Start the task that changes the result of `done`. Returns False if none takes all wanted values.
 
@@ -23,10 +23,10 @@ def start_change(
     known: JsonObject = done.values() | done.outputs
     for note in effects:
         known |= note.arguments | note.result
-    for flow_type in turn.context.world.domain.flows.values():
+    for flow_type in context.world.domain.flows.values():
         values = _fit(flow_type.spec, done, known, wanted) if flow_type.spec.changes == done.dact else None
         if values is not None:
-            _start(turn, flow_type, values)
+            _start(context, flow_type, values)
             return True
     return False
 
@@ -43,10 +43,10 @@ def _fit(spec: FlowSpec, done: BaseFlow, known: JsonObject, wanted: JsonObject) 
     return values
 
 
-def _start(turn: RunningTurn, flow_type: type[BaseFlow], values: JsonObject) -> None:
-    context, stack = turn.context, turn.changes.state.stack
+def _start(context: TurnContext, flow_type: type[BaseFlow], values: JsonObject) -> None:
+    stack = context.state.stack
     pushed = stack.push(flow_type(context.now), context.now, reason="the user changes what was done")
     assert not isinstance(pushed, LimitReached), "no limit is given"
     if isinstance(pushed, Pushed):
-        enter(turn, pushed.flow)
-    fill(turn, pushed.flow, values)
+        enter(context, pushed.flow)
+    fill(context, pushed.flow, values)

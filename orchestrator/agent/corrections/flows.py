@@ -6,7 +6,6 @@ from orchestrator.agent.corrections.completed import effects_made_from, plan_of,
 from orchestrator.agent.corrections.plans import bound_names, follow_correction
 from orchestrator.agent.corrections.settling import ask_about_done
 from orchestrator.agent.open_question import leave_open
-from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import (
     ask_about,
     ask_for_new_value,
@@ -15,6 +14,7 @@ from orchestrator.agent.tasks import (
     shown,
     stop_waiting,
 )
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.base_flow import Labels
 from orchestrator.dialogue.changes.correction import (
     Correction,
@@ -35,95 +35,95 @@ def changed_slots(flow: BaseFlow, labels: Labels) -> set[str]:
     return {name for name in labels if name not in decided or flow.value(name) != decided[name]}
 
 
-def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
+def correct_flow(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
     """Replace values of a flow on the stack, or of a completed one, which then runs again.
 
     If the flow or its plan has committed effects with an old value, the user decides about them.
     """
     values: JsonObject = {change.slot: change.after for change in find_changes(flow, labels)}
-    plan = plan_of(turn, flow)
+    plan = plan_of(context, flow)
     names = bound_names(plan, flow, values) if plan is not None else {}
     of_plan: JsonObject = {name: values[slot] for slot, name in names.items()}
-    early = _find_too_early(turn, flow, values) or (
-        _find_too_early(turn, plan, of_plan) if plan is not None else None
+    early = _find_too_early(context, flow, values) or (
+        _find_too_early(context, plan, of_plan) if plan is not None else None
     )
     if early is not None:
-        _go_on_without(turn, flow, labels, {slot for slot in values if early in {slot, names.get(slot)}})
+        _go_on_without(context, flow, labels, {slot for slot in values if early in {slot, names.get(slot)}})
         return
-    is_over = turn.changes.state.stack.get(flow.flow_id) is None
+    is_over = context.state.stack.get(flow.flow_id) is None
     moved = {} if plan is None else move_along(plan, of_plan)
     if moved and len(names) < len(values):  # the rest concerns this step alone
-        correct_flow(turn, flow, {name: label for name, label in labels.items() if name not in names})
-        correct_flow(turn, flow, {name: label for name, label in labels.items() if name in names})
+        correct_flow(context, flow, {name: label for name, label in labels.items() if name not in names})
+        correct_flow(context, flow, {name: label for name, label in labels.items() if name in names})
         return
     if not moved and (along := move_along(flow, values)):
         values, labels = values | along, {**labels, **along}
-    effects = effects_made_from(turn, flow, values)
+    effects = effects_made_from(context, flow, values)
     # Where it concerns all of it, it is the plan's.
     if plan is not None and len(names) == len(values) and (effects or is_over or moved):
         flow, values = plan, of_plan | moved
         labels = {**values}
-        is_over = turn.changes.state.stack.get(plan.flow_id) is None
+        is_over = context.state.stack.get(plan.flow_id) is None
     if effects:
-        ask_about_done(turn, flow, values, effects)
+        ask_about_done(context, flow, values, effects)
         return
     if is_over:
-        flow = reopen_plan(turn, flow) if isinstance(flow, PlanFlow) else reopen_flow(turn, flow)
-    result = correct(flow, labels, turn_id=turn.work.turn_id)
+        flow = reopen_plan(context, flow) if isinstance(flow, PlanFlow) else reopen_flow(context, flow)
+    result = correct(flow, labels, turn_id=context.ids.turn_id)
     if result.changed:
-        stop_waiting(turn, flow)
-    drop_stale_candidate(turn, flow, labels)
-    report_changes(turn, flow, result)
-    turn.carry_on = not ask_about(turn, flow, list(result.problems))
-    plan = plan_of(turn, flow)
+        stop_waiting(context, flow)
+    drop_stale_candidate(context, flow, labels)
+    report_changes(context, flow, result)
+    context.changes.carry_on = not ask_about(context, flow, list(result.problems))
+    plan = plan_of(context, flow)
     if plan is None or not result.changed:
         return
     names = bound_names(plan, flow, [change.slot for change in result.changed])
     held = {name: flow.slots[slot] for slot, name in names.items()}
-    if held and follow_correction(turn.context, plan, held):
-        turn.carry_on = True
+    if held and follow_correction(context, plan, held):
+        context.changes.carry_on = True
 
 
-def _find_too_early(turn: RunningTurn, flow: BaseFlow, days: JsonObject) -> str | None:
+def _find_too_early(context: TurnContext, flow: BaseFlow, days: JsonObject) -> str | None:
     """Return a day that is earlier than its limit, and explain it."""
     found = find_too_early(flow, days)
     if found is None:
         return None
     known = flow.values() | days
     slots: JsonObject = {name: known[name] for name in found}
-    turn.changes.remark(RemarkKind.TOO_EARLY, flow_id=flow.flow_id, slots=slots)
+    context.remark(RemarkKind.TOO_EARLY, flow_id=flow.flow_id, slots=slots)
     return found[0]
 
 
-def _go_on_without(turn: RunningTurn, flow: BaseFlow, labels: Labels, refused: set[str]) -> None:
+def _go_on_without(context: TurnContext, flow: BaseFlow, labels: Labels, refused: set[str]) -> None:
     """Apply the accepted corrections. Ask for new values if the flow is running and not part of a plan."""
     rest = {slot: label for slot, label in labels.items() if slot not in refused}
-    is_single = plan_of(turn, flow) is None and turn.changes.state.stack.get(flow.flow_id) is not None
+    is_single = plan_of(context, flow) is None and context.state.stack.get(flow.flow_id) is not None
     for slot in refused if is_single else ():
         if flow.spec.slots[slot].not_before in rest:
             flow.clear(slot)  # it is not to be moved along: another day is wanted
     if rest:
-        correct_flow(turn, flow, rest)
-    if is_single and (turn.carry_on or not rest):
-        ask_for_new_value(turn, flow, min(refused))
+        correct_flow(context, flow, rest)
+    if is_single and (context.changes.carry_on or not rest):
+        ask_for_new_value(context, flow, min(refused))
     elif not rest:
-        leave_open(turn)
+        leave_open(context)
 
 
-def report_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
-    listed = turn.changes.state.shown
+def report_changes(context: TurnContext, flow: BaseFlow, result: Correction) -> None:
+    listed = context.state.shown
     chosen = None if listed is None else listed.key  # another row is told by what is offered now
     changes = [
         {
             "name": name_slot_of(flow, change.slot),
-            "old": None if change.before is None else shown(turn, flow, change.slot, change.before),
-            "new": shown(turn, flow, change.slot, change.after),
+            "old": None if change.before is None else shown(context, flow, change.slot, change.before),
+            "new": shown(context, flow, change.slot, change.after),
         }
         for change in result.changed
         if change.slot != chosen
     ]
     if changes:
-        turn.changes.remark(RemarkKind.CORRECTED, changes=changes)
+        context.remark(RemarkKind.CORRECTED, changes=changes)
     cleared = [name for name in result.cleared if (slot := flow.slot(name)) is not None and slot.prompt]
     if cleared:
-        turn.changes.remark(RemarkKind.CLEARED, names=[name_slot_of(flow, name) for name in cleared])
+        context.remark(RemarkKind.CLEARED, names=[name_slot_of(flow, name) for name in cleared])

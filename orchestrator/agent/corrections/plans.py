@@ -19,11 +19,11 @@ from orchestrator.types import FlowId, new_id
 
 def set_back(context: TurnContext, flow: BaseFlow) -> None:
     """Turn the running flow back into a planned step: its question closes and confirmations are void."""
-    context.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
-    context.changes.state.void_approvals(flow.flow_id)
+    context.state.ambiguity.resolve(flow_id=flow.flow_id)
+    context.state.void_approvals(flow.flow_id)
     drop_consent(context, flow)
     flow.progress.set_back()
-    context.changes.state.stack.hold_active(context.now)
+    context.state.stack.hold_active(context.now)
 
 
 def bound_names(plan: PlanFlow, flow: BaseFlow, slots: Collection[str]) -> dict[str, str]:
@@ -59,7 +59,7 @@ def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> 
         and plan.step_named(step.name) is step
         and any(b.step is None and b.name in names for b in read_bindings(step).values())
     }
-    return [note for note in context.changes.state.effects if note.flow_id in users and note.stands]
+    return [note for note in context.state.effects if note.flow_id in users and note.stands]
 
 
 def follow_correction(
@@ -78,10 +78,10 @@ def follow_correction(
     if plan.is_finished or not plan.rounds:
         return False
     check_consistency(context, plan)
-    acted = {note.flow_id for note in context.changes.state.effects if note.stands}
+    acted = {note.flow_id for note in context.state.effects if note.stands}
     users = find_users(plan, values, again=redo)
     stale = [step for step in users if step.flow_id not in acted or step.flow_id in redo]
-    at_work = context.changes.state.stack.active
+    at_work = context.state.stack.active
     if at_work is not None and at_work.plan_id == plan.flow_id:
         corrected = bound_names(plan, at_work, at_work.slots.keys())
         for name, held in [*at_work.slots.items()]:

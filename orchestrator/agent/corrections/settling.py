@@ -13,7 +13,6 @@ from orchestrator.agent.corrections.completed import (
 )
 from orchestrator.agent.corrections.plans import bound_names, follow_correction
 from orchestrator.agent.open_question import leave_open
-from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import shown
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
@@ -30,33 +29,35 @@ from orchestrator.saying import Told, say
 from orchestrator.types import Json, JsonObject
 
 
-def ask_about_done(turn: RunningTurn, flow: BaseFlow, values: JsonObject, effects: list[EffectNote]) -> None:
+def ask_about_done(
+    context: TurnContext, flow: BaseFlow, values: JsonObject, effects: list[EffectNote]
+) -> None:
     """Ask what to do with effects of the old values, before anything changes (RT-12).
 
     If the domain has a task that changes such effects, that task starts instead.
     """
-    if values and plan_of(turn, flow) is None and start_change(turn, flow, values, effects):
+    if values and plan_of(context, flow) is None and start_change(context, flow, values, effects):
         return
-    wished = [str(shown(turn, flow, name, value)) for name, value in values.items()]
+    wished = [str(shown(context, flow, name, value)) for name, value in values.items()]
     payload: JsonObject = {"flow_id": flow.flow_id, "changes": values}
-    changes = show_changes(turn, flow, values)
+    changes = show_changes(context, flow, values)
     ask_what_should_happen(
-        turn.context,
+        context,
         payload,
         effects,
         changes,
         undo=say("undo_and_do_again_with", values=wished),
         repeat=say("do_again_with", values=wished) if values else say("do_again"),
     )
-    turn.carry_on = False
+    context.changes.carry_on = False
 
 
-def show_changes(turn: RunningTurn, flow: BaseFlow, values: JsonObject) -> list[JsonObject]:
+def show_changes(context: TurnContext, flow: BaseFlow, values: JsonObject) -> list[JsonObject]:
     return [
         {
             "name": name_slot_of(flow, name),
-            "old": None if flow.value(name) is None else shown(turn, flow, name, flow.value(name)),
-            "new": shown(turn, flow, name, value),
+            "old": None if flow.value(name) is None else shown(context, flow, name, flow.value(name)),
+            "new": shown(context, flow, name, value),
         }
         for name, value in values.items()
     ]
@@ -67,7 +68,7 @@ def ask_about_outdated(context: TurnContext, plan: PlanFlow) -> bool:
 
     Nothing runs before the user has decided. Returns whether a question was asked.
     """
-    state = context.changes.state
+    state = context.state
     outdated = find_outdated(plan, state.effects)
     if state.stack.plan is not plan or plan.is_finished or not outdated:
         return False
@@ -91,7 +92,7 @@ def _show(context: TurnContext, plan: PlanFlow, found: Disagreement) -> JsonObje
         return {"why": declared.otherwise if declared is not None else word("not_called_for")}
 
     def say(value: Json) -> Json:
-        rows = (listed.name(value) for listed in context.changes.state.displayed if listed.key == found.slot)
+        rows = (listed.name(value) for listed in context.state.displayed if listed.key == found.slot)
         slot = spec.spec.slots.get(found.slot)
         return next(filter(None, rows), None) or show_slot(
             value, slot, context.world.registry, context.local_now
@@ -126,7 +127,7 @@ def ask_what_should_happen(
         options += [option for note in effects if (option := _offer_to_undo(context, note)) is not None]
     elif all(note.compensation is not None for note in effects):
         options.append(Option(undo, Decision.COMPENSATE.value, payload))
-    plan = context.changes.state.stack.plan
+    plan = context.state.stack.plan
     if plan is not None and plan.flow_id == payload["flow_id"]:
         options.append(Option(say("stop", doing=name_doing(plan)), "cancel_flow", {"flow_id": plan.flow_id}))
     else:
@@ -137,9 +138,7 @@ def ask_what_should_happen(
         "changes": list(changes),
         "later": later,
     }
-    context.changes.state.ambiguity.declare(
-        SettleDone(options=tuple(options), shown=asked), context.ids.turn_id
-    )
+    context.state.ambiguity.declare(SettleDone(options=tuple(options), shown=asked), context.ids.turn_id)
 
 
 def _offer_to_undo(context: TurnContext, note: EffectNote) -> Option | None:
@@ -152,64 +151,64 @@ def _offer_to_undo(context: TurnContext, note: EffectNote) -> Option | None:
     return None
 
 
-def decide(turn: RunningTurn, name: Decision) -> None:
+def decide(context: TurnContext, name: Decision) -> None:
     """Apply the user's decision about committed effects; the open question has the wanted changes."""
-    payload = _find_payload(turn, name)
+    payload = _find_payload(context, name)
     if payload is None:
-        turn.changes.remark(RemarkKind.OVER)
-        leave_open(turn)
+        context.remark(RemarkKind.OVER)
+        leave_open(context)
         return
-    flow = _find(turn, payload["flow_id"])
-    plan = None if flow is None else plan_of(turn, flow)
+    flow = _find(context, payload["flow_id"])
+    plan = None if flow is None else plan_of(context, flow)
     if name is Decision.KEEP or flow is None:
         for step in [plan.step_of(done) for done in payload.get("steps", ())] if plan is not None else ():
             if plan is not None and step is not None:
                 settle(plan, step)
-        turn.changes.remark(RemarkKind.STAYS)
-        turn.carry_on = turn.changes.state.stack.active is not None
+        context.remark(RemarkKind.STAYS)
+        context.changes.carry_on = context.state.stack.active is not None
     elif "steps" in payload and plan is not None:
         plan.progress.undo_before(payload["steps"])
-        turn.carry_on = follow_correction(turn.context, plan, {}, redo=payload["steps"])
+        context.changes.carry_on = follow_correction(context, plan, {}, redo=payload["steps"])
     elif plan is not None and name is Decision.COMPENSATE:
-        _redo_in_plan(turn, plan, flow, payload["changes"])
+        _redo_in_plan(context, plan, flow, payload["changes"])
     else:
-        done = effects_made_from(turn, flow, payload["changes"].keys())
-        fresh = repeat_with_changes(turn, flow, payload["changes"])
+        done = effects_made_from(context, flow, payload["changes"].keys())
+        fresh = repeat_with_changes(context, flow, payload["changes"])
         if name is Decision.COMPENSATE:
             fresh.progress.undo_before(note.flow_id for note in done)
 
 
-def _redo_in_plan(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, values: JsonObject) -> None:
+def _redo_in_plan(context: TurnContext, plan: PlanFlow, flow: BaseFlow, values: JsonObject) -> None:
     """Undo a plan's effects that used the old values, and repeat them with new ones; the rest stays."""
-    done = [note.flow_id for note in effects_made_from(turn, flow, values)]
-    turn.changes.remark(RemarkKind.CORRECTED, changes=show_changes(turn, flow, values))
+    done = [note.flow_id for note in effects_made_from(context, flow, values)]
+    context.remark(RemarkKind.CORRECTED, changes=show_changes(context, flow, values))
     names = bound_names(plan, flow, values)
-    if turn.changes.state.stack.get(plan.flow_id) is None:
-        plan = reopen_plan(turn, plan)
+    if context.state.stack.get(plan.flow_id) is None:
+        plan = reopen_plan(context, plan)
     for step in [step for step in plan.steps if step.flow_id in done]:
         # What the plan has nothing for is the step's own from now on.
         for slot in values.keys() - names.keys():
             step.bind(slot, {"value": values[slot]})
     held = {
-        names[slot]: SlotValue(value, SlotSource.USER, turn.work.turn_id)
+        names[slot]: SlotValue(value, SlotSource.USER, context.ids.turn_id)
         for slot, value in values.items()
         if slot in names
     }
     plan.progress.undo_before(done)
-    turn.carry_on = follow_correction(turn.context, plan, held, redo=done)
+    context.changes.carry_on = follow_correction(context, plan, held, redo=done)
 
 
-def _find_payload(turn: RunningTurn, name: Decision) -> JsonObject | None:
+def _find_payload(context: TurnContext, name: Decision) -> JsonObject | None:
     """Return the payload of the open option, or of the clicked one; close the question."""
-    clicked: JsonObject = (turn.work.input.action or {}).get("payload") or {}
-    for entry in list(turn.changes.state.ambiguity.open):
+    clicked: JsonObject = (context.action or {}).get("payload") or {}
+    for entry in list(context.state.ambiguity.open):
         for option in entry.options:
             if option.action_name == name and clicked in ({}, option.payload):
-                turn.changes.state.ambiguity.resolve(entry)
+                context.state.ambiguity.resolve(entry)
                 return option.payload
     return None
 
 
-def _find(turn: RunningTurn, flow_id: str) -> BaseFlow | None:
-    known = [*turn.changes.state.stack.flows, *turn.changes.state.completed]
+def _find(context: TurnContext, flow_id: str) -> BaseFlow | None:
+    known = [*context.state.stack.flows, *context.state.completed]
     return next((flow for flow in known if flow.flow_id == flow_id), None)

@@ -17,10 +17,10 @@ from orchestrator.agent.messages.plan_change import change_plan
 from orchestrator.agent.messages.resumption import resume_task
 from orchestrator.agent.messages.slot_value import take_value
 from orchestrator.agent.messages.task import take_task
-from orchestrator.agent.running import RunningTurn
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.understanding import MessageKind, Understanding
 
-Handle: TypeAlias = Callable[[RunningTurn, Understanding], None]
+Handle: TypeAlias = Callable[[TurnContext, Understanding], None]
 
 MESSAGES: tuple[tuple[MessageKind, Handle], ...] = (
     (MessageKind.TASK, take_task),

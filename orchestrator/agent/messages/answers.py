@@ -7,8 +7,8 @@ from dataclasses import replace
 from orchestrator.agent.corrections.settling import decide
 from orchestrator.agent.messages.task import start_task
 from orchestrator.agent.open_question import leave_open
-from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import ask_what_to_change, cancel, fill
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Ambiguity
 from orchestrator.dialogue.consent import agree, drop_candidate
 from orchestrator.dialogue.flow import BaseFlow
@@ -31,63 +31,63 @@ from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.saying import say
 
 
-def act(turn: RunningTurn, entry: Ambiguity, deed: Deed) -> None:
+def act(context: TurnContext, entry: Ambiguity, deed: Deed) -> None:
     """Carry out a deed for the question that it answers."""
     match deed:
         case Decide(decision):
-            decide(turn, decision)
+            decide(context, decision)
         case Propose(decision, label) if isinstance(entry.about, SettleDone):
-            turn.changes.remark(RemarkKind.ASSUMED, why=say("meant", option=label))
+            context.remark(RemarkKind.ASSUMED, why=say("meant", option=label))
             question = replace(entry.about, proposed=decision)
-            turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
+            context.state.ambiguity.declare(question, context.ids.turn_id)
         case CloseQuestion(told):
-            close(turn, entry, told=told)
+            close(context, entry, told=told)
         case Start(dact, slots):
-            turn.changes.state.ambiguity.resolve(entry)
-            start_task(turn, dact, slots)
+            context.state.ambiguity.resolve(entry)
+            start_task(context, dact, slots)
         case AskAgain() | Propose():
-            turn.changes.remark(RemarkKind.NOT_UNDERSTOOD)
-            turn.carry_on = False
+            context.remark(RemarkKind.NOT_UNDERSTOOD)
+            context.changes.carry_on = False
         case _:
-            flow = turn.changes.state.stack.active
+            flow = context.state.stack.active
             if flow is None or entry.flow_id not in {None, flow.flow_id}:
-                close(turn, entry, told=True)
+                close(context, entry, told=True)
             else:
-                _act_on_flow(turn, flow, entry, deed)
+                _act_on_flow(context, flow, entry, deed)
 
 
-def close(turn: RunningTurn, entry: Ambiguity, *, told: bool) -> None:
+def close(context: TurnContext, entry: Ambiguity, *, told: bool) -> None:
     """Close a question without acting on it; the running task continues."""
-    turn.changes.state.ambiguity.resolve(entry)
+    context.state.ambiguity.resolve(entry)
     if told:
-        turn.changes.remark(RemarkKind.DECLINED)
-        turn.carry_on = turn.changes.state.stack.active is not None
+        context.remark(RemarkKind.DECLINED)
+        context.changes.carry_on = context.state.stack.active is not None
     else:
-        leave_open(turn)
+        leave_open(context)
 
 
 def _act_on_flow(
-    turn: RunningTurn,
+    context: TurnContext,
     flow: BaseFlow,
     entry: Ambiguity,
     deed: Agree | Continue | Fill | Clear | Decline | GiveUp,
 ) -> None:
-    state = turn.changes.state
+    state = context.state
     match deed:
         case GiveUp(left_unknown):
             if left_unknown:
-                turn.changes.remark(RemarkKind.LEFT_UNKNOWN, flow_id=flow.flow_id)
-            cancel(turn, flow, told=not left_unknown)
+                context.remark(RemarkKind.LEFT_UNKNOWN, flow_id=flow.flow_id)
+            cancel(context, flow, told=not left_unknown)
             return
         case Decline():
-            _decline(turn, flow, entry)
+            _decline(context, flow, entry)
             return
         case Agree():
             if agree(state, flow):
                 flow.confirm()
         case Fill(slot, value, confirmed):
             state.ambiguity.resolve(entry)
-            fill(turn, flow, {slot: value})
+            fill(context, flow, {slot: value})
             if confirmed:
                 flow.confirm(slot)
             return
@@ -96,18 +96,18 @@ def _act_on_flow(
         case Continue():
             pass
     state.ambiguity.resolve(entry)
-    turn.carry_on = True
+    context.changes.carry_on = True
 
 
-def _decline(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
+def _decline(context: TurnContext, flow: BaseFlow, entry: Ambiguity) -> None:
     """Handle a “no” to a call or rows: ask what to change, unless nothing can be changed."""
     drop_candidate(flow)
-    turn.changes.state.ambiguity.resolve(entry)
-    turn.changes.remark(RemarkKind.DECLINED)
+    context.state.ambiguity.resolve(entry)
+    context.remark(RemarkKind.DECLINED)
     if _may_be_changed(flow):
-        ask_what_to_change(turn, flow, after_no=True)
+        ask_what_to_change(context, flow, after_no=True)
     else:
-        cancel(turn, flow, told=False)
+        cancel(context, flow, told=False)
 
 
 def _may_be_changed(flow: BaseFlow) -> bool:

@@ -4,45 +4,45 @@ from orchestrator.agent.messages.answers import act
 from orchestrator.agent.messages.resumption import find_words, match_words
 from orchestrator.agent.messages.task import start_task
 from orchestrator.agent.open_question import leave_open
-from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Cue, Understanding
 from orchestrator.types import FlowId
 
 
-def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
+def cancel_task(context: TurnContext, understood: Understanding) -> None:
     """Cancel the task that is meant, or the current one; `flows` names one to start instead (FS-12)."""
-    stack = turn.changes.state.stack
+    stack = context.state.stack
     live = stack.live()
-    question = turn.changes.state.ambiguity.current
+    question = context.state.ambiguity.current
     instead = None if question is None or (live and understood.target) else question.about.stop()
     if question is not None and instead is not None:
-        act(turn, question, instead)
+        act(context, question, instead)
         return
     if not live:
-        turn.changes.remark(RemarkKind.NOTHING_TO_CANCEL)
-        leave_open(turn)
+        context.remark(RemarkKind.NOTHING_TO_CANCEL)
+        leave_open(context)
         return
     everything = Cue.ALL_TASKS in understood.cues
     if everything:
-        turn.changes.state.forget_later()
-    for flow in live if everything else [find_meant(turn, understood.target)]:
+        context.state.forget_later()
+    for flow in live if everything else [find_meant(context, understood.target)]:
         if not flow.is_finished:
-            cancel(turn, flow)
+            cancel(context, flow)
     starts = bool(understood.flows) and understood.flows[0].score == 1.0
     if question is not None and (request := question.about.waiting_request):
-        turn.changes.state.ambiguity.resolve(question)
+        context.state.ambiguity.resolve(question)
         if not starts and not everything:
-            turn.changes.state.put_off(FlowId(""), request)  # there is room for it now
+            context.state.put_off(FlowId(""), request)  # there is room for it now
     if starts:
-        start_task(turn, understood.flows[0].dact, understood.slots)
+        start_task(context, understood.flows[0].dact, understood.slots)
 
 
-def find_meant(turn: RunningTurn, target: str | None) -> BaseFlow:
+def find_meant(context: TurnContext, target: str | None) -> BaseFlow:
     """Find the live flow that the words describe, or that has this ID; else the whole task on top."""
-    stack = turn.changes.state.stack
+    stack = context.state.stack
     live = stack.live()
     if target is None:
         return stack.root(live[-1])

@@ -10,29 +10,29 @@ from orchestrator.agent.open_question import (
     leave_open,
     nothing_open,
 )
-from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import fill
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.questions import Level
 from orchestrator.dialogue.understanding import Understanding
 
 
-def confirm(turn: RunningTurn, understood: Understanding) -> None:
+def confirm(context: TurnContext, understood: Understanding) -> None:
     """Handle a “yes”; if it adds or changes a value, it doesn't confirm the question (PX-18)."""
-    if not understood.slots and answer_open(turn):
+    if not understood.slots and answer_open(context):
         return
-    entry = turn.changes.state.ambiguity.current
-    flow = turn.changes.state.stack.active
-    if entry is not None and entry.was_put_after(turn.accepted_at):
-        leave_open(turn)
+    entry = context.state.ambiguity.current
+    flow = context.state.stack.active
+    if entry is not None and entry.was_put_after(context.arrived_at):
+        leave_open(context)
     elif entry is None:
-        if not choose_row(turn, understood):
-            nothing_open(turn)
+        if not choose_row(context, understood):
+            nothing_open(context)
     elif flow is not None and understood.slots and entry.level is Level.SPECIFIC:
-        fill(turn, flow, understood.slots)
+        fill(context, flow, understood.slots)
     elif flow is not None and changed_slots(flow, understood.slots):
-        correct_flow(turn, flow, understood.slots)  # "yes, but in business class"
+        correct_flow(context, flow, understood.slots)  # "yes, but in business class"
     elif entry.about.needs_plain_yes and not is_plain(understood):
-        ask_for_plain_yes(turn)
+        ask_for_plain_yes(context)
     else:
-        act(turn, entry, entry.about.yes())
-    show_requested_fields(turn, understood)  # "Yes, please. What is the address?"
+        act(context, entry, entry.about.yes())
+    show_requested_fields(context, understood)  # "Yes, please. What is the address?"

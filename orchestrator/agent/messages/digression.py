@@ -4,8 +4,8 @@ from orchestrator.agent.handover import hand_over
 from orchestrator.agent.messages.chitchat import SMALL_TALK, answer_small_talk
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import find_answer, leave_open
-from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import shown
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.changes.plan_steps import read_progress
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.remark import RemarkKind
@@ -14,10 +14,10 @@ from orchestrator.dialogue.understanding import Cue, Digression, Understanding
 from orchestrator.res.wording import name_doing, name_purpose, name_slot_of, name_task
 
 
-def report_progress(turn: RunningTurn, plan: PlanFlow) -> None:
+def report_progress(context: TurnContext, plan: PlanFlow) -> None:
     """Report a plan's progress and its remaining steps (PL-4)."""
     progress = read_progress(plan)
-    turn.changes.remark(
+    context.remark(
         RemarkKind.PLAN_STATUS,
         flow_id=plan.flow_id,
         completed=progress.completed,
@@ -30,18 +30,18 @@ def report_progress(turn: RunningTurn, plan: PlanFlow) -> None:
 MOST_TASKS_NAMED = 12
 
 
-def digress(turn: RunningTurn, understood: Understanding) -> None:
+def digress(context: TurnContext, understood: Understanding) -> None:
     """Answer, repeat the open question, and record the depth of the digression."""
     kind = understood.digression or Digression.QUESTION
-    turn.changes.state.digression.record(kind)
-    answer = find_answer(turn, understood.target)
+    context.state.digression.record(kind)
+    answer = find_answer(context, understood.target)
     if answer is not None:
-        turn.changes.remark(RemarkKind.ANSWER, text=answer)
+        context.remark(RemarkKind.ANSWER, text=answer)
     elif understood.target is not None and understood.target in SMALL_TALK:
-        answer_small_talk(turn, understood.target)
-    elif not _is_about_rows(kind, understood) or not talk_about_rows(turn, understood):
-        _DIGRESSIONS[kind](turn)
-    leave_open(turn)
+        answer_small_talk(context, understood.target)
+    elif not _is_about_rows(kind, understood) or not talk_about_rows(context, understood):
+        _DIGRESSIONS[kind](context)
+    leave_open(context)
 
 
 def _is_about_rows(kind: Digression, understood: Understanding) -> bool:
@@ -49,23 +49,23 @@ def _is_about_rows(kind: Digression, understood: Understanding) -> bool:
     return kind is Digression.QUESTION or (kind is Digression.STATUS and Cue.PROGRESS not in understood.cues)
 
 
-def _answer_unknown(turn: RunningTurn) -> None:
+def _answer_unknown(context: TurnContext) -> None:
     """Reply that the answer is unknown; name the task that is running, unless it asks something itself."""
-    state = turn.changes.state
+    state = context.state
     if state.stack.active is not None and state.ambiguity.current is None:
-        _report_status(turn)
+        _report_status(context)
     else:
-        turn.changes.remark(RemarkKind.NO_ANSWER)
+        context.remark(RemarkKind.NO_ANSWER)
 
 
-def _explain(turn: RunningTurn) -> None:
+def _explain(context: TurnContext) -> None:
     """Explain what the requested slot is and why it is needed."""
-    entry, flow = turn.changes.state.ambiguity.current, turn.changes.state.stack.active
+    entry, flow = context.state.ambiguity.current, context.state.stack.active
     if flow is None or entry is None or entry.flow_id != flow.flow_id:
-        turn.changes.remark(RemarkKind.CLARIFICATION, slot=None, description=None, purpose="")
+        context.remark(RemarkKind.CLARIFICATION, slot=None, description=None, purpose="")
         return
     slot = flow.slot(entry.slot) if entry.slot is not None else None
-    turn.changes.remark(
+    context.remark(
         RemarkKind.CLARIFICATION,
         slot=name_slot_of(flow, entry.slot) if entry.slot is not None else None,
         description=slot.description if slot is not None else None,
@@ -75,43 +75,43 @@ def _explain(turn: RunningTurn) -> None:
     )
 
 
-def _help(turn: RunningTurn) -> None:
-    active = turn.changes.state.stack.active
-    flows = turn.context.world.domain.flows.values()
+def _help(context: TurnContext) -> None:
+    active = context.state.stack.active
+    flows = context.world.domain.flows.values()
     wanted = [flow for flow in flows if flow.spec.family is not Family.INTERNAL and flow.spec.examples]
     tasks = [name_task(flow) for flow in wanted]
     flow_id = active.flow_id if active is not None else None
-    turn.changes.remark(RemarkKind.HELP, tasks=tasks[:MOST_TASKS_NAMED], flow_id=flow_id)
+    context.remark(RemarkKind.HELP, tasks=tasks[:MOST_TASKS_NAMED], flow_id=flow_id)
 
 
-def _report_status(turn: RunningTurn) -> None:
-    done = reversed(turn.changes.state.completed)
+def _report_status(context: TurnContext) -> None:
+    done = reversed(context.state.completed)
     ended = next((flow for flow in done if isinstance(flow, PlanFlow)), None)
-    plan = turn.changes.state.stack.plan or (ended if turn.changes.state.stack.top is None else None)
+    plan = context.state.stack.plan or (ended if context.state.stack.top is None else None)
     if plan is not None and plan.steps:
-        report_progress(turn, plan)
-    active = turn.changes.state.stack.active
+        report_progress(context, plan)
+    active = context.state.stack.active
     if active is None:
         if plan is None:
-            done = [note.summary for note in turn.changes.state.effects if note.is_done and note.summary]
-            turn.changes.remark(RemarkKind.STATUS, done=done)
+            done = [note.summary for note in context.state.effects if note.is_done and note.summary]
+            context.remark(RemarkKind.STATUS, done=done)
         return
-    turn.changes.remark(
+    context.remark(
         RemarkKind.STATUS,
         flow_id=active.flow_id,
-        filled=_filled(turn, active),
+        filled=_filled(context, active),
         missing=[name_slot_of(active, slot.name) for slot in active.missing()],
         waiting=[
-            *(name_doing(flow) for flow in turn.changes.state.stack.interrupted()),
-            *(f"“{one}”" for requests in turn.changes.state.later.values() for one in requests),
+            *(name_doing(flow) for flow in context.state.stack.interrupted()),
+            *(f"“{one}”" for requests in context.state.later.values() for one in requests),
         ],
     )
 
 
-def _filled(turn: RunningTurn, flow: BaseFlow) -> list[dict[str, object]]:
+def _filled(context: TurnContext, flow: BaseFlow) -> list[dict[str, object]]:
     """List the filled slots, without tokens that are keys for tools and that no user is asked for."""
     return [
-        {"name": name_slot_of(flow, name), "value": shown(turn, flow, name, slot.value)}
+        {"name": name_slot_of(flow, name), "value": shown(context, flow, name, slot.value)}
         for name, slot in flow.slots.items()
         if (spec := flow.slot(name)) is not None
         and spec.description
@@ -119,8 +119,8 @@ def _filled(turn: RunningTurn, flow: BaseFlow) -> list[dict[str, object]]:
     ]
 
 
-def _ask_person(turn: RunningTurn) -> None:
-    hand_over(turn, "The user asks for a person.")
+def _ask_person(context: TurnContext) -> None:
+    hand_over(context, "The user asks for a person.")
 
 
 _DIGRESSIONS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.running import RunningTurn
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.questions import NextTask, Option
 from orchestrator.dialogue.records import PRICE_WORDS, Shown
@@ -12,32 +12,32 @@ from orchestrator.res.wording import name_slot, name_task, show_money
 from orchestrator.types import Json, JsonObject
 
 
-def follow_row(turn: RunningTurn, flow: BaseFlow) -> None:
+def follow_row(context: TurnContext, flow: BaseFlow) -> None:
     """Select the row that the running task uses as the current row."""
-    listed = turn.changes.state.shown
+    listed = context.state.shown
     value = None if listed is None else flow.value(listed.key)
     if listed is not None and value is not None:
         place = next((at for at, row in enumerate(listed.rows) if row.get(listed.key) == value), listed.place)
-        turn.changes.state.talk_about(place)
+        context.state.talk_about(place)
 
 
-def talk_about_rows(turn: RunningTurn, understood: Understanding) -> bool:
+def talk_about_rows(context: TurnContext, understood: Understanding) -> bool:
     """Show the next row, or requested fields of the current one. Returns False if the user wants neither."""
-    listed = turn.changes.state.find_current_rows()
+    listed = context.state.find_current_rows()
     if listed is None or Cue.OTHER_ROW not in understood.cues:
-        return show_requested_fields(turn, understood)
+        return show_requested_fields(context, understood)
     if listed.place + 1 == len(listed.rows):
-        turn.changes.remark(RemarkKind.NO_MORE_ROWS, count=len(listed.rows))
+        context.remark(RemarkKind.NO_MORE_ROWS, count=len(listed.rows))
         return True
-    turn.changes.state.talk_about(listed.place + 1)
+    context.state.talk_about(listed.place + 1)
     row = listed.rows[listed.place + 1]
-    turn.changes.remark(RemarkKind.ROW, row=_name(listed, row), fields=_tell(row, without=listed.key))
+    context.remark(RemarkKind.ROW, row=_name(listed, row), fields=_tell(row, without=listed.key))
     return True
 
 
-def show_requested_fields(turn: RunningTurn, understood: Understanding) -> bool:
+def show_requested_fields(context: TurnContext, understood: Understanding) -> bool:
     """Show requested fields of the current row, or of all rows. Returns False if the user wants none."""
-    listed, row = turn.changes.state.find_current_rows(), turn.changes.state.find_current_row()
+    listed, row = context.state.find_current_rows(), context.state.find_current_row()
     asked = [name for name in understood.rows.fields if row.get(name) is not None]
     if asked and listed is not None and understood.rows.each:
         fields = [
@@ -47,20 +47,20 @@ def show_requested_fields(turn: RunningTurn, understood: Understanding) -> bool:
             }
             for row in listed.rows
         ]
-        turn.changes.remark(RemarkKind.ROW_FIELDS, row="", fields=fields, each=True)
+        context.remark(RemarkKind.ROW_FIELDS, row="", fields=fields, each=True)
     elif asked:
         fields = _tell({name: row[name] for name in asked}, currency=str(row.get("currency", "")))
         name = "" if listed is None else _name(listed, row)
-        turn.changes.remark(RemarkKind.ROW_FIELDS, row=name, fields=fields, each=False)
+        context.remark(RemarkKind.ROW_FIELDS, row=name, fields=fields, each=False)
     return bool(asked)
 
 
-def choose_row(turn: RunningTurn, understood: Understanding) -> bool:
+def choose_row(context: TurnContext, understood: Understanding) -> bool:
     """Treat agreement without a question as choosing a row, and offer what can come next.
 
     This is the only row that the words name ("I prefer the Old Mill"), or the current one.
     """
-    state, flows = turn.changes.state, turn.context.world.domain.flows
+    state, flows = context.state, context.world.domain.flows
     listed = state.shown
     last = state.find_completed()
     if listed is None or not listed.rows or last is None or last.dact != listed.dact:
@@ -74,10 +74,10 @@ def choose_row(turn: RunningTurn, understood: Understanding) -> bool:
         return False
     place = listed.place if understood.rows.named is None else understood.rows.named
     state.talk_about(place)
-    turn.changes.remark(RemarkKind.ROW_CHOSEN, row=_name(listed, listed.rows[place]))
+    context.remark(RemarkKind.ROW_CHOSEN, row=_name(listed, listed.rows[place]))
     option = Option(name_task(flows[next_ones[0]]), "start_flow", {"dact": next_ones[0]})
-    state.ambiguity.declare(NextTask(options=(option,)), turn.work.turn_id)
-    turn.carry_on = False
+    state.ambiguity.declare(NextTask(options=(option,)), context.ids.turn_id)
+    context.changes.carry_on = False
     return True
 
 

@@ -2,8 +2,8 @@
 
 from orchestrator.agent.corrections.plans import set_back
 from orchestrator.agent.open_question import leave_open
-from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import plain_values, put_off
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step, order_steps
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
@@ -17,34 +17,34 @@ from orchestrator.saying import say
 from orchestrator.types import FlowId, new_id
 
 
-def change_plan(turn: RunningTurn, understood: Understanding) -> None:
+def change_plan(context: TurnContext, understood: Understanding) -> None:
     """Change the plan's steps as the user wants; completed steps stay."""
-    plan, change = turn.changes.state.stack.plan, understood.plan_change
+    plan, change = context.state.stack.plan, understood.plan_change
     if change is not None and change.action is PlanAction.ADD:
-        _add(turn, plan, change, understood)
+        _add(context, plan, change, understood)
         return
     step = plan.step_named(change.step or "") if plan is not None and change is not None else None
     if plan is None or change is None or step is None or step.is_finished:
-        _refuse(turn, plan)
+        _refuse(context, plan)
     elif change.action is PlanAction.SKIP:
         others = map(plan.step_named, change.others)
-        _skip(turn, plan, [step, *(one for one in others if one is not None and not one.is_finished)])
+        _skip(context, plan, [step, *(one for one in others if one is not None and not one.is_finished)])
     else:
-        _move(turn, plan, step, change)
+        _move(context, plan, step, change)
 
 
-def _add(turn: RunningTurn, plan: PlanFlow | None, change: PlanChange, understood: Understanding) -> None:
+def _add(context: TurnContext, plan: PlanFlow | None, change: PlanChange, understood: Understanding) -> None:
     """Add a step after the one whose results it takes; a request without such a step waits for the plan's end."""
     giver = plan.step_named(change.step) if plan is not None and change.step is not None else None
     if plan is None or giver is None or not understood.flows:
-        leave_open(turn)
+        leave_open(context)
         return
-    most = turn.context.world.domain.config.plans.max_sub_flows
+    most = context.world.domain.config.plans.max_sub_flows
     request = understood.target or understood.text
     if count_steps(plan) >= most:
-        put_off(turn, request)
-        turn.changes.remark(RemarkKind.ASSUMED, why=say("later", request=request))
-        leave_open(turn)
+        put_off(context, request)
+        context.remark(RemarkKind.ASSUMED, why=say("later", request=request))
+        leave_open(context)
         return
     dact = understood.flows[0].dact
     values = plain_values(understood.slots)
@@ -58,55 +58,53 @@ def _add(turn: RunningTurn, plan: PlanFlow | None, change: PlanChange, understoo
     )
     before = plan.steps[: plan.steps.index(giver) + 1]
     add_steps(plan, [step], after={one.name for one in before})
-    note_revision(turn.context, plan, "edited", f"the user wants {step.label}")
+    note_revision(context, plan, "edited", f"the user wants {step.label}")
     steps = [one.label for one in plan.steps if not one.is_finished]
-    turn.changes.remark(
-        RemarkKind.REPLANNED, flow_id=plan.flow_id, added=[step.label], by_user=True, steps=steps
-    )
-    turn.changes.plans.edited = True
-    stack_plan(turn.context, plan)
-    _go_on(turn, started=False)
+    context.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, added=[step.label], by_user=True, steps=steps)
+    context.changes.plans.edited = True
+    stack_plan(context, plan)
+    _go_on(context, started=False)
 
 
-def _refuse(turn: RunningTurn, plan: PlanFlow | None) -> None:
+def _refuse(context: TurnContext, plan: PlanFlow | None) -> None:
     steps = [step.label for step in plan.steps if not step.is_finished] if plan is not None else []
-    turn.changes.remark(RemarkKind.NO_SUCH_STEP, steps=steps)
-    leave_open(turn)
+    context.remark(RemarkKind.NO_SUCH_STEP, steps=steps)
+    leave_open(context)
 
 
-def _skip(turn: RunningTurn, plan: PlanFlow, steps: list[PlanStep]) -> None:
-    state, was_active = turn.changes.state, any(_is_active(turn, step) for step in steps)
+def _skip(context: TurnContext, plan: PlanFlow, steps: list[PlanStep]) -> None:
+    state, was_active = context.state, any(_is_active(context, step) for step in steps)
     for step in steps:
         state.ambiguity.resolve(flow_id=step.flow_id)
         state.void_approvals(step.flow_id)
-        drop_step(state.stack, plan, step, "you wanted to leave it out", turn.context.now, by_user=True)
-        note_revision(turn.context, plan, "edited", f"skip {step.name}")
+        drop_step(state.stack, plan, step, "you wanted to leave it out", context.now, by_user=True)
+        note_revision(context, plan, "edited", f"skip {step.name}")
     labels = [step.label for step in steps]
-    turn.changes.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, dropped=labels, by_user=True)
-    turn.changes.plans.edited = True
-    _go_on(turn, started=was_active)
+    context.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, dropped=labels, by_user=True)
+    context.changes.plans.edited = True
+    _go_on(context, started=was_active)
 
 
-def _move(turn: RunningTurn, plan: PlanFlow, step: PlanStep, change: PlanChange) -> None:
+def _move(context: TurnContext, plan: PlanFlow, step: PlanStep, change: PlanChange) -> None:
     """Move a step forward; the running step goes back and asks again later."""
     waiting = [other.name for other in plan.steps if not other.is_finished and other is not step]
     place = waiting.index(change.other) if change.other in waiting else 0
     blocked = _lacks(plan, step)
     if blocked is not None:
-        turn.changes.remark(RemarkKind.NO_SUCH_STEP, steps=[], step=step.label, needs=blocked.label)
-        leave_open(turn)
+        context.remark(RemarkKind.NO_SUCH_STEP, steps=[], step=step.label, needs=blocked.label)
+        leave_open(context)
         return
-    top = turn.changes.state.stack.top
+    top = context.state.stack.top
     if top is not None and top.status == AWAITING_APPROVAL and top.plan_id == plan.flow_id:
-        turn.changes.state.stack.unpark(top, turn.context.now)
-    active = turn.changes.state.stack.active
+        context.state.stack.unpark(top, context.now)
+    active = context.state.stack.active
     if order_steps(plan, [*waiting[:place], step.name, *waiting[place:]]) and active is not None:
-        set_back(turn.context, active)
-    note_revision(turn.context, plan, "reorder", f"the user wants {step.name} earlier")
+        set_back(context, active)
+    note_revision(context, plan, "reorder", f"the user wants {step.name} earlier")
     steps = [other.label for other in plan.steps if not other.is_finished]
-    turn.changes.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, reordered=True, by_user=True, steps=steps)
-    stack_plan(turn.context, plan)
-    _go_on(turn, started=True)
+    context.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, reordered=True, by_user=True, steps=steps)
+    stack_plan(context, plan)
+    _go_on(context, started=True)
 
 
 def _lacks(plan: PlanFlow, step: PlanStep) -> PlanStep | None:
@@ -115,12 +113,12 @@ def _lacks(plan: PlanFlow, step: PlanStep) -> PlanStep | None:
     return next((other for other in needed if other is not None and not other.is_finished), None)
 
 
-def _is_active(turn: RunningTurn, step: PlanStep) -> bool:
-    active = turn.changes.state.stack.active
+def _is_active(context: TurnContext, step: PlanStep) -> bool:
+    active = context.state.stack.active
     return active is None or active.flow_id == step.flow_id
 
 
-def _go_on(turn: RunningTurn, *, started: bool) -> None:
+def _go_on(context: TurnContext, *, started: bool) -> None:
     """Continue with the top flow; its question stays open, about the changed plan."""
-    turn.carry_on = turn.changes.state.stack.active is not None
-    turn.changes.asks_again = turn.changes.asks_again or not started
+    context.changes.carry_on = context.state.stack.active is not None
+    context.changes.asks_again = context.changes.asks_again or not started

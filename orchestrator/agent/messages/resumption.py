@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from orchestrator.agent.open_question import leave_open
-from orchestrator.agent.running import RunningTurn
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.questions import ChooseTask, Option
 from orchestrator.dialogue.remark import RemarkKind
@@ -102,14 +102,14 @@ def rank(text: str, flows: Iterable[BaseFlow], now: float, intent: str | None = 
     return Choose(tuple(flow for _, _, flow in near[:MOST_CHOICES]))
 
 
-def resume_task(turn: RunningTurn, understood: Understanding) -> None:
+def resume_task(context: TurnContext, understood: Understanding) -> None:
     """Come back to an interrupted task; with several that fit, the user chooses."""
-    state, context = turn.changes.state, turn.context
+    state = context.state
     waiting = state.stack.interrupted()
     target = understood.target or ""
     known = next((flow for flow in waiting if target in {flow.flow_id, flow.dact}), None)
     if known is not None:
-        _resume(turn, known)
+        _resume(context, known)
         return
     active = state.stack.active
     if (
@@ -118,29 +118,29 @@ def resume_task(turn: RunningTurn, understood: Understanding) -> None:
         and match_words(find_words(target), active)
         and not _fits(waiting, target)
     ):
-        leave_open(turn)
+        leave_open(context)
         return
     match rank(target or understood.text, waiting, context.now, understood.intent):
         case Resume(flow):
-            _resume(turn, flow)
+            _resume(context, flow)
         case Choose(flows):
             options = tuple(
                 Option(name_doing(flow).capitalize(), "resume_flow", {"flow_id": flow.flow_id})
                 for flow in flows
             )
-            state.ambiguity.declare(ChooseTask(options=options), turn.work.turn_id)
-            turn.carry_on = False
+            state.ambiguity.declare(ChooseTask(options=options), context.ids.turn_id)
+            context.changes.carry_on = False
         case NothingToResume():
             if active is None:
-                context.changes.remark(RemarkKind.NOTHING_TO_RESUME)
-            leave_open(turn)
+                context.remark(RemarkKind.NOTHING_TO_RESUME)
+            leave_open(context)
 
 
-def _resume(turn: RunningTurn, flow: BaseFlow) -> None:
-    turn.changes.state.stack.resume(flow, turn.context.now, reason="the user came back to another task")
-    turn.changes.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
-    turn.changes.asks_again = True
-    turn.carry_on = True
+def _resume(context: TurnContext, flow: BaseFlow) -> None:
+    context.state.stack.resume(flow, context.now, reason="the user came back to another task")
+    context.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
+    context.changes.asks_again = True
+    context.changes.carry_on = True
 
 
 def _fits(flows: list[BaseFlow], target: str) -> bool:

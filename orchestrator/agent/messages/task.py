@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from orchestrator.agent.corrections.flows import changed_slots, correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure
-from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel, done_by, enter, fill, plain_values, report_awaited, stop_waiting
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.base_flow import Labels
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, AWAITING_RESULT, PARKED, PLANNED
@@ -22,9 +22,9 @@ _MANY = 2
 """Values of which one at least would be the plan's own if it were meant."""
 
 
-def take_task(turn: RunningTurn, understood: Understanding) -> None:
-    known = [score.dact for score in understood.flows if score.dact in turn.context.world.domain.flows]
-    state = turn.changes.state
+def take_task(context: TurnContext, understood: Understanding) -> None:
+    known = [score.dact for score in understood.flows if score.dact in context.world.domain.flows]
+    state = context.state
     if known:
         waiting = state.stack.find(known[0])
         for entry in [
@@ -33,39 +33,39 @@ def take_task(turn: RunningTurn, understood: Understanding) -> None:
             if entry.about.ends_when_asked_again:  # asked for again, the task is wanted as it is
                 state.ambiguity.resolve(entry)
         is_new = waiting is None and bool(state.effects) and not understood.is_click
-        done = _find_done(turn, known[0]) if is_new else None
+        done = _find_done(context, known[0]) if is_new else None
         if done is not None and _corrects(done, understood):
-            correct_flow(turn, done, understood.slots)
+            correct_flow(context, done, understood.slots)
             return
         if done is not None and _resembles(done, understood.slots):
-            turn.changes.remark(RemarkKind.STAYS, flow_id=done.flow_id, done=done_by(turn, done))
-        if not _changes_the_offer(turn, known[0], understood.slots):
-            start_task(turn, known[0], understood.slots)
+            context.remark(RemarkKind.STAYS, flow_id=done.flow_id, done=done_by(context, done))
+        if not _changes_the_offer(context, known[0], understood.slots):
+            start_task(context, known[0], understood.slots)
     else:
-        be_unsure(turn, understood)
+        be_unsure(context, understood)
 
 
-def _changes_the_offer(turn: RunningTurn, dact: Dact, labels: Labels) -> bool:
+def _changes_the_offer(context: TurnContext, dact: Dact, labels: Labels) -> bool:
     """Return whether a change of "the booking" is about the offered booking, as no existing one is named."""
-    flow = turn.changes.state.stack.active if labels and turn.changes.state.ambiguity.open else None
-    entry = None if flow is None else turn.changes.state.ambiguity.current
+    flow = context.state.stack.active if labels and context.state.ambiguity.open else None
+    entry = None if flow is None else context.state.ambiguity.current
     if flow is None or entry is None or entry.flow_id != flow.flow_id or entry.about.fingerprint is None:
         return False
-    slots = turn.context.world.domain.flows[dact].spec.slots
+    slots = context.world.domain.flows[dact].spec.slots
     made = {name for name, slot in slots.items() if slot.priority is Priority.REQUIRED} & {*flow.spec.outputs}
     alike = {
         name: [one.name for one in flow.spec.slots.values() if one.takes_what(slots[name])] for name in labels
     }
     if not made or made & labels.keys() or any(len(names) != 1 for names in alike.values()):
         return False
-    correct_flow(turn, flow, {alike[name][0]: label for name, label in labels.items()})
+    correct_flow(context, flow, {alike[name][0]: label for name, label in labels.items()})
     return True
 
 
-def _find_done(turn: RunningTurn, dact: Dact) -> BaseFlow | None:
+def _find_done(context: TurnContext, dact: Dact) -> BaseFlow | None:
     """Find the last task of a type that has done something which still stands."""
-    acted = {note.flow_id for note in turn.changes.state.effects if note.is_done}
-    done = (flow for flow in turn.changes.state.completed if flow.flow_id in acted)
+    acted = {note.flow_id for note in context.state.effects if note.is_done}
+    done = (flow for flow in context.state.completed if flow.flow_id in acted)
     return next((flow for flow in reversed([*done]) if flow.dact == dact), None)
 
 
@@ -87,50 +87,50 @@ def _resembles(done: BaseFlow, labels: Labels) -> bool:
     return bool(required & labels.keys() - changed_slots(done, labels))
 
 
-def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
+def start_task(context: TurnContext, dact: Dact, labels: Labels) -> None:
     """Push a flow, or resume an open one of its type, and fill it from the message (FS-9, FS-10)."""
-    context, stack = turn.context, turn.changes.state.stack
+    stack = context.state.stack
     flow_type = context.world.domain.flows[dact]
     active = stack.active
     was_active = active is not None and active.dact == dact
     if active is not None and not was_active:
-        _drop_declined(turn, active)
+        _drop_declined(context, active)
     match stack.push(
         flow_type(context.now),
         context.now,
         reason=f"the user asked for {dact}",
-        limit=_limit(turn),
+        limit=_limit(context),
         outside_plans=_is_beyond_plan(stack.find(dact), plain_values(labels)),
     ):
         case Pushed(flow, cancelled):
             for other in cancelled:
-                context.changes.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id, done=done_by(turn, other))
-            enter(turn, flow)
+                context.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id, done=done_by(context, other))
+            enter(context, flow)
         case Existing(flow) if flow.status in PARKED:
             if flow.status == AWAITING_RESULT or not changed_slots(flow, plain_values(labels)):
-                _report_waiting(turn, flow)
+                _report_waiting(context, flow)
                 return
-            stop_waiting(turn, flow)
+            stop_waiting(context, flow)
         case Existing(flow):
             if not was_active and flow.turn_ids:
-                context.changes.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
+                context.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
             changed = changed_slots(flow, plain_values(labels))
             if changed & flow.slots.keys() or (changed and isinstance(flow, PlanFlow) and flow.rounds):
-                correct_flow(turn, flow, labels)  # with other values, or one more: what it changes is said
+                correct_flow(context, flow, labels)  # with other values, or one more: what it changes is said
                 return
         case LimitReached() as reached:
-            _refuse(turn, reached, dact, labels)
+            _refuse(context, reached, dact, labels)
             return
-    fill(turn, flow, labels)
+    fill(context, flow, labels)
 
 
-def _report_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
+def _report_waiting(context: TurnContext, flow: BaseFlow) -> None:
     """Explain what a parked flow waits for."""
     if flow.status == AWAITING_RESULT:
-        report_awaited(turn, flow)
+        report_awaited(context, flow)
         return
     kind = RemarkKind.LOOKING if flow.status == AWAITING_CONTEXT else RemarkKind.STILL_WAITING
-    turn.changes.remark(kind, flow_id=flow.flow_id)
+    context.remark(kind, flow_id=flow.flow_id)
 
 
 def _is_beyond_plan(step: BaseFlow | None, values: JsonObject) -> bool:
@@ -147,37 +147,37 @@ def _is_beyond_plan(step: BaseFlow | None, values: JsonObject) -> bool:
     return len(named) >= _MANY and all(step.value(name) != values[name] for name in named)
 
 
-def _drop_declined(turn: RunningTurn, active: BaseFlow) -> None:
+def _drop_declined(context: TurnContext, active: BaseFlow) -> None:
     """Cancel a declined offer if the user wants nothing else from it, so that it isn't repeated."""
-    question = turn.changes.state.ambiguity.current
+    question = context.state.ambiguity.current
     declined = question is not None and question.about.declined and active.plan_id is None
     if declined and question is not None and question.flow_id == active.flow_id:
-        cancel(turn, active)
+        cancel(context, active)
 
 
-def _limit(turn: RunningTurn) -> DepthLimit | None:
-    section = turn.context.world.domain.config.flow_management
+def _limit(context: TurnContext) -> DepthLimit | None:
+    section = context.world.domain.config.flow_management
     if section.max_stack_depth is None:
         return None
     return DepthLimit(section.max_stack_depth, OnLimit(section.on_limit_reached))
 
 
-def _refuse(turn: RunningTurn, reached: LimitReached, wanted: Dact, labels: Labels) -> None:
+def _refuse(context: TurnContext, reached: LimitReached, wanted: Dact, labels: Labels) -> None:
     """Ask which task to stop when the stack is full, or to finish one first (FS-12)."""
-    context, active = turn.context, turn.changes.state.stack.active
+    active = context.state.stack.active
     if reached.strategy is OnLimit.ASK_USER:
         follow_up: JsonObject = {"then": wanted, "slots": plain_values(labels)}
         options = tuple(
             Option(say("stop", doing=name_doing(flow)), "cancel_flow", {"flow_id": flow.flow_id, **follow_up})
             for flow in reached.choices
         )
-        understood = turn.understanding
+        understood = context.changes.understanding
         said = understood.text if understood is not None and not understood.is_click else ""
         request = said or name_task(context.world.domain.flows[wanted])
         question = ChooseToStop(options=options, request=request)
-        turn.changes.state.ambiguity.declare(question, turn.work.turn_id)
+        context.state.ambiguity.declare(question, context.ids.turn_id)
     else:
         flow_id = active.flow_id if active is not None else None
-        context.changes.remark(RemarkKind.LIMIT_REACHED, count=len(reached.choices), flow_id=flow_id)
+        context.remark(RemarkKind.LIMIT_REACHED, count=len(reached.choices), flow_id=flow_id)
         context.changes.asks_again = True
-    turn.carry_on = False
+    context.changes.carry_on = False

@@ -15,22 +15,22 @@ from orchestrator.types import JsonObject, is_list, is_object
 
 async def archive(turn: RunningTurn, modules: Modules) -> None:
     """Prepare the state for storing."""
-    state = turn.changes.state
+    state = turn.context.state
     keep_recent(turn, modules)
-    state.end_turn(_trace(turn, turn.changes.completed), _limits(modules))
+    state.end_turn(_trace(turn, turn.context.changes.completed), _limits(modules))
     if state.completed:
         drop_old_notes(state)
 
 
 def keep_recent(turn: RunningTurn, modules: Modules) -> None:
     """Keep flows that have left the stack since the last turn, and the rows they display."""
-    state = turn.changes.state
+    state = turn.context.state
     known = {flow.flow_id for flow in state.completed}
     left = state.archive(
-        [flow for flow in turn.changes.finished if flow.flow_id not in known], _limits(modules)
+        [flow for flow in turn.context.changes.finished if flow.flow_id not in known], _limits(modules)
     )
     for flow in left:
-        if flow in turn.changes.completed:
+        if flow in turn.context.changes.completed:
             _note_shown(turn, modules, flow)
             _note_table(turn, modules, flow)
 
@@ -46,17 +46,17 @@ def _limits(modules: Modules) -> StateLimits:
 
 def _note_table(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
     """Keep which table the answer displays, so that the user can ask for its other pages."""
-    frame = turn.changes.frames.get(flow.flow_id)
+    frame = turn.context.changes.frames.get(flow.flow_id)
     table = None if frame is None else ShownTable.of(frame, modules.domain.config.generation.page_rows)
     if table is not None and table.rows:
-        turn.changes.state.note_table(table)
+        turn.context.state.note_table(table)
 
 
 def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
     """Keep the rows that the answer displays, so that the user can refer to them (IR-5)."""
     for use in flow.spec.tools:
         spec = modules.domain.tools[use.tool_id].rows
-        rows = turn.changes.findings.get(flow.flow_id, {}).get(spec.output) if spec else None
+        rows = turn.context.changes.findings.get(flow.flow_id, {}).get(spec.output) if spec else None
         if spec is not None and is_list(rows):
             names = (spec.key, *spec.fields)
             kept = [
@@ -68,13 +68,13 @@ def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
             made_from = {name: flow.value(name) for name in required if flow.value(name) is not None}
             place = _find_other_row(turn, flow, spec.key, kept)
             shown = Shown(use.tool_id, flow.dact, spec.key, kept, place, made_from)
-            turn.changes.state.note_shown(shown)
+            turn.context.state.note_shown(shown)
 
 
 def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[JsonObject]) -> int:
     """Find the place of the row to talk about: who asks for other ones does not mean the one talked about before."""
-    before = next((one for one in turn.changes.state.displayed if one.dact == flow.dact), None)
-    understood = turn.understanding
+    before = next((one for one in turn.context.state.displayed if one.dact == flow.dact), None)
+    understood = turn.context.changes.understanding
     if before is None or understood is None or Cue.OTHER_ROW not in understood.cues:
         return 0
     passed = before.current.get(key)
@@ -97,9 +97,9 @@ def as_archived(flow: BaseFlow) -> ArchivedFlow:
 
 def _trace(turn: RunningTurn, completed: list[BaseFlow]) -> JsonObject:
     """Return the turn's trace entry: what was understood and what resulted."""
-    entry: JsonObject = {"turn": turn.changes.state.turn}
-    if turn.understanding is not None:
-        entry["kind"] = turn.understanding.kind.value
+    entry: JsonObject = {"turn": turn.context.state.turn}
+    if turn.context.changes.understanding is not None:
+        entry["kind"] = turn.context.changes.understanding.kind.value
     if completed:
         entry["completed"] = [flow.dact for flow in completed]
     return entry

@@ -26,8 +26,8 @@ _ABOUT_WHAT_IS_OPEN = frozenset({*DECIDING, MessageKind.CANCELLATION})
 
 async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     """Loop until only the user can continue, then respond; limited per turn."""
-    state, context = turn.changes.state, turn.context
-    going = turn.carry_on and state.stack.active is not None
+    state, context = turn.context.state, turn.context
+    going = turn.context.changes.carry_on and state.stack.active is not None
     for _ in range(context.world.domain.config.flow_management.keep_going_budget):
         stacked = False
         if going:
@@ -45,16 +45,18 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     if context.journal.stopped:
         done = [note for note in state.effects if note.turn_id == turn.work.turn_id and note.is_done]
         names = [note.summary or note.tool_id for note in done]
-        turn.changes.remark(RemarkKind.STOPPED, done=names, overtaken=context.journal.overtaken)
+        turn.context.remark(RemarkKind.STOPPED, done=names, overtaken=context.journal.overtaken)
         for flow in state.stack.flows if context.journal.overtaken else ():
             drop_candidate(flow)  # it is not displayed now, so no yes may count for it
     elif state.later and (due := state.take_due()):
         await _take_up(turn, modules, *due)
         await carry_out(turn, modules)
         return
-    besides = turn.understanding.later if turn.understanding is not None else ""
+    besides = (
+        turn.context.changes.understanding.later if turn.context.changes.understanding is not None else ""
+    )
     if besides and any(besides in requests for requests in state.later.values()):
-        turn.changes.remark(RemarkKind.ASSUMED, why=say("later", request=besides))
+        turn.context.remark(RemarkKind.ASSUMED, why=say("later", request=besides))
     turn.phases.enter("respond")
     turn.answer = await modules.res.respond(context)
 
@@ -65,15 +67,15 @@ async def _take_up(turn: RunningTurn, modules: Modules, request: str, *more: str
     It was made before the open question, so it neither confirms nor cancels anything that is open.
     """
     keep_recent(turn, modules)
-    turn.carry_on, turn.context = False, hear(turn.context, modules, request)
-    understood = await modules.nlu.think(request, turn.changes.state, turn.context, turn.context.call)
+    turn.context.changes.carry_on, turn.context = False, hear(turn.context, modules, request)
+    understood = await modules.nlu.think(request, turn.context.state, turn.context, turn.context.call)
     if understood.kind in _ABOUT_WHAT_IS_OPEN:
         understood = replace(understood, kind=MessageKind.UNKNOWN)
-    turn.understanding = understood
-    turn.changes.remark(RemarkKind.ASSUMED, why=say("now_to", request=understood.text or request))
+    turn.context.changes.understanding = understood
+    turn.context.remark(RemarkKind.ASSUMED, why=say("now_to", request=understood.text or request))
     await dispatch(turn, modules)
     if more:
-        put_off(turn, *more)
+        put_off(turn.context, *more)
 
 
 def _must_decide(state: DialogueState) -> bool:
@@ -84,7 +86,7 @@ def _must_decide(state: DialogueState) -> bool:
 async def _execute(turn: RunningTurn, modules: Modules) -> Ending:
     """Run one flow in PEX; on failure, the cascade may try another flow."""
     while True:
-        active = turn.changes.state.stack.active
+        active = turn.context.state.stack.active
         if active is not None:
             if active.plan_id is not None:
                 begin_step(turn.context, active)

@@ -14,6 +14,7 @@ from orchestrator.agent.open_question import leave_open, reject
 from orchestrator.agent.paging import show_page
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel, done_by, left_to_planner, plain_values, put_off
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Ambiguity
 from orchestrator.dialogue.questions.deeds import Decision, Deed
 from orchestrator.dialogue.remark import RemarkKind
@@ -28,84 +29,85 @@ CHANGES_NOTHING = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, Messa
 
 
 async def dispatch(turn: RunningTurn, modules: Modules) -> None:
-    """Apply the message to the stack; `turn.carry_on` is set if PEX has something to do."""
-    _abandon_stale(turn)
-    if turn.changes.state.approvals:
-        expire_approvals(turn)
-    understood = turn.understanding
+    """Apply the message to the stack; `carry_on` is set if PEX has something to do."""
+    context = turn.context
+    _abandon_stale(context)
+    if context.state.approvals:
+        expire_approvals(context)
+    understood = context.changes.understanding
     if understood is None:
-        leave_open(turn)
+        leave_open(context)
         return
     if understood.rejection is not None:
-        reject(turn, understood.rejection.value)
+        reject(context, understood.rejection.value)
         return
     if understood.kind is not MessageKind.DIGRESSION:
-        turn.changes.state.end_digression()
+        context.state.end_digression()
     if (decision := _read_decision(understood)) is not None:
-        decide(turn, decision)
+        decide(context, decision)
         return
-    if (chosen := _find_chosen(turn, understood)) is not None:
-        act(turn, *chosen)
+    if (chosen := _find_chosen(context, understood)) is not None:
+        act(context, *chosen)
         return
-    if _is_over(turn, understood):
-        turn.changes.remark(RemarkKind.OVER)
-        leave_open(turn)
+    if _is_over(context, understood):
+        context.remark(RemarkKind.OVER)
+        leave_open(context)
         return
-    is_decided = understood.kind in DECIDING and await take_decision(turn, understood)
-    if is_decided or await _turn_page(turn, modules, understood):
+    is_decided = understood.kind in DECIDING and await take_decision(context, understood)
+    if is_decided or await _turn_page(context, modules, understood):
         return
-    _drop_loose_questions(turn, understood)
-    if understood.declines and (declined := turn.changes.state.stack.active) is not None:
-        cancel(turn, declined)
-    _report_reading(turn, understood)
-    offered = _find_offered(turn)
-    _HANDLERS[understood.kind](turn, understood)
-    _note_work(turn, understood, offered)
+    _drop_loose_questions(context, understood)
+    if understood.declines and (declined := context.state.stack.active) is not None:
+        cancel(context, declined)
+    _report_reading(context, understood)
+    offered = _find_offered(context)
+    _HANDLERS[understood.kind](context, understood)
+    _note_work(context, understood, offered)
 
 
-async def _turn_page(turn: RunningTurn, modules: Modules, understood: Understanding) -> bool:
+async def _turn_page(context: TurnContext, modules: Modules, understood: Understanding) -> bool:
     """Show another page of a table. Returns False if the message doesn't ask for one."""
     if understood.digression is not Digression.PAGE:
         return False
-    turn.changes.state.digression.record(Digression.PAGE)
-    await show_page(turn, modules, understood.target)
-    leave_open(turn)
+    context.state.digression.record(Digression.PAGE)
+    await show_page(context, modules, understood.target)
+    leave_open(context)
     return True
 
 
-def _report_reading(turn: RunningTurn, understood: Understanding) -> None:
+def _report_reading(context: TurnContext, understood: Understanding) -> None:
     """Report assumptions to the user, and quote the words that were not used (IR-6)."""
     for why in understood.assumed:
-        turn.changes.remark(RemarkKind.ASSUMED, why=why)
+        context.remark(RemarkKind.ASSUMED, why=why)
     left = understood.not_understood if understood.kind is not MessageKind.UNKNOWN else ()
-    if left and not _is_for_planner(turn, understood):
-        turn.changes.remark(RemarkKind.NOT_UNDERSTOOD, words=list(left))
+    if left and not _is_for_planner(context, understood):
+        context.remark(RemarkKind.NOT_UNDERSTOOD, words=list(left))
 
 
-def _is_for_planner(turn: RunningTurn, understood: Understanding) -> bool:
+def _is_for_planner(context: TurnContext, understood: Understanding) -> bool:
     """Return whether the planner of a new plan reads the words that the interpretation did not use."""
-    return bool(left_to_planner(turn)) and turn.changes.state.stack.find(understood.flows[0].dact) is None
+    return bool(left_to_planner(context)) and context.state.stack.find(understood.flows[0].dact) is None
 
 
-def _find_offered(turn: RunningTurn) -> list[FlowId | None]:
+def _find_offered(context: TurnContext) -> list[FlowId | None]:
     """List the flows of which a call waits for the user's yes."""
-    entries = turn.changes.state.ambiguity.open
+    entries = context.state.ambiguity.open
     return [entry.flow_id for entry in entries if entry.about.fingerprint is not None]
 
 
-def _note_work(turn: RunningTurn, understood: Understanding, offered: Collection[FlowId | None]) -> None:
+def _note_work(context: TurnContext, understood: Understanding, offered: Collection[FlowId | None]) -> None:
     """Record that a message was about a task: its turns, its consent, and its row.
 
     Further requests of the message wait until that task is done.
     """
-    active = turn.changes.state.stack.active
+    active = context.state.stack.active
     if understood.later:
-        put_off(turn, understood.later)
+        put_off(context, understood.later)
     if active is None:
         return
-    active.note_turn(turn.work.turn_id)
-    if turn.changes.state.shown is not None:
-        follow_row(turn, active)
+    active.note_turn(context.ids.turn_id)
+    if context.state.shown is not None:
+        follow_row(context, active)
     is_closed = understood.source in _CLOSED or understood.kind is not MessageKind.TASK
     may_agree = bool(offered) and not is_closed and active.flow_id not in offered
     is_doubtful = may_agree or understood.by_model_alone or understood.copied or understood.not_understood
@@ -121,19 +123,19 @@ def _read_decision(understood: Understanding) -> Decision | None:
     return Decision(understood.target) if chosen and understood.target in set(Decision) else None
 
 
-def _find_chosen(turn: RunningTurn, understood: Understanding) -> tuple[Ambiguity, Deed] | None:
+def _find_chosen(context: TurnContext, understood: Understanding) -> tuple[Ambiguity, Deed] | None:
     """Find the reply that a model takes the user to have chosen, where the question itself decides about it."""
-    entry = turn.changes.state.ambiguity.current if understood.source is Source.SYSTEM2 else None
+    entry = context.state.ambiguity.current if understood.source is Source.SYSTEM2 else None
     deed = entry.about.choose(understood.target or "") if entry is not None else None
     return None if entry is None or deed is None else (entry, deed)
 
 
-def _is_over(turn: RunningTurn, understood: Understanding) -> bool:
+def _is_over(context: TurnContext, understood: Understanding) -> bool:
     """Return whether a click is about something that is not open any more, or never was (PX-18)."""
-    given = (turn.work.input.action or {}).get("payload")
+    given = (context.action or {}).get("payload")
     if understood.source is not Source.ACTION or not is_object(given):
         return False
-    state, flow_id = turn.changes.state, given.get("flow_id")
+    state, flow_id = context.state, given.get("flow_id")
     if understood.kind in DECIDING and "approval_id" not in given:
         return not _answers(state.ambiguity.current, understood.kind, given)
     if flow_id is None or understood.target in set(Decision):
@@ -161,9 +163,9 @@ def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> b
     )
 
 
-def _drop_loose_questions(turn: RunningTurn, understood: Understanding) -> None:
+def _drop_loose_questions(context: TurnContext, understood: Understanding) -> None:
     """Drop questions that belong to no flow once the user does something else."""
-    state, kind = turn.changes.state, understood.kind
+    state, kind = context.state, understood.kind
     says_nothing = kind in CHANGES_NOTHING or (kind is MessageKind.CORRECTION and not understood.slots)
     gives_it_up = kind is MessageKind.CANCELLATION and not state.stack.live()
     if says_nothing or gives_it_up or kind in DECIDING:
@@ -174,8 +176,8 @@ def _drop_loose_questions(turn: RunningTurn, understood: Understanding) -> None:
             continue  # the cancellation decides what becomes of the request
         state.ambiguity.resolve(entry)
         if request and not _starts(entry, understood):
-            put_off(turn, request)
-            turn.changes.remark(RemarkKind.ASSUMED, why=say("later", request=request))
+            put_off(context, request)
+            context.remark(RemarkKind.ASSUMED, why=say("later", request=request))
 
 
 def _starts(entry: Ambiguity, understood: Understanding) -> bool:
@@ -188,13 +190,13 @@ def _starts(entry: Ambiguity, understood: Understanding) -> bool:
     return not both or any(said[name] == waiting["slots"][name] for name in both)
 
 
-def _abandon_stale(turn: RunningTurn) -> None:
+def _abandon_stale(context: TurnContext) -> None:
     """Abandon tasks that waited longer than the domain allows (FS-13)."""
-    older_than = turn.context.world.domain.config.flow_management.abandon_after_s
-    stale = turn.changes.state.stack.find_abandoned(older_than, turn.context.now)
+    older_than = context.world.domain.config.flow_management.abandon_after_s
+    stale = context.state.stack.find_abandoned(older_than, context.now)
     if stale:
-        turn.changes.state.stack.abandon(older_than, turn.context.now)
-        turn.changes.state.forget_later(*(flow.flow_id for flow in stale))
+        context.state.stack.abandon(older_than, context.now)
+        context.state.forget_later(*(flow.flow_id for flow in stale))
         for flow in stale:
-            turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
-            turn.changes.remark(RemarkKind.ABANDONED, flow_id=flow.flow_id, done=done_by(turn, flow))
+            context.state.ambiguity.resolve(flow_id=flow.flow_id)
+            context.remark(RemarkKind.ABANDONED, flow_id=flow.flow_id, done=done_by(context, flow))

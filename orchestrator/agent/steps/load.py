@@ -51,7 +51,7 @@ class RecentTurns:
         if not first or not await self._worth_it(flow):
             return {}
         return await self._nlu.find_values(
-            flow, slots, self._context.changes.state, self._context, self._context.call
+            flow, slots, self._context.state, self._context, self._context.call
         )
 
     async def _worth_it(self, flow: BaseFlow) -> bool:
@@ -60,7 +60,7 @@ class RecentTurns:
         if len(flow.turn_ids) > 1 and context.world.domain.config.nlu.slot_fill != "on":
             return False
         preferences = context.recall.preferences
-        return bool(context.changes.state.history.lines or (preferences and await preferences.find("")))
+        return bool(context.state.history.lines or (preferences and await preferences.find("")))
 
 
 class DocumentFinder:
@@ -90,9 +90,7 @@ class DocumentFinder:
         if not passages:
             return {}
         quoted = [f"From the document {one.title!r}: {one.text}" for one in passages]
-        found = await self._nlu.find_values(
-            flow, wanted, context.changes.state, context, context.call, quoted
-        )
+        found = await self._nlu.find_values(flow, wanted, context.state, context, context.call, quoted)
         self.sources = {
             name: passage
             for name, mention in found.items()
@@ -146,7 +144,7 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
     plain = locale is None and config.language.default == ENGLISH
     forms_in_use.set(None if plain else forms_for(locale, config.language.default))
     ids = TurnIds(lease.session_id, lease.tenant_id, lease.user_id, work.turn_id, lease.root)
-    changes = TurnChanges(state)
+    changes = TurnChanges()
     context = TurnContext(
         world=World(
             modules.domain, modules.registry.for_session(state.intake.entities), prior_state, changes.frames
@@ -160,14 +158,17 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
         call=_make_call(lease, work, journal, began),
         recall=_recall(ids, state, modules),
         log=TurnLog(ids, ports.record_signal),
+        state=state,
         changes=changes,
         live=ports.live,
         locale=locale,
+        action=user.action,
+        arrived_at=here - work.waited_s,
     )
     keep_for_turn(work.turn_id, context.log.signals)
     context.log.event("started", seq=work.seq)
     context = hear(context, modules, context.text)
-    return RunningTurn(lease, work, context, changes, phases, began, accepted_at=here - work.waited_s)
+    return RunningTurn(lease, work, context, phases, began)
 
 
 def _local_time(now: float, zone: str) -> float:

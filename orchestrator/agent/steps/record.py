@@ -30,7 +30,7 @@ from orchestrator.types import JsonObject
 
 def make_result(turn: RunningTurn, answer: Answer, reply: str, flags: JsonObject) -> JsonObject:
     """Return the result of a turn. `epoch` is the epoch of its commit; `flags` are those of the state."""
-    state, context, lease = turn.changes.state, turn.context, turn.lease
+    state, context, lease = turn.context.state, turn.context, turn.lease
     frame = answer.frames[-1] if answer.frames else None
     return {
         "session_id": lease.session_id,
@@ -87,7 +87,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     """Serialize the state, diff it against the stored one, and build the commit."""
     answer = turn.answer
     assert answer is not None
-    state, context = turn.changes.state, turn.context
+    state, context = turn.context.state, turn.context
     reply = answer.message
     for entry in state.ambiguity.open:
         if entry.about.must_be_seen:
@@ -112,7 +112,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         plan_revisions=tuple(context.changes.plans.log),
         events=tuple(context.log.events),
         approvals=tuple(context.changes.approvals.asked),
-        closed_approvals=close_approvals(turn) if _touches_approvals(turn) else (),
+        closed_approvals=close_approvals(turn.context) if _touches_approvals(turn) else (),
         outbox=_outbox(turn, len(raw)),
         signals=describe_all(context.log.signals),
         outline=outline_of(after),
@@ -128,7 +128,7 @@ def _tell_answer(context: TurnContext, reply: str, frames: list[JsonObject]) -> 
 
 
 def _touches_approvals(turn: RunningTurn) -> bool:
-    changes = turn.changes.approvals
+    changes = turn.context.changes.approvals
     return bool(turn.context.world.prior_state.get("approvals") or changes.asked or changes.closed)
 
 
@@ -142,9 +142,13 @@ def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:
 
 def _worked_on(turn: RunningTurn) -> list[PlanFlow]:
     """Return the plans that this turn created, changed or ended."""
-    changed = {revision.plan_id for revision in turn.changes.plans.log}
-    stacked = [flow for flow in turn.changes.state.stack.flows if flow.flow_id in changed]
-    plans = {flow.flow_id: flow for flow in (*stacked, *turn.changes.finished) if isinstance(flow, PlanFlow)}
+    changed = {revision.plan_id for revision in turn.context.changes.plans.log}
+    stacked = [flow for flow in turn.context.state.stack.flows if flow.flow_id in changed]
+    plans = {
+        flow.flow_id: flow
+        for flow in (*stacked, *turn.context.changes.finished)
+        if isinstance(flow, PlanFlow)
+    }
     return [plan for plan in plans.values() if plan.noted]
 
 
@@ -164,20 +168,22 @@ def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
     """After several completed flows, and at regular distances (ST-2)."""
     distance = modules.domain.config.memory.snapshot_every_turns
     first, due = not turn.context.world.prior_state, (turn.lease.epoch + 1) % distance == 0
-    return first or due or len(turn.changes.completed) > 1
+    return first or due or len(turn.context.changes.completed) > 1
 
 
 def _outbox(turn: RunningTurn, size: int) -> tuple[OutboxEntry, ...]:
     """Return what to send after the commit: scratchpad entries and background flows that are due."""
-    due = find_due(turn.changes.state, size)
+    due = find_due(turn.context.state, size)
     summary = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if due else ()
-    return (*turn.changes.outbox, *_notes(turn), *summary)
+    return (*turn.context.changes.outbox, *_notes(turn), *summary)
 
 
 def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
     """Return the turn's scratchpad entries, to be stored after its commit (RT-14)."""
-    state = turn.changes.state
-    flows = [flow for flow in (*turn.changes.finished, *state.stack.flows) if flow.progress.scratchpad]
+    state = turn.context.state
+    flows = [
+        flow for flow in (*turn.context.changes.finished, *state.stack.flows) if flow.progress.scratchpad
+    ]
     entries = entries_of_turn(flows, state.turn, turn.work.turn_id, turn.context.now) if flows else []
     return (OutboxEntry(NOTES, {"entries": [entry.to_json() for entry in entries]}),) if entries else ()
 

@@ -27,8 +27,8 @@ from orchestrator.types import Dact, JsonObject, is_object
 
 
 async def understand(turn: RunningTurn, modules: Modules) -> None:
-    """Fill `turn.understanding` and note the prediction; an invalid action is answered with a message."""
-    context, state, given = turn.context, turn.changes.state, turn.work.input
+    """Set `changes.understanding` and note the prediction. An invalid action gets a message in reply."""
+    context, state, given = turn.context, turn.context.state, turn.work.input
     if modules.ports.gather is not None:
         await resume_waiting(turn, modules.ports.gather)
     if given.action is not None:
@@ -37,13 +37,13 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
             understood = modules.nlu.react(action, state, context)
         except InvalidInput as error:
             context.log.failed_check("nlu", "action", str(error))
-            context.changes.remark(RemarkKind.BAD_ACTION)
+            context.remark(RemarkKind.BAD_ACTION)
             return
     else:
         understood = await modules.nlu.think(given.text or "", state, context, context.call)
         if modules.answering is not None and _is_left_open(understood):
             understood = await _look_up(turn, understood, modules.answering)
-    turn.understanding = understood
+    turn.context.changes.understanding = understood
     state.predict(understood.intent, understood.flows)
     context.log.signal(
         "nlu",
@@ -64,7 +64,7 @@ def _is_left_open(understood: Understanding) -> bool:
 
 async def _look_up(turn: RunningTurn, understood: Understanding, answering: Dact) -> Understanding:
     """Treat a message as a question to the documents if one matches better than the domain's own answer."""
-    if is_asked_by_skill(turn):
+    if is_asked_by_skill(turn.context):
         return understood
     try:
         found = await search_documents(turn.context, understood.text)

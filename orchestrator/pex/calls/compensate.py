@@ -22,15 +22,15 @@ async def undo_first(run: Execution) -> Parked | GaveUp | None:
     A failed undo is reported to the user and ends the flow.
     """
     done = run.flow.progress.undo_first
-    for note in [note for note in run.context.changes.state.effects if note.flow_id in done and note.stands]:
+    for note in [note for note in run.context.state.effects if note.flow_id in done and note.stands]:
         outcome = await _undo(run, note)
         if isinstance(outcome, Parked):
             return outcome
         if outcome is not None:
-            run.context.changes.remark(RemarkKind.FAILED, message=outcome, category="compensation")
-            run.context.changes.state.stack.invalidate(run.flow, FAILED)
+            run.context.remark(RemarkKind.FAILED, message=outcome, category="compensation")
+            run.context.state.stack.invalidate(run.flow, FAILED)
             return GaveUp()
-        run.context.changes.remark(RemarkKind.UNDONE, summary=note.summary)
+        run.context.remark(RemarkKind.UNDONE, summary=note.summary)
     run.flow.progress.undo_before(())
     return None
 
@@ -42,7 +42,7 @@ async def _undo(run: Execution, note: EffectNote) -> Parked | Told | None:
         return say("undo_impossible")
     inputs = inputs_to_undo(tool, note)
     known = {**note.slots, **note.arguments, **note.result}
-    cause = find_cause(tool.spec, [], run.context.changes.state.intake.labels, known)
+    cause = find_cause(tool.spec, [], run.context.state.intake.labels, known)
     if cause is not None and (parked := hold_for_approval(run, tool, inputs, cause)) is not None:
         return parked
     return await _call(run, note, tool, inputs)

@@ -23,7 +23,7 @@ def make_candidate(
 ) -> Candidate:
     """Return the pending call, with the data that is needed after its confirmation."""
     call, again = (tool.spec.tool_id, arguments), more.get("again", False)
-    named = fingerprint(run.context.changes.state, run.flow, *call, again=again)
+    named = fingerprint(run.context.state, run.flow, *call, again=again)
     return Candidate(*call, policy.keep(run), named, **more)
 
 
@@ -49,7 +49,7 @@ def ask(
         arguments=arguments,
         found=find_taken(run, arguments),
     )
-    run.context.changes.state.ambiguity.declare(asked, run.context.ids.turn_id)
+    run.context.state.ambiguity.declare(asked, run.context.ids.turn_id)
     return NeedsInput()
 
 
@@ -84,7 +84,7 @@ def find_taken(run: Execution, arguments: JsonObject) -> tuple[str, ...]:
 
 
 def _lines_of_user(context: TurnContext) -> list[JsonObject]:
-    return [line for line in context.changes.state.history.lines if line["role"] == "user"]
+    return [line for line in context.state.history.lines if line["role"] == "user"]
 
 
 def _texts(value: Json) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _texts(value: Json) -> Iterator[str]:
 
 def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: Cause) -> Parked | None:
     """Park the flow until the call is approved. For an approved call, use up the grant and return None."""
-    context, state = run.context, run.context.changes.state
+    context, state = run.context, run.context.state
     plan = state.stack.plan_of(run.flow)
     approval = PendingApproval(
         approval_id=new_id("approval"),
@@ -139,8 +139,8 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
 def present_to_user(context: TurnContext, approval: PendingApproval) -> None:
     """Show the user which call waits for an approval, and why."""
     spec = context.world.domain.tools.get(approval.tool_id)
-    approval.put(context.changes.state.turn)
-    context.changes.remark(
+    approval.put(context.state.turn)
+    context.remark(
         RemarkKind.APPROVAL,
         what=spec.name if spec is not None else approval.tool_id,
         cause=approval.cause,

@@ -44,7 +44,7 @@ def note_effect(
     )
     for earlier in _undone_by(run, tool, arguments) if known else ():
         earlier.mark_undone()  # a separate task undid it: "cancel my booking"
-    run.context.changes.state.note_effect(note)
+    run.context.state.note_effect(note)
 
 
 def find_undone(run: Execution, tool: Tool, arguments: JsonObject) -> str | None:
@@ -56,7 +56,7 @@ def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[Effect
     """Return the side effects still in place whose compensation is this tool with these arguments."""
     return [
         note
-        for note in run.context.changes.state.effects
+        for note in run.context.state.effects
         if note.compensation == tool.spec.tool_id
         and note.stands
         and (inputs := inputs_to_undo(tool, note))
@@ -153,6 +153,6 @@ def ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: JsonO
     """Report the unknown outcome, and ask whether to repeat the call."""
     flow_id = run.flow.flow_id
     note_effect(run, policy, tool, arguments, None)
-    run.context.changes.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow_id)
+    run.context.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow_id)
     candidate = make_candidate(run, policy, tool, arguments, again=True)
     return ask(run, policy, candidate, partial(AskToRepeat, what=tool.spec.name))

@@ -42,7 +42,7 @@ GuardedAnswer: TypeAlias = ToolData | ToolError | RejectedCode | NeedsInput | Pa
 
 async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
     """Call the flow's tools. Returns None once all have succeeded."""
-    candidate = read_candidate(run.context.changes.state, run.flow)
+    candidate = read_candidate(run.context.state, run.flow)
     confirmed = candidate if candidate is not None and candidate.agreed else None
     if confirmed is not None:
         run.data.update(confirmed.data)
@@ -113,7 +113,7 @@ def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInpu
     )
     run.context.changes.findings[run.flow.flow_id] = run.data
     question = ChooseRow(flow_id=run.flow.flow_id, slot=choice.slot, options=options)
-    run.context.changes.state.ambiguity.declare(question, run.context.ids.turn_id)
+    run.context.state.ambiguity.declare(question, run.context.ids.turn_id)
     return NeedsInput()
 
 
@@ -158,14 +158,14 @@ async def _call(
         arguments = guarded
         if _asks_first(run, tool):
             return ask_to_confirm(run, policy, tool, arguments)
-    if tool.has_effect and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
+    if tool.has_effect and run.context.state.ambiguity.blocks(run.flow.flow_id):
         return NeedsInput()
-    labels = run.context.changes.state.intake.labels
+    labels = run.context.state.intake.labels
     cause = find_cause(tool.spec, run.own_tools, labels, {**run.data, **arguments})
     if cause is not None and (parked := hold_for_approval(run, tool, arguments, cause)) is not None:
         return parked
     again = confirmed is not None and confirmed.again
-    undone = find_undone(run, tool, arguments) if run.context.changes.state.effects else None
+    undone = find_undone(run, tool, arguments) if run.context.state.effects else None
     result = await run.tools.call(
         run.context, run.flow.flow_id, tool, arguments, again=again, compensates=undone
     )
@@ -212,7 +212,7 @@ def _asks_first(run: Execution, tool: Tool) -> bool:
 
 
 def _is_step_of_doubted(run: Execution) -> bool:
-    plan = run.context.changes.state.stack.plan_of(run.flow) if run.flow.plan_id is not None else None
+    plan = run.context.state.stack.plan_of(run.flow) if run.flow.plan_id is not None else None
     return plan is not None and plan.progress.doubted
 
 

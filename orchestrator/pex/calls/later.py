@@ -24,8 +24,8 @@ def wait_for_result(
     drop_candidate(flow)
     if tool.has_effect:
         note_effect(run, policy, tool, arguments, None, awaited=True)
-    context.changes.state.stack.park(flow, context.now, AWAITING_RESULT)
-    context.changes.remark(
+    context.state.stack.park(flow, context.now, AWAITING_RESULT)
+    context.remark(
         RemarkKind.AWAITING, flow_id=flow.flow_id, what=tool.spec.name, message=accepted.message, again=False
     )
     context.log.event(
@@ -80,7 +80,7 @@ def continue_awaited(
     result = read_envelope(awaited.answer)
     assert not isinstance(result, ToolAccepted)
     output = result.data if isinstance(result, ToolData) else None
-    state = run.context.changes.state
+    state = run.context.state
     carry_labels(state, tool.spec, run.flow.flow_id, output)
     if isinstance(result, ToolError) and result.undecided:
         return ask_what_to_do(run, policy, tool, awaited.arguments)

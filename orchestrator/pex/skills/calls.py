@@ -69,7 +69,7 @@ class Calls:
 
     async def make_agreed(self) -> JsonObject | Interrupted | None:
         """Run the confirmed pending call, or continue an accepted one. Returns None if there is neither."""
-        candidate = read_candidate(self.run.context.changes.state, self.run.flow)
+        candidate = read_candidate(self.run.context.state, self.run.flow)
         confirmed = candidate if candidate is not None and candidate.agreed else None
         if (answered := self._take_awaited(confirmed)) is not None:
             return answered
@@ -150,7 +150,7 @@ class Calls:
         """Store the call, so that the flow makes exactly the approved call when it resumes."""
         if self.run.flow.progress.awaits is not None:
             return  # the tool has already accepted the call
-        if read_candidate(self.run.context.changes.state, self.run.flow) is None:
+        if read_candidate(self.run.context.state, self.run.flow) is None:
             candidate = make_candidate(self.run, self.policy, tool, arguments, agreed=True)
             propose(self.run.flow, candidate)
 

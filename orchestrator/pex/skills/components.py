@@ -69,11 +69,7 @@ async def use_component(run: Execution, name: str, arguments: JsonObject) -> Jso
 
 
 def _read_history(run: Execution, turns: int) -> JsonObject:
-    return {
-        "history": ContextCoordinator(run.context.changes.state.history).compile_history(
-            turns, keep_system=True
-        )
-    }
+    return {"history": ContextCoordinator(run.context.state.history).compile_history(turns, keep_system=True)}
 
 
 async def _use_memory(run: Execution, operation: str, text: str | None) -> JsonObject:
@@ -96,7 +92,7 @@ async def _use_memory(run: Execution, operation: str, text: str | None) -> JsonO
 async def _read_notes(context: TurnContext) -> JsonObject:
     notes = await context.recall.notes.read(AT_HAND)
     for note in notes:
-        join_labels(context.changes.state, note.labels, f"a note about {note.about}")
+        join_labels(context.state, note.labels, f"a note about {note.about}")
     return {"notes": [note.text for note in notes]}
 
 
@@ -104,7 +100,7 @@ async def _read_preferences(context: TurnContext, words: str) -> JsonObject:
     preferences = context.recall.preferences
     found = [] if preferences is None else (await preferences.find(words))[:PREFERENCES_READ]
     for preference in found:
-        join_labels(context.changes.state, preference.labels, "what I remember about you")
+        join_labels(context.state, preference.labels, "what I remember about you")
     shown = [
         {"about": one.key, "text": one.text, "value": one.value, "why": one.source.value} for one in found
     ]
@@ -123,7 +119,7 @@ def note_labels(context: TurnContext, passages: Sequence[Passage]) -> None:
     """Add the labels of read documents to the session (PX-3)."""
     for passage in passages:
         source = f"the document {passage.title or passage.document_id}"
-        join_labels(context.changes.state, passage.labels, source)
+        join_labels(context.state, passage.labels, source)
 
 
 async def _read_documents(context: TurnContext, question: str) -> JsonObject:
@@ -136,7 +132,7 @@ async def write_note(
     run: Execution, *texts: str, kind: NoteKind = NoteKind.FINDING, by_skill: bool = False
 ) -> None:
     """Write scratchpad entries with the labels of their sources."""
-    state, flow = run.context.changes.state, run.flow
+    state, flow = run.context.state, run.flow
     labels = label_work(state, flow, run.own_tools, text=run.context.text, by_skill=by_skill or run.by_skill)
     for text in texts:
         await run.context.recall.notes.write(flow, Note(text, flow.dact, state.turn, labels, kind))
@@ -149,7 +145,7 @@ def _read_flows(run: Execution, operation: str, task: str | None) -> JsonObject:
         return {"slots": copy_json(flow.values()), "empty": missing}
     if operation == "metadata":
         return {**_describe(flow), "inputs": list(flow.spec.inputs), "outputs": list(flow.spec.outputs)}
-    done = [one for one in run.context.changes.state.completed if task in {None, one.dact}]
+    done = [one for one in run.context.state.completed if task in {None, one.dact}]
     return {
         "results": [
             {**_describe(one), "slots": copy_json(one.values()), "outputs": copy_json(one.outputs)}

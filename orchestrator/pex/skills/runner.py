@@ -291,7 +291,7 @@ class _Loop:
             "criteria": list(self.skill.criteria),
             "finish": FINISH,
             "utterance": context.text,
-            "history": ContextCoordinator(context.changes.state.history).show_recent(),
+            "history": ContextCoordinator(context.state.history).show_recent(),
             "slots": flow.values(),
             "known": self.policy.knowledge(self.run),
             "notes": [note["text"] for note in flow.progress.scratchpad],

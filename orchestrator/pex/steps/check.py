@@ -25,7 +25,7 @@ async def check(_policy: Choices, run: Execution) -> Ending | None:
 def refuse(context: TurnContext, name: str, fault: str, flow_id: FlowId | None = None) -> Failed:
     """Record a failed check, and return the failure for the Agent (AG-5)."""
     context.log.failed_check("pex", name, fault, flow_id)
-    context.changes.state.note_issues()
+    context.state.note_issues()
     return Failed(FailureCategory.SERVER_ERROR, say("not_right_now"), check=name)
 
 

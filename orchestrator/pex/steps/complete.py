@@ -12,7 +12,7 @@ async def complete(policy: Choices, run: Execution) -> Ending | None:
 
     A flow with partial results stays Active, and sets `has_issues`.
     """
-    state = run.context.changes.state
+    state = run.context.state
     await _reflect(run)
     if run.warning is not None:
         state.note_issues()

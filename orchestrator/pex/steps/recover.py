@@ -94,7 +94,7 @@ def _values_of_user(run: Execution) -> list[str]:
 
 
 def _tell(run: Execution, failure: Failed) -> None:
-    run.context.changes.remark(
+    run.context.remark(
         RemarkKind.FAILED, dact=run.flow.spec.dact, category=failure.category.value, message=failure.message
     )
 
@@ -118,5 +118,5 @@ def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
         for name in names
     )
     question = ChangeWhat(flow_id=flow.flow_id, options=options)
-    run.context.changes.state.ambiguity.declare(question, run.context.ids.turn_id)
+    run.context.state.ambiguity.declare(question, run.context.ids.turn_id)
     return NeedsInput()

@@ -23,7 +23,7 @@ async def review(_policy: Choices, run: Execution) -> Ending | None:
         await flow.fill_slot_values(run.context.recall.recent_turns, None, turn_id=run.context.ids.turn_id)
         found: JsonObject = {name: slot.value for name, slot in flow.slots.items() if name not in known}
         if found:
-            run.context.changes.remark(RemarkKind.SAID_BEFORE, flow_id=flow.flow_id, slots=found)
+            run.context.remark(RemarkKind.SAID_BEFORE, flow_id=flow.flow_id, slots=found)
     await _look_up(run)
     if (too_early := _drop_too_early(run)) is not None:
         return ask_for(run, too_early)
@@ -36,7 +36,7 @@ async def review(_policy: Choices, run: Execution) -> Ending | None:
 
 def ask_for(run: Execution, slot: str) -> NeedsInput:
     question = AskSlot(flow_id=run.flow.flow_id, slot=slot)
-    run.context.changes.state.ambiguity.declare(question, run.context.ids.turn_id)
+    run.context.state.ambiguity.declare(question, run.context.ids.turn_id)
     return NeedsInput()
 
 
@@ -56,7 +56,7 @@ def _drop_too_early(run: Execution) -> str | None:
     said = [name for name in found if name in flow.slots and flow.slots[name].source is SlotSource.USER]
     again = said == [found[0]] or (len(said) != 1 and flow.progress.out_of_order == days)
     flow.progress.note_out_of_order(days)
-    run.context.changes.remark(RemarkKind.TOO_EARLY, flow_id=flow.flow_id, slots=days)
+    run.context.remark(RemarkKind.TOO_EARLY, flow_id=flow.flow_id, slots=days)
     flow.clear(found[again])
     return found[again]
 
@@ -98,7 +98,7 @@ async def _look_up(run: Execution) -> None:
     sources: JsonObject = {
         name: say("from_document", title=finder.sources[name].title or "") for name in taken
     }
-    run.context.changes.remark(RemarkKind.LOOKED_UP, flow_id=flow.flow_id, slots=taken, sources=sources)
+    run.context.remark(RemarkKind.LOOKED_UP, flow_id=flow.flow_id, slots=taken, sources=sources)
 
 
 def _assume(run: Execution, found: dict[str, Preference]) -> None:
@@ -107,7 +107,7 @@ def _assume(run: Execution, found: dict[str, Preference]) -> None:
     flow.fill_slots_by_label(values, turn_id=context.ids.turn_id, source=SlotSource.MEMORY)
     taken = {name: flow.slots[name].value for name in found if name in flow.slots}
     for name in taken:
-        join_labels(run.context.changes.state, found[name].labels, "what I remember about you")
+        join_labels(run.context.state, found[name].labels, "what I remember about you")
     if taken:
         sources: JsonObject = {name: say_where_from(found[name]) for name in taken}
-        context.changes.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=taken, sources=sources)
+        context.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=taken, sources=sources)

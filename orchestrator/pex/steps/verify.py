@@ -42,15 +42,15 @@ def _record_faults(run: Execution, verifications: Iterable[Verification]) -> lis
         fault = find_fault(run)
         if fault is not None:
             run.context.log.failed_check("pex", find_fault.__name__, fault, run.flow.flow_id)
-            run.context.changes.state.note_issues()
+            run.context.state.note_issues()
             faults.append(fault)
     return faults
 
 
 def state_consistent(run: Execution) -> str | None:
-    if run.context.changes.state.stack.get(run.flow.flow_id) is not run.flow:
+    if run.context.state.stack.get(run.flow.flow_id) is not run.flow:
         return "The flow has left the stack while it was carried out."
-    return next(iter(run.context.changes.state.stack.check_order()), None)
+    return next(iter(run.context.state.stack.check_order()), None)
 
 
 def slots_intact(run: Execution) -> str | None:
@@ -70,11 +70,11 @@ def output_well_formed(run: Execution) -> str | None:
 
 
 def no_duplicate_flows(run: Execution) -> str | None:
-    return next(iter(run.context.changes.state.stack.check_repeated()), None)
+    return next(iter(run.context.state.stack.check_repeated()), None)
 
 
 def flags_coherent(run: Execution) -> str | None:
-    state = run.context.changes.state
+    state = run.context.state
     waiting = any(flow.status.state is FlowState.PENDING for flow in state.stack.flows)
     if state.flags.keep_going and not waiting:
         return "keep_going is set and no flow is waiting."

@@ -100,7 +100,7 @@ class Speech:
 
     def name_slot(self, slot: str) -> str:
         """Return the slot's label, or its name if a displayed row can fill it."""
-        listed = self.context.changes.state.shown
+        listed = self.context.state.shown
         takes_row = listed is not None and listed.key == slot
         if self.flow is None:
             return name_slot(slot)
@@ -118,7 +118,7 @@ class Speech:
     def list_done(self) -> list[Told]:
         if self.flow is None or self.context.journal.stopped:  # a stopped turn has already reported them
             return []
-        mine = (one for one in self.context.changes.state.effects if one.flow_id == self.flow.flow_id)
+        mine = (one for one in self.context.state.effects if one.flow_id == self.flow.flow_id)
         return [one.summary for one in mine if one.is_done and one.summary]
 
     def list_arguments(self, arguments: JsonObject, found: tuple[str, ...]) -> list[JsonObject]:
@@ -161,7 +161,7 @@ async def clarify(response: Response) -> None:
     A question that was asked too often gets fallback options (AM-4).
     """
     context, answer, templates = response.context, response.answer, response.templates
-    handler = context.changes.state.ambiguity
+    handler = context.state.ambiguity
     if context.journal.stopped and context.journal.overtaken:
         return
     entry = handler.current
@@ -170,7 +170,7 @@ async def clarify(response: Response) -> None:
     if entry is None or question is None:
         _offer_approval(response)
         return
-    flow = context.changes.state.stack.get(entry.flow_id) if entry.flow_id is not None else None
+    flow = context.state.stack.get(entry.flow_id) if entry.flow_id is not None else None
     form = make_form(flow, question)
     speech = Speech(context, flow, templates)
     text = question.about.word(speech) if form is None else _ask_form(speech, form)
@@ -218,10 +218,8 @@ def _offer_approval(response: Response) -> None:
 
 def _approval_options(context: TurnContext) -> list[Option]:
     """Return the replies for a call that waits for an approval."""
-    top = context.changes.state.stack.top
-    waiting = [
-        entry for entry in context.changes.state.approvals if top is not None and entry.flow_id == top.flow_id
-    ]
+    top = context.state.stack.top
+    waiting = [entry for entry in context.state.approvals if top is not None and entry.flow_id == top.flow_id]
     return [
         Option(say(label), name, {"flow_id": entry.flow_id, "approval_id": entry.approval_id})
         for entry in waiting

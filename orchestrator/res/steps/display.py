@@ -218,9 +218,7 @@ def _form(frame: Frame, context: TurnContext) -> JsonObject:
 
 def _confirmation(frame: Frame, context: TurnContext) -> JsonObject:
     payload: JsonObject = {"flow_id": frame.flow_id}
-    asked = context.changes.state.ambiguity.find(
-        level=Level.CONFIRMATION, flow_id=FlowId(frame.flow_id), slot=None
-    )
+    asked = context.state.ambiguity.find(level=Level.CONFIRMATION, flow_id=FlowId(frame.flow_id), slot=None)
     if asked is not None and asked.about.fingerprint is not None:
         payload["candidate"] = asked.about.fingerprint
     actions = [

@@ -107,7 +107,7 @@ def _report_degraded(response: Response) -> None:
         name, text = "degraded", templates.render("degraded")
     else:
         return
-    said = (message.text for message in context.changes.state.history.messages if message.role == "agent")
+    said = (message.text for message in context.state.history.messages if message.role == "agent")
     if not any(text in earlier for earlier in said):
         answer.add(text, fixed=True)
         answer.templates.append(name)
@@ -203,7 +203,7 @@ def _doing_of(domain: Domain, dact: str) -> str:
 def _find_flow(context: TurnContext, flow_id: str | None) -> BaseFlow | None:
     if flow_id is None:
         return None
-    state = context.changes.state
+    state = context.state
     known = [*state.stack.flows, *context.changes.finished, *state.completed]
     return next((flow for flow in known if flow.flow_id == flow_id), None)
 

@@ -250,7 +250,7 @@ def _judge(context: TurnContext, draft: str, text: str) -> str | None:
 def _variables(context: TurnContext, draft: str) -> dict[str, Json]:
     config = context.world.domain.config
     code = config.language.default
-    messages = ContextCoordinator(context.changes.state.history).with_summary(HISTORY)
+    messages = ContextCoordinator(context.state.history).with_summary(HISTORY)
     return {
         "persona": f"{config.persona.name}; {config.persona.tone}",
         "language": LANGUAGES.get(code, f"the language “{code}”"),

@@ -22,10 +22,10 @@ async def suggest(response: Response) -> None:
     """Suggest plan steps to skip, or next tasks if nothing is open."""
     context, answer, templates = response.context, response.answer, response.templates
     most = context.world.domain.config.generation.suggested_replies
-    plan = context.changes.state.stack.plan
+    plan = context.state.stack.plan
     if plan is not None and _speaks_of_plans(context):
         answer.actions += [write_action(option, templates) for option in list(_skips(plan))[:most]]
-    elif answer.question is None and not answer.actions and context.changes.state.stack.active is None:
+    elif answer.question is None and not answer.actions and context.state.stack.active is None:
         answer.actions = [write_action(option, templates) for option in list(_next_steps(context))[:most]]
 
 

@@ -153,7 +153,7 @@ def make_context(
     session_id = SessionId("session_1")
     state = DialogueState.new(session_id)
     ids = TurnIds(session_id, tenant, UserId(user) if user else None, TurnId(turn))
-    changes = TurnChanges(state)
+    changes = TurnChanges()
     return TurnContext(
         world=World(domain, Registry({}), {}, changes.frames),
         ids=ids,
@@ -165,6 +165,7 @@ def make_context(
         call=CallContext(session_id=session_id, turn_id=TurnId(turn)),
         recall=Recall(FlowNotes(state)),
         log=TurnLog(ids, drop_signal),
+        state=state,
         changes=changes,
     )
 

@@ -158,7 +158,7 @@ def make_setting(
     state.stack.push(flow, NOW)
     flow.fill_slots_by_label({"place": "attic"} if slots is None else slots)
     ids = TurnIds(SessionId("session"), DEFAULT_TENANT, None, TurnId("turn_1"))
-    changes = TurnChanges(state)
+    changes = TurnChanges()
     context = TurnContext(
         world=World(domain, Registry({}), {}, changes.frames),
         ids=ids,
@@ -170,6 +170,7 @@ def make_setting(
         call=CallContext(session_id=ids.session_id, turn_id=ids.turn_id),
         recall=Recall(FlowNotes(state)),
         log=TurnLog(ids, signals.append),
+        state=state,
         changes=changes,
     )
     runner = ToolRunner(Toolbox(domain.tools, lambda _: {"Things": things}), domain)

@@ -30,7 +30,7 @@ def waiting() -> tuple[Setting, PendingApproval]:
     setting = make_setting(WIPING, tools=(WIPE,))
     parked = hold_for_approval(setting.run, _tool(setting), {"place": "attic"}, Cause())
     assert isinstance(parked, Parked)
-    (approval,) = setting.context.changes.state.approvals
+    (approval,) = setting.context.state.approvals
     return setting, approval
 
 
@@ -39,8 +39,8 @@ def _tool(setting: Setting) -> Any:
 
 
 def allow(setting: Setting, approval: PendingApproval) -> None:
-    setting.context.changes.state.approvals.clear()
-    setting.context.changes.state.stack.approve(setting.run.flow, setting.context.now)
+    setting.context.state.approvals.clear()
+    setting.context.state.stack.approve(setting.run.flow, setting.context.now)
     grant(setting.run.flow, approval.approval_id, bind(approval))
 
 
@@ -83,7 +83,7 @@ def test_a_grant_for_other_arguments_is_void_and_it_is_asked_anew() -> None:
 
     assert isinstance(parked, Parked)
     assert setting.context.changes.approvals.closed == {approval.approval_id: ApprovalStatus.VOID}
-    assert [asked.arguments for asked in setting.context.changes.state.approvals] == [{"place": "cellar"}]
+    assert [asked.arguments for asked in setting.context.state.approvals] == [{"place": "cellar"}]
 
 
 def test_a_grant_under_other_rules_is_void() -> None:

@@ -19,7 +19,7 @@ from tests.unit.pex.setting import SPEC, TAKE, make_setting
 class LeavesTheStack(BasePolicy):
     async def complete(self, run: Execution) -> Ending | None:
         ending = await super().complete(run)
-        run.context.changes.state.stack.flows.remove(run.flow)
+        run.context.state.stack.flows.remove(run.flow)
         return ending
 
 
@@ -64,19 +64,19 @@ class StacksATwin(BasePolicy):
         """Complete another flow of a kind that is already on the stack, below this one."""
         ending = await super().complete(run)
         waiting = replace(SPEC, dact="wait_for_thing")
-        run.context.changes.state.stack.flows[:0] = [pending(waiting), pending(waiting)]
+        run.context.state.stack.flows[:0] = [pending(waiting), pending(waiting)]
         return ending
 
 
 def pending(spec: FlowSpec) -> object:
     setting = make_setting(spec)
-    setting.context.changes.state.stack.park(setting.run.flow, 0.0)
+    setting.context.state.stack.park(setting.run.flow, 0.0)
     return setting.run.flow
 
 
 class GoesOnWithNothing(BasePolicy):
     async def complete(self, run: Execution) -> Ending | None:
-        run.context.changes.state.flags.keep_going = True
+        run.context.state.flags.keep_going = True
         return await super().complete(run)
 
 
@@ -84,7 +84,7 @@ class HidesItsIssues(BasePolicy):
     async def complete(self, run: Execution) -> Ending | None:
         run.warning = "Only a part."
         ending = await super().complete(run)
-        run.context.changes.state.flags.has_issues = False
+        run.context.state.flags.has_issues = False
         return ending
 
 
@@ -126,7 +126,7 @@ async def test_exactly_this_verification_trips(case: Case) -> None:
     ending = await case.policy(case.spec).execute(setting.run)
 
     assert setting.failed_checks == [case.name]
-    assert setting.context.changes.state.flags.has_issues
+    assert setting.context.state.flags.has_issues
     of_results = case.name in {verification.__name__ for verification in OF_RESULTS}
     assert isinstance(ending, Recover if of_results else Completed | Partial)
     assert setting.things.calls == ["attic"]
@@ -141,7 +141,7 @@ async def test_what_is_done_stays_done_whatever_is_wrong_with_its_result(policy:
     assert await policy(spec).execute(setting.run) == Completed()
 
     assert len(setting.failed_checks) >= 1
-    assert setting.context.changes.state.flags.has_issues
+    assert setting.context.state.flags.has_issues
     assert setting.run.flow.status == COMPLETED
     assert setting.things.calls == ["attic"]
 
@@ -160,7 +160,7 @@ async def test_what_an_earlier_turn_did_for_the_flow_stays_done(
     """PX-16: the flow waited for a confirmation in between. A restart would ask for it again."""
     setting = make_setting()
     done = EffectNote(TAKE.tool_id, setting.run.flow.flow_id, {}, {}, status=status, turn_id=TurnId("turn_0"))
-    setting.context.changes.state.note_effect(done)
+    setting.context.state.note_effect(done)
 
     assert isinstance(await CannotBeShown(SPEC).execute(setting.run), ending)
 
@@ -171,4 +171,4 @@ async def test_sound_work_trips_none(spec: FlowSpec) -> None:
 
     assert await BasePolicy(spec).execute(setting.run) == Completed()
     assert setting.failed_checks == []
-    assert not setting.context.changes.state.flags.has_issues
+    assert not setting.context.state.flags.has_issues

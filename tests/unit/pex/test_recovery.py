@@ -68,7 +68,7 @@ async def test_a_value_that_was_turned_away_is_asked_for_again() -> None:
     failure = Failed(FailureCategory.NOT_FOUND, "There is no attic.")
 
     assert await recover(setting.policy, setting.run, failure) == NeedsInput()
-    assert setting.context.changes.state.ambiguity.current.slot == "place"
+    assert setting.context.state.ambiguity.current.slot == "place"
 
 
 async def test_recovery_leaves_the_previous_frame_as_it_is() -> None:

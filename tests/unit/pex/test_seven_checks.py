@@ -41,7 +41,7 @@ def flow(spec: FlowSpec = SPEC, **options: Any) -> Case:
 
 def nothing_active() -> Case:
     case = flow()
-    case.setting.context.changes.state.stack.cancel(case.setting.run.flow)
+    case.setting.context.state.stack.cancel(case.setting.run.flow)
     return case
 
 
@@ -93,9 +93,7 @@ PARKS = {"trifecta_gate"}
 async def execute(case: Case) -> Ending:
     setting = case.setting
     policies = {SPEC.dact: setting.policy} if case.has_policy else {}
-    work = PEX(policies, setting.run.tools).find_work(
-        setting.context, setting.context.changes.state.stack.active
-    )
+    work = PEX(policies, setting.run.tools).find_work(setting.context, setting.context.state.stack.active)
     return work if isinstance(work, Failed) else await work[0].execute(work[1])
 
 
@@ -119,7 +117,7 @@ async def test_exactly_this_check_trips(name: str) -> None:
     else:
         assert isinstance(ending, Failed)
         assert ending.check == name
-        assert case.setting.context.changes.state.flags.has_issues
+        assert case.setting.context.state.flags.has_issues
 
 
 async def test_a_flow_without_a_fault_trips_none() -> None:
@@ -128,7 +126,7 @@ async def test_a_flow_without_a_fault_trips_none() -> None:
     assert await execute(case) == Completed()
     assert case.setting.failed_checks == []
     assert case.setting.things.calls == ["attic"]
-    assert not case.setting.context.changes.state.flags.has_issues
+    assert not case.setting.context.state.flags.has_issues
 
 
 @pytest.mark.parametrize("manifest", [False, True], ids=["manifest says no", "manifest says yes"])
@@ -137,7 +135,7 @@ async def test_the_gate_asks_whatever_the_manifest_says(manifest: bool) -> None:
     case = flow(tools=(replace(LOOK, requires_approval=manifest, **THREE_TAGS),))
 
     assert isinstance(await execute(case), Parked)
-    [approval] = case.setting.context.changes.state.approvals
+    [approval] = case.setting.context.state.approvals
     assert "reading private data" in str(approval.cause)
     assert "untrusted text" in str(approval.cause)
 

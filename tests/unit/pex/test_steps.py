@@ -79,7 +79,7 @@ async def test_a_completed_task_has_its_frame_state_flags_and_reflections() -> N
 
     assert await setting.policy.execute(setting.run) == Completed()
 
-    run, state = setting.run, setting.context.changes.state
+    run, state = setting.run, setting.context.state
     assert run.frame is not None
     assert run.frame.flow_id == run.flow.flow_id
     assert run.flow.status.state is FlowState.COMPLETED
@@ -95,7 +95,7 @@ async def test_a_missing_slot_is_asked_for_before_any_tool_runs() -> None:
 
     assert await setting.policy.execute(setting.run) == NeedsInput()
     assert setting.things.calls == []
-    question = setting.context.changes.state.ambiguity.current
+    question = setting.context.state.ambiguity.current
     assert question is not None
     assert question.slot == "place"
 
@@ -106,8 +106,8 @@ async def test_a_call_with_effect_waits_for_its_yes(confirmed: bool) -> None:
     setting = make_setting(replace(SPEC, tools=(ToolUse(TAKE.tool_id),), confirm=True))
     assert await setting.policy.execute(setting.run) == NeedsInput()
     if confirmed:
-        assert agree(setting.context.changes.state, setting.run.flow)
-        setting.context.changes.state.ambiguity.resolve()
+        assert agree(setting.context.state, setting.run.flow)
+        setting.context.state.ambiguity.resolve()
 
     ending = await setting.policy.execute(setting.run)
 
@@ -119,8 +119,8 @@ async def test_a_yes_given_before_does_not_answer_a_question_that_is_open_now() 
     """AM-3: no side effect happens while “shall I try again?” is open after a failed attempt."""
     setting = make_setting(replace(SPEC, tools=(ToolUse(TAKE.tool_id),), confirm=True))
     await setting.policy.execute(setting.run)
-    agree(setting.context.changes.state, setting.run.flow)
-    ambiguity = setting.context.changes.state.ambiguity
+    agree(setting.context.state, setting.run.flow)
+    ambiguity = setting.context.state.ambiguity
     ambiguity.resolve()
     ambiguity.declare(TryAgain(flow_id=setting.run.flow.flow_id))
 
@@ -133,7 +133,7 @@ def test_labels_of_what_was_kept_elsewhere_close_the_gate() -> None:
     outward = replace(TAKE, tool_id=ToolId("mail_send"), communicates_externally=True)
     tool = Toolbox({outward.tool_id: outward}, lambda _: {}).find(outward.tool_id)
     assert tool is not None
-    state = make_setting().context.changes.state
+    state = make_setting().context.state
     join_labels(state, ["private"], "what you told me in May")
     assert find_cause(outward, [tool], state.intake.labels, {}) is None
 
