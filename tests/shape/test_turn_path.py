@@ -7,7 +7,7 @@ from typing import Final
 from tests.shape.turn_path import follow_turn
 
 # At most.
-FILES: Final = 81
+FILES: Final = 82
 CROSSINGS: Final = 310
 DEPTH: Final = 20
 
