@@ -14,8 +14,8 @@ from orchestrator.types import JsonObject
 
 DESCRIPTION = """
 Conversations over a queue. A **session** is one conversation; each input to it is a **turn**, which is stored
-when it is accepted and answered in order. What happens is in the session's **event log**, which can be followed
-from any number on.
+when it is accepted and answered in order. Everything that happens is in the session's **event log**, which clients
+can follow from any number on.
 
 Every error is `application/problem+json` with a stable `code`.
 """

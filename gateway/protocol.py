@@ -12,8 +12,8 @@ from orchestrator.errors import Forbidden
 
 HEADERS_WITHIN_S = 20.0
 STRANGER = (
-    "This gateway only serves the account that started it. Set PARLEY_AUTH=required and give others keys, or let "
-    "all accounts of this machine in with PARLEY_OWNER_ONLY=false."
+    "This gateway only serves the account that started it. Set PARLEY_AUTH=required and create keys for "
+    "others, or set PARLEY_OWNER_ONLY=false to serve all accounts of this machine."
 )
 
 

@@ -208,7 +208,7 @@ class NewFeedback(RequestBody):
     @model_validator(mode="after")
     def _says_something(self) -> NewFeedback:
         if self.rating is None and self.comment is None and self.correction is None:
-            raise ValueError("give rating, comment or correction")
+            raise ValueError("requires rating, comment or correction")
         return self
 
 
@@ -264,7 +264,7 @@ class PreferenceBody(RequestBody):
     @model_validator(mode="after")
     def _has_content(self) -> PreferenceBody:
         if self.value is None and not self.text.strip():
-            raise ValueError("give a value or a text")
+            raise ValueError("requires value or text")
         if not is_bounded_json(self.value) or not is_bounded_json(self.origin):
             raise ValueError("the value is too large or too deeply nested")
         return self
@@ -311,7 +311,7 @@ class SocketMessage(RequestBody):
     @model_validator(mode="after")
     def _something_to_do(self) -> SocketMessage:
         if self.currentMessage is None and self.dialogueAct is None and self.lastAction is None:
-            raise ValueError("give currentMessage, lastAction or dialogueAct")
+            raise ValueError("requires currentMessage, lastAction or dialogueAct")
         return self
 
     def turn_request(self) -> TurnRequest:

@@ -169,7 +169,7 @@ def _with_options(
     if isinstance(options, NotGiven):
         return run
     if stage is Stage.DATA and "concurrency" in options:
-        where = "belongs to a whole run: give it to before_all_response() or to the flow"
+        where = "applies to a whole run: pass it to before_all_response() or to the flow"
         raise _Failure(stage, f"{directive}() was returned with the option 'concurrency', which {where}.")
     try:
         return replace(run, options=run.options.with_overrides(options))
@@ -186,7 +186,7 @@ def _typed(flow: InternalFlow, given: Json) -> Any:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         where = f" at {place}" if place else ""
-        raise _Failure(Stage.DATA, f"the input does not fit{where}: {first['msg']}") from error
+        raise _Failure(Stage.DATA, f"the input is invalid{where}: {first['msg']}") from error
 
 
 def _plain(value: Any, stage: Stage) -> Json:

@@ -49,7 +49,7 @@ class Options:
         known = {known.name for known in fields(self)}
         unknown = sorted(set(given) - known)
         if unknown:
-            raise ValueError(f"there is no option {unknown[0]!r}; known are {', '.join(sorted(known))}")
+            raise ValueError(f"unknown option {unknown[0]!r}; choose from {', '.join(sorted(known))}")
         changed = replace(self, **{name: _whole(value) for name, value in given.items()})
         if changed.model is not None and not isinstance(changed.model, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # it came as JSON
             raise ValueError("the option 'model' must be text")

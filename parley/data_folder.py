@@ -53,7 +53,7 @@ def _require_own(data_dir: Path) -> None:
     """Raise Forbidden if another account owns the folder or could have written to it."""
     found = data_dir.stat()
     if found.st_uid != os.geteuid():
-        raise Forbidden(f"{data_dir} belongs to another account: choose a folder of your own.")
+        raise Forbidden(f"{data_dir} belongs to another account: choose a folder that you own.")
     if found.st_mode & _WRITABLE_BY_OTHERS and any(data_dir.iterdir()):
         raise Forbidden(
             f"{data_dir} is not empty and other users can write to it: choose an empty or private folder."

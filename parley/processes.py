@@ -184,7 +184,7 @@ class Child:
 
     def _failure(self, what: str) -> ProcessFailed:
         lines = [line.strip() for line in self.logged().splitlines() if line.strip()]
-        last = f" The end of its log: {lines[-1]}" if lines else ""
+        last = f" Last log line: {lines[-1]}" if lines else ""
         return ProcessFailed(f"{self.program.name} {what}; see {self.program.log}.{last}")
 
 

@@ -110,9 +110,9 @@ def make_metrics_page() -> str:
         "# Metrics\n",
         _GENERATED,
         "Labels are names of flows, tools, models or prompts, never users' text.\n",
-        "## Of each process\n",
+        "## Per process\n",
         show_table(("metric", "type", "labels", "meaning"), _metrics_of(orchestrator.telemetry.metrics)),
-        "## Of the whole system\n",
+        "## System-wide\n",
         "Only gateways export these.\n",
         show_table(("metric", "type", "labels", "meaning"), _metrics_of(gateway.routes.metrics)),
     ])  # fmt: skip

@@ -31,7 +31,7 @@ _OF_COMMANDS = {
         "URL of the gateway that commands use. Default: the gateway of a running `parley up`.",
     ),
     "PARLEY_API_KEY": ("", "API key that commands send."),
-    "FLOWER_BASIC_AUTH": ("", "`user:password` of Flower; required where others can reach it."),
+    "FLOWER_BASIC_AUTH": ("", "`user:password` of Flower; required if other machines can reach it."),
     "OTEL_EXPORTER_OTLP_ENDPOINT": (
         "",
         "URL of the OTLP collector (HTTP). Default: no traces.",

@@ -132,5 +132,5 @@ class TaskEnder:
 
 def _tell(stopped: str, result: JsonObject) -> str:
     done = [entry["tool_id"] for entry in result["done"]]
-    what = f"done before: {', '.join(done)}" if done else "nothing had been done"
+    what = f"side effects: {', '.join(done)}" if done else "without side effects"
     return f"{stopped}; turn {result['turn_id']} is {result['status']}, {what}"

@@ -33,7 +33,7 @@ _TEMPLATE: Final = """{% extends "base.html" %}
   </section>
   <section class="detail-card" aria-label="Latest tasks">
     <table class="table table-hover align-middle">
-      <thead><tr><th>Task</th><th>Identifier</th><th>State</th><th>Runtime (s)</th></tr></thead>
+      <thead><tr><th>Task</th><th>ID</th><th>State</th><th>Runtime (s)</th></tr></thead>
       <tbody>
         {% for task in latest %}
         <tr>

@@ -25,7 +25,7 @@ class Uploaded(ResponseModel):
 class Document(ResponseModel):
     document_id: DocumentId
     title: str = Field(examples=["Baggage"])
-    domain: str = Field(description="Empty: for all domains.", examples=["travel"])
+    domain: str = Field(description="Empty for all domains.", examples=["travel"])
     user_id: str | None = Field(description="Owner, or null for all users of the tenant.")
     labels: list[str]
     origin: JsonMap = Field(examples=[{"uploaded": True}])

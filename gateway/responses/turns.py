@@ -138,7 +138,7 @@ class TurnSignal(ResponseModel):
     type: SignalType
     time: Timestamp
     flow_id: str | None = optional("The flow that it concerns.")
-    prompt_version: str | None = optional("Of the prompt that it concerns.")
+    prompt_version: str | None = optional("Version of the prompt that it concerns.")
     payload: JsonMap
 
 

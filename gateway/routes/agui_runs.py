@@ -166,7 +166,7 @@ class _Run:
                     yield _encode(one)
                 if event.type in ENDINGS and event.number is not None:
                     return
-        raise Unavailable("The stream has ended before the run; send the run again to continue.")
+        raise Unavailable("The stream ended before the run; send the run again to continue.")
 
     async def _read(self, turn_id: TurnId) -> JsonObject:
         record = await self.dependencies.turns.inbox.turn(self.caller.tenant_id, turn_id)

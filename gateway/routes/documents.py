@@ -120,7 +120,7 @@ async def list_documents(
     owned: OwnedInDomain,
     memory: TheMemory,
     after: Annotated[
-        str, Query(max_length=64, pattern=NO_NUL, description="The last ID of the page before.")
+        str, Query(max_length=64, pattern=NO_NUL, description="The last ID of the previous page.")
     ] = "",
     limit: Limit = 100,
 ) -> list[DocumentRecord]:

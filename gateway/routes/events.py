@@ -108,7 +108,7 @@ async def _messages(caller: Caller, events: AsyncGenerator[Event]) -> AsyncGener
                 async for event in events:
                     yield _message(event_for(caller, event))
         except Unavailable as error:  # the client reconnects, and resumes after its last number
-            _log.warning("A stream of events was ended.", error=error)
+            _log.warning("An event stream was closed.", error=error)
 
 
 def _message(event: Event) -> bytes:

@@ -31,7 +31,7 @@ async def create_session(body: NewSession, sessions: TheSessions, caller: TheCal
     """Create a session, or return the existing one with this ID."""
     tenant = caller.tenant_id
     if body.tenant_id not in {None, tenant}:
-        raise Forbidden(f"You act for the tenant {tenant!r} only: leave `tenant_id` out.")
+        raise Forbidden(f"Your credentials are limited to the tenant {tenant!r}: omit `tenant_id`.")
     if body.webhook is not None and caller.only_user is not None:
         raise Forbidden("Users can't set a session's webhook: only backends and operators can.")
     domain = sessions.domains.resolve(body.domain)

@@ -35,7 +35,7 @@ async def search_turns(
     domain: Text = None,
     user_id: Text = None,
     days: Days = 7,
-    before: Annotated[Text, Query(description="`next` of the page before.")] = None,
+    before: Annotated[Text, Query(description="`next` of the previous page.")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> FoundTurns:
     """Search turns across sessions by words and quality, newest first. Only operators can call this.

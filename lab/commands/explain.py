@@ -32,7 +32,7 @@ def explain_sentence(
         print_json(found)
         return
     understood = found["understanding"]
-    print_table(("reader", "said"), [[one["reader"], one["said"]] for one in found["readers"]])
+    print_table(("component", "result"), [[one["reader"], one["said"]] for one in found["readers"]])
     flows = ", ".join(f"{flow['dact']} ({flow['score']:.2f})" for flow in understood["flows"])
     print(
         f"\nDecided by {found['decided_by']} with confidence {found['confidence']:.2f}: {understood['kind']} {flows}"

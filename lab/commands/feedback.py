@@ -46,7 +46,7 @@ def cases(
             made += [case for one in feedbacks if (case := make_case(turns, one["turn_id"], one)) is not None]
     if into is None:
         return Answer(made, f"conversations:\n{write_items(made)}" if made else "none")
-    return Answer(made, f"{add_cases(made, into)} of {len(made)} are new in {into}.")
+    return Answer(made, f"Added {add_cases(made, into)} of {len(made)} cases to {into}.")
 
 
 def _read_turns(client: Client, session: str) -> list[JsonObject]:

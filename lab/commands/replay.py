@@ -87,7 +87,7 @@ def _show(report: JsonObject, path: Path, fail_on: Sequence[str], *, json: bool)
         print_json({**report, "report": str(path)})
     else:
         print("\n".join(tell(report)))
-        say(f"Kept as {path}")
+        say(f"Stored as {path}")
     if forbidden := count_forbidden(report, fail_on):
         say(f"{forbidden} turns changed unexpectedly.")
         raise typer.Exit(1)

@@ -47,7 +47,7 @@ def soak(
     try:
         with stop_on_signals(), run_stack(_stack_of(folder, workers), say) as stack:
             say(f"Injecting faults for {minutes:g} minutes, seed {plan.seed}.")
-            with progress("breaking things, seconds") as counted:
+            with progress("injecting faults, seconds") as counted:
                 report = run(stack, plan, say, counted)
         held = not report.breaches
     except StopRequested:
@@ -68,7 +68,7 @@ def soak(
         )
         for breach in report.breaches[:_SHOWN]:
             print(f"BROKEN  {breach}")
-        print(f"Broken guarantees: {len(report.breaches)}." if report.breaches else "Every promise held.")
+        print(f"Broken guarantees: {len(report.breaches)}." if report.breaches else "All guarantees held.")
     raise typer.Exit(1 if report.breaches else 0)
 
 

@@ -105,7 +105,7 @@ async def evaluate(
             counted(len(outcomes), total)
         wrong = sum(not one.is_right for one in outcomes if one.file == file)
         many = "1 conversation" if len(conversations) == 1 else f"{len(conversations)} conversations"
-        notice(f"{file}: {many}" + (f", {wrong} not as written" if wrong else ""))
+        notice(f"{file}: {many}" + (f", {wrong} failed" if wrong else ""))
     return outcomes
 
 
@@ -224,6 +224,6 @@ def find_faults(expect: ExpectEntry, observed: JsonObject) -> Iterator[str]:
         yield f"the answer does not match {expect.answer!r}"
     if expect.not_answer is not None and re.search(expect.not_answer, observed["answer"]):
         yield f"the answer matches {expect.not_answer!r}"
-    yield from (f"a step broke: {payload}" for payload in observed["broken"])
+    yield from (f"a step failed: {payload}" for payload in observed["broken"])
     if observed["status"] != "done":
         yield f"the turn ended as {observed['status']}"

@@ -51,7 +51,7 @@ async def explain(
         elif reading is not None:
             message = replace(message, guess=reading)
     last = decided or message.guess
-    assert last is not None, "System 1 reads every message"
+    assert last is not None, "the local classifier interprets every message"
     validation = Validation(system1.flows, loaded.domain.slot_types, system1.extractor)
     understanding, problems = validation.validate(last.understanding, context)
     # The component that refuses a message also explains why.
@@ -87,9 +87,9 @@ def _describe(reader: Reader | None, reading: Reading | None, decided: Reading |
         return f"the model did not respond ({reading.problem}); the local classifier's interpretation is used"
     found = reading.understanding
     flows = ", ".join(f"{flow.dact} {flow.score:.2f}" for flow in found.flows if flow.dact)
-    verdict = "decided" if reading.is_final else "a guess"
-    refused = f" (refused: {found.rejection.value})" if found.rejection is not None else ""
-    return f"{verdict}: {found.kind.value}{refused}{f', {flows}' if flows else ''}, sure {reading.confidence:.2f}"
+    verdict = "decided" if reading.is_final else "undecided"
+    refused = f" (rejected: {found.rejection.value})" if found.rejection is not None else ""
+    return f"{verdict}: {found.kind.value}{refused}{f', {flows}' if flows else ''}, confidence {reading.confidence:.2f}"
 
 
 def _show(understanding: Understanding, word: Callable[[Told], str]) -> JsonObject:

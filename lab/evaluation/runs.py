@@ -147,7 +147,11 @@ def find_run(said: str, folder: Path) -> JsonObject:
     if said == LATEST and kept:
         path = kept[-1]
     if not path.is_file():
-        there = f" There are {', '.join(one.stem for one in kept[-5:])}." if kept else " There are none yet."
+        there = (
+            f" The latest are {', '.join(one.stem for one in kept[-5:])}."
+            if kept
+            else " No runs are stored yet."
+        )
         raise InvalidInput(f"There is no run {said!r} in {folder}.{there}", field="against")
     run: JsonObject = orjson.loads(path.read_bytes())
     return run

@@ -25,13 +25,13 @@ class Breach(StrEnum):
     """Breaches, worst first."""
 
     TWICE = "done twice"
-    UNASKED = "done without having been asked for"
-    UNTRUE = "told as done, and not done"
-    UNTOLD = "done, and never told"
-    UNANSWERED = "a message that is not answered"
-    OTHER_WORDS = "another answer"
-    ASTRAY = "other documents than were asked for"
-    DEAD_END = "cannot be brought to its end any more"
+    UNASKED = "done without a request"
+    UNTRUE = "reported as done, but not done"
+    UNTOLD = "done, but never reported"
+    UNANSWERED = "message not answered"
+    OTHER_WORDS = "different answer"
+    ASTRAY = "documents differ from the request"
+    DEAD_END = "cannot be completed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ async def judge(talk: Talk, sounds: Sounds, sound: Sound, faults: Sequence[Fault
         seen = course.seen_before(line)
         for deed in await find_unmeant(talk, sounds, sound, line, faults):
             found.append(
-                Finding(Breach.UNASKED, f"{deed}, and displayed is “{seen and seen.reply}”", line.at)
+                Finding(Breach.UNASKED, f"{deed}, although the reply was “{seen and seen.reply}”", line.at)
             )
     return sorted(found, key=lambda one: list(Breach).index(one.breach))
 
@@ -84,9 +84,9 @@ def _grade_words(course: Course, sound: Sound, faults: Sequence[Fault]) -> Itera
             yield Finding(Breach.OTHER_WORDS, f"“{heard.reply}” instead of “{reply}”", heard.at)
         lacking = sorted(wanted - done) or sorted((store - sound.count(heard.store)).elements())
         if wanted and as_told and lacking:
-            yield Finding(Breach.UNTRUE, f"“{heard.reply}”, and there is no {lacking[0]}", heard.at)
+            yield Finding(Breach.UNTRUE, f"“{heard.reply}”, but {lacking[0]} is missing", heard.at)
         if now and was_told and not is_same and not _is_told(course, sound, heard, reply):
-            yield Finding(Breach.UNTOLD, f"{min(now)}, and what is told is “{heard.reply}”", heard.at)
+            yield Finding(Breach.UNTOLD, f"{min(now)}, but the reply is “{heard.reply}”", heard.at)
 
 
 def _is_told(course: Course, sound: Sound, heard: Heard, reply: str) -> bool:
@@ -106,7 +106,7 @@ def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) ->
     is_else = any(call.lasting and sound.name(call) not in sound.lasting for call in course.done)
     for document, count in store.items():
         if 0 < sound.most[document] < count:
-            yield Finding(Breach.TWICE, f"{count} times {document}")
+            yield Finding(Breach.TWICE, f"{document}: {count} times")
             return
     final = sound.stores[-1]
     if not is_else and done == sound.lasting and store != final:
@@ -133,7 +133,7 @@ async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -
         await _answer_what_is_asked(talk, sound)
     missing = sound.missing(course)
     if missing:
-        return [Finding(Breach.DEAD_END, f"{min(missing)}; told last: “{course.heard[-1].reply}”")]
+        return [Finding(Breach.DEAD_END, f"{min(missing)}; last reply: “{course.heard[-1].reply}”")]
     return [*_grade_store(course, sound)]
 
 

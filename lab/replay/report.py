@@ -113,7 +113,7 @@ def tell(report: JsonObject) -> Iterator[str]:
     for tool, count in report["not_made"].items():
         yield f"Not called, because there is no recording: {tool} {_count(count, 'times')}."
     for why, count in report["left_out"].items():
-        yield f"Left out: {_count(count, 'turns')} {why}."
+        yield f"Skipped: {_count(count, 'turns')} {why}."
     if report["remembering"]:
         yield f"{_count(report['remembering'], 'turns')} used the current preferences and documents."
     yield f"No side effects were executed. {report['turns_a_second']:.0f} turns a second."

@@ -110,7 +110,7 @@ def replay(
         raise NotFound("session", ", ".join(wanted.sessions) or f"of the domain {wanted.of}")
     if len(domains) > 1:
         raise InvalidInput(
-            f"Replay one domain at a time; these are of {', '.join(domains)}.", field="session"
+            f"Replay one domain at a time; these sessions use {', '.join(domains)}.", field="session"
         )
     loaded = prepare(wanted, domains[0])
     settings = read_settings(**NO_STORES)
@@ -149,8 +149,9 @@ def _find_prompt(said: str, domain: str) -> dict[str, str]:
     for one, text in read:
         if one.version == version:
             return {file: text}
-    there = ", ".join(f"{prompt_id}@{one.version}" for one, _ in read) or "none of that name"
-    raise InvalidInput(f"There is no prompt {said}; there is {there}.", field="prompt")
+    known = ", ".join(f"{prompt_id}@{one.version}" for one, _ in read)
+    hint = f"; available versions: {known}" if known else ""
+    raise InvalidInput(f"There is no prompt {said}{hint}.", field="prompt")
 
 
 async def _find(url: str, wanted: Wanted) -> dict[SessionId, str]:
@@ -186,7 +187,7 @@ def _share(setup: Setup, wanted: Sequence[SessionId], processes: int) -> Iterato
                 process = readers.pop(reader)
                 process.join()
                 if process.exitcode:
-                    raise Unavailable("A process that replays has ended; its errors are above.") from None
+                    raise Unavailable("A replay process ended unexpectedly; see its errors above.") from None
 
 
 def _cut(wanted: Sequence[SessionId], processes: int) -> Iterator[Sequence[SessionId]]:

@@ -137,7 +137,7 @@ class GrammarUser:
         """Answer the question for a slot, or give up."""
         goal = self._goal
         if question == self._last_question:
-            return self._give_up(f"was asked the same again: {slot}")
+            return self._give_up(f"was asked for {slot} again")
         self._last_question = question
         if slot in goal.values:
             is_again = slot in goal.stated

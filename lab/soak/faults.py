@@ -69,7 +69,7 @@ def _restart(child: Child) -> None:
 FAULTS: Mapping[str, tuple[Callable[[Broken], None], int]] = {
     "turn worker killed": (kill("turns-"), 10),
     "turn worker frozen": (freeze_turn_worker, 2),
-    "housekeeping worker killed": (kill("internal"), 3),
+    "maintenance worker killed": (kill("internal"), 3),
     "gateway killed": (kill("gateway"), 2),
     "Redis emptied": (flush_redis, 3),
     "Redis killed": (kill("redis"), 2),

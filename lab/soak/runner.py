@@ -120,5 +120,5 @@ def _is_at_rest(stack: RunningStack) -> bool:
         with psycopg.connect(stack.stores.database_url, connect_timeout=5) as connection:
             found = connection.execute("SELECT 1 FROM turns WHERE finished_at IS NULL LIMIT 1").fetchone()
     except psycopg.OperationalError as error:
-        raise Unavailable(f"The database did not come back: {error}") from error
+        raise Unavailable(f"The database did not recover: {error}") from error
     return found is None

@@ -42,7 +42,7 @@ class WebhookPosts:
             async with asyncio.timeout(self._timeout_s):
                 answer = await self._client.post(url, headers=dict(headers), content=body)
         except TimeoutError:
-            return DeliveryFailed(f"no answer within {self._timeout_s:g} s")
+            return DeliveryFailed(f"no response within {self._timeout_s:g} s")
         except AddressRefused:
             return DeliveryFailed("the address is private, and webhooks can't reach private addresses")
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
@@ -51,7 +51,7 @@ class WebhookPosts:
             return Delivered()
         if answer.has_redirect_location:
             return DeliveryFailed(f"returned {answer.status_code}: redirects are not followed")
-        return DeliveryFailed(f"answered {answer.status_code}", final=answer.status_code == HTTPStatus.GONE)
+        return DeliveryFailed(f"returned {answer.status_code}", final=answer.status_code == HTTPStatus.GONE)
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -30,7 +30,7 @@ class FlowSummary:
         parts = [f"{self.dact} ({self.intent}): {', '.join(self.tools) or 'no tools'}"]
         if self.changes:
             parts.append(
-                f"changes things with {', '.join(self.changes)}" + (", after a confirmation" * self.confirms)
+                f"side effects: {', '.join(self.changes)}" + (", after a confirmation" * self.confirms)
             )
         if self.tags:
             parts.append(", ".join(tag.replace("_", " ") for tag in self.tags))

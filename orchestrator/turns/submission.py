@@ -167,7 +167,7 @@ class TurnRequest(RequestBody):
     @model_validator(mode="after")
     def _one_of_text_and_action(self) -> TurnRequest:
         if (self.text is None) == (self.action is None):
-            raise ValueError("give either text or action")
+            raise ValueError("requires either text or action")
         return self
 
     def to_submission(

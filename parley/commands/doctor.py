@@ -147,7 +147,7 @@ def _check_domain(domain: str) -> Iterator[Finding]:
     for problem in problems:
         yield bad("domain", f"a background flow or job is off: {problem}", "run `parley domain check`")
     if not problems:
-        yield well("domain", f"{named} is there")
+        yield well("domain", f"{named} is valid")
 
 
 def _check_gateway(data_dir: Path) -> Iterator[Finding]:

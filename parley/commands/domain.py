@@ -21,7 +21,7 @@ from parley.output import Answer, Rows, print_result, say
 app = typer.Typer(help="Create, check and train domains.", no_args_is_help=True)
 
 _SCAFFOLD = Path(__file__).parent.parent / "scaffold"
-_COLUMNS: tuple[str, ...] = ("flow", "tools", "changes things with", "tags", "confirmation", "approval")
+_COLUMNS: tuple[str, ...] = ("flow", "tools", "side effects", "tags", "confirmation", "approval")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -58,7 +58,7 @@ def check(
     places = {hint.rpartition(": ")[0] for hint in hints}
     for hint in [*hints, *(one for one in rendered.hints if one.rpartition(": ")[0] not in places)]:
         say(f"Hint: {hint}")
-    say(f"{domain} is in order.")
+    say(f"{domain} is valid.")
 
 
 def _print_problems(domain: str, problems: list[Problem], *, as_json: bool) -> None:
@@ -120,7 +120,7 @@ def _row(flow: FlowSummary) -> list[str]:
         ", ".join(flow.tools),
         ", ".join(flow.changes),
         ", ".join(tag.replace("_", " ") for tag in flow.tags),
-        "asks first" if flow.confirms else "",
+        "required" if flow.confirms else "",
         flow.approval,
     ]
 

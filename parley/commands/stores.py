@@ -97,7 +97,7 @@ def read_login(entry: str) -> tuple[str, str]:
     name, _, place = entry.partition("=")
     role = _LOGIN_ROLES.get(name)
     if role is None or not place:
-        raise InvalidInput(f"--login wants runtime=FILE or gateway=FILE, not {entry}.", field="login")
+        raise InvalidInput(f"--login requires runtime=FILE or gateway=FILE, not {entry}.", field="login")
     try:
         return role, Path(place).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -107,7 +107,7 @@ def read_login(entry: str) -> tuple[str, str]:
 def await_schema(database_url: str | None, wait_s: float) -> None:
     """Wait for the schema of this release or a newer release. Raises InvalidInput or Unavailable."""
     if database_url is None:
-        raise InvalidInput("--check reads DATABASE_URL; set it.", field="DATABASE_URL")
+        raise InvalidInput("--check requires DATABASE_URL.", field="DATABASE_URL")
     ends_at = time.monotonic() + wait_s
     while True:
         try:

@@ -66,7 +66,7 @@ def examine_database(url: str, *, guarded: bool) -> Iterator[Finding]:
 def check_clock(name: str, their_lead_s: float) -> Finding:
     """Check that a clock agrees with this machine's. `their_lead_s`: seconds that the other clock is ahead."""
     if abs(their_lead_s) <= SKEW_S:
-        return well(name, "agrees with this machine's")
+        return well(name, "matches this machine's")
     direction = "ahead of" if their_lead_s > 0 else "behind"
     return bad(
         name,
@@ -83,7 +83,7 @@ def _check_server(connection: psycopg.Connection[Any]) -> Finding:
     if vector is None:
         return note(
             "postgres",
-            f"version {number} answers, without pgvector: document search uses words only",
+            f"version {number} is responding, without pgvector: document search uses words only",
             "install the extension's package on the server (the image pgvector/pgvector has it)",
         )
     return well("postgres", f"version {number} with pgvector is responding")
@@ -131,7 +131,7 @@ def _check_schema(connection: psycopg.Connection[Any]) -> Finding:
     if revision == HEAD:
         return well("schema", f"is at {HEAD}, as this release requires")
     if revision is None:
-        return bad("schema", "is not there", "run `parley migrate`")
+        return bad("schema", "does not exist", "run `parley migrate`")
     if revision < HEAD:
         return bad("schema", f"is at {revision}, but this release needs {HEAD}", "run `parley migrate`")
     return note(

@@ -51,7 +51,7 @@ def examine_broker(url: str) -> Iterator[Finding]:
                 "turns continue as long as workers run; start the broker, or correct PARLEY_BROKER_URL",
             )
         else:
-            yield well("broker", f"{shown} answers")
+            yield well("broker", f"{shown} is responding")
 
 
 def examine_processes(redis_url: str) -> Iterator[Finding]:

@@ -126,7 +126,7 @@ class Outcome:
         )
         name, needed = f"model: {self.question.name}", self.question.needed
         if self.problem is None:
-            return well(name, f"accepted,  {self.took_s:.1f} s, {counted}")
+            return well(name, f"accepted, {self.took_s:.1f} s, {counted}")
         if needed is None:
             return note(name, f"{self.problem}, {self.took_s:.1f} s", "Parley works without it")
         return bad(name, f"{self.problem}, {self.took_s:.1f} s", needed)
@@ -209,7 +209,7 @@ async def probe_configured(settings: Settings) -> AsyncGenerator[Finding, None]:
         )
         return
     client = LibraryChat(endpoint)
-    yield note("model", f"asking {model} at {client.endpoint}{_forms(endpoint)}")
+    yield note("model", f"testing {model} at {client.endpoint}{_forms(endpoint)}")
     try:
         async for outcome in probe(client, model):
             yield outcome.as_finding()

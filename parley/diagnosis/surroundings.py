@@ -59,7 +59,7 @@ def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
             model = settings.model if name == DEFAULT_PROVIDER else None
             yield _ask_endpoint(title, url, endpoint.api_key or None, model)
         else:
-            yield note(title, f"{endpoint.provider} is configured", "ask it with `parley doctor --model`")
+            yield note(title, f"{endpoint.provider} is configured", "test it with `parley doctor --model`")
 
 
 def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -75,7 +75,7 @@ def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
         yield note("flower", f"{url} can't be reached from here: {error}", "it may still be reachable")
         return
     if reply.status_code in _REFUSALS:
-        yield well("flower", f"{url} asks for a password")
+        yield well("flower", f"{url} requires a password")
     elif urlsplit(url).hostname in _LOOPBACK:
         yield note("flower", f"{url} has no authentication; it is only reachable from this machine")
     else:
@@ -171,7 +171,7 @@ def _ask_endpoint(name: str, address: str, key: str | None, model: str | None) -
             return bad(
                 name,
                 f"{address} lacks /v1; turns continue with the local classifier",
-                f"name {address.rstrip('/')}/v1",
+                f"use {address.rstrip('/')}/v1",
             )
         if reply.status_code in _REFUSALS:
             return bad(

@@ -198,7 +198,7 @@ def choose_account(data_dir: Path, binaries: Path) -> Account | None:
     if shutil.which("setpriv") is None:
         raise Unavailable(
             f"PostgreSQL does not run as root, and {entry.pw_name!r} cannot reach {data_dir} or {binaries}: "
-            "move the project out of the closed folder, install util-linux (setpriv), or run as another user."
+            "move the project to a folder that it can access, install util-linux (setpriv), or run as another user."
         )
     return Account(entry.pw_uid, entry.pw_gid, keep_access=True)
 

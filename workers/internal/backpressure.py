@@ -30,6 +30,6 @@ class Backpressure:
         wait_s = await self._load.turn_wait_s()
         deferring = wait_s > self._above_s
         if deferring is not self._deferring:
-            what = "is deferred" if deferring else "goes on"
-            _log.info(f"Housekeeping {what}.", turn_wait_s=round(wait_s, 3))
+            what = "is deferred" if deferring else "continues"
+            _log.info(f"Maintenance {what}.", turn_wait_s=round(wait_s, 3))
         self._deferring = deferring

@@ -147,7 +147,7 @@ def _require_identifier(message: Any) -> None:
             return  # Celery detects and drops it
     identifier = facts.get("id") if isinstance(facts, dict) else None
     if identifier is not None and not (isinstance(identifier, str) and _IDENTIFIER.fullmatch(identifier)):
-        raise ValueError("no identifier")
+        raise ValueError("no task ID")
 
 
 def _is_delivered_too_often(message: Any) -> bool:

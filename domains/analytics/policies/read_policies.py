@@ -78,7 +78,7 @@ def _find_what_hides(kind: str, chart: JsonObject) -> str | None:
     """Return why the chart would be unreadable, or None if it is readable."""
     rows = chart["data"]["values"]
     if kind == "line" and len(rows) < _FEWEST_POINTS:
-        return "one point makes no line."
+        return "a line chart needs at least two points."
     if kind == "bar" and len(rows) > _MOST_BARS:
         return f"{len(rows):,} bars are too many to read."
     return None
@@ -111,7 +111,7 @@ class AskData(TablePolicy):
         unfounded = list(_unfounded_numbers(text, run)) if run.returned else []
         if unfounded:
             return (
-                f"{', '.join(unfounded)} stands neither in the rows nor in the question: answer with numbers of "
+                f"neither the rows nor the question contain {', '.join(unfounded)}: answer with numbers of "
                 "the last result, and let the statement compute what is missing"
             )
         return None

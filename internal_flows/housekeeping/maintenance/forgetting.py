@@ -27,7 +27,7 @@ class Forgotten(BaseModel):
     @model_validator(mode="after")
     def _one_of_both(self) -> Forgotten:
         if (self.session_id is None) == (self.user_id is None):
-            raise ValueError("give either session_id or user_id")
+            raise ValueError("requires either session_id or user_id")
         return self
 
 

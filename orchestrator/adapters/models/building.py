@@ -36,7 +36,7 @@ def open_provider(endpoint: Endpoint) -> Provider[Any]:
     except ImportError:
         problem = f"needs the client of {name}; install it with `pip install 'parley-runtime[{name}]'`"
     except UserError as error:
-        problem = f"cannot be asked: {error.message}"
+        problem = f"cannot be used: {error.message}"
     raise ConfigurationError([Problem(f"model provider {name}", problem)])
 
 

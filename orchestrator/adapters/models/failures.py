@@ -98,7 +98,9 @@ def _of_answer(error: ModelAPIError, endpoint: str) -> ModelUnavailable:
     names = tuple(_codes(error))
     refused = _rejected_field(error.body, status)
     said = EndpointError(endpoint, status, names[0] if names else None, refused)
-    text = f"The model endpoint {endpoint} answered {status or 'with an error'}{f' ({names[0]})' if names else ''}."
+    text = (
+        f"The model endpoint {endpoint} returned {status or 'an error'}{f' ({names[0]})' if names else ''}."
+    )
     if any(name.lower() in _FILTER_CODES for name in names):
         return ModelFiltered(text, said=said)
     match error:

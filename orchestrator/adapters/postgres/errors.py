@@ -11,7 +11,7 @@ import sqlalchemy.exc
 from orchestrator.errors import InvalidInput, NotFound, ParleyError, Unavailable
 
 NO_ROLE = (
-    "The database has no role parley_session_flows that this user may act as, so session flows, forgetting and repair "
+    "The database has no role parley_session_flows that this user can use, so session flows, forgetting and repair "
     "cannot run; `parley doctor` says what to do."
 )
 _KINDS = {

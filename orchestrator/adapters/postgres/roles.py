@@ -201,8 +201,8 @@ def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None
     left = [row[0] for row in connection.execute(_SERVER_WIDE, {"reader": READER}) if row[2]]
     if left:
         _log.warning(
-            "Readers of the database can still stop other tenants: run `parley migrate --roles` as an administrator "
-            "of the server, or give no one such a login.",
+            "Database readers can still block other tenants: run `parley migrate --roles` as a server administrator, "
+            "or don't create reader logins.",
             functions=left,
         )
 

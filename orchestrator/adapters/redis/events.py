@@ -213,7 +213,7 @@ class RedisEvents:
             self._heard_at = now
             self._deliver(message)
         elif now - self._heard_at > SILENT_FOR_S:
-            raise RedisConnectionError("nothing was heard for too long")
+            raise RedisConnectionError("no message arrived in time")
         elif now - self._beat_at > HEARTBEAT_EVERY_S:
             self._beat_at = now
             await self._redis.publish(HEARTBEAT_CHANNEL, b"")

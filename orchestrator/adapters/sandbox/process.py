@@ -37,7 +37,7 @@ DEFAULT_QUERY_LIMITS = QueryLimits()
 
 _ENDED_BY: dict[int, Stopped] = {
     signal.SIGXCPU: Stopped(StopCategory.TIMEOUT, "The code exceeded its CPU time limit."),
-    signal.SIGSYS: Stopped(StopCategory.FORBIDDEN, "The code tried to reach the system around it."),
+    signal.SIGSYS: Stopped(StopCategory.FORBIDDEN, "The code made a forbidden system call."),
     signal.SIGXFSZ: Stopped(StopCategory.FORBIDDEN, "The code tried to write a file."),
     signal.SIGKILL: Stopped(
         StopCategory.MEMORY, "The system stopped the code, probably because of its memory use."
@@ -219,7 +219,7 @@ async def _receive(stream: asyncio.StreamReader, most: int) -> bytes | None:
 
 def _read(answer: bytes, code: int) -> SandboxResult:
     if code < 0:
-        crash = Stopped(StopCategory.ERROR, f"The interpreter was ended by signal {-code}.")
+        crash = Stopped(StopCategory.ERROR, f"The interpreter was killed by signal {-code}.")
         return _ENDED_BY.get(-code, crash)
     try:
         body = orjson.loads(answer)

@@ -61,7 +61,7 @@ def ask(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> str:
         duckdb.StatementType.SELECT,
         duckdb.StatementType.MULTI,
     }:
-        return stopped("forbidden", "Write one statement that reads.")
+        return stopped("forbidden", "Only a single read-only statement is allowed.")
     most: int = request["limits"]["rows"]
     cursor = connection.execute(statements[0])
     columns = [(str(column[0]), str(column[1])) for column in cursor.description or ()]

@@ -199,7 +199,7 @@ def find_incompatibility(ours: JsonObject, theirs: JsonObject) -> str | None:
                 return f"the server does not accept {name!r}"
             continue
         if not _types_meet(schema, their_names[name]):
-            return f"{name!r} is {schema['type']} here and {their_names[name]['type']} at the server"
+            return f"{name!r} is {schema['type']} here and {their_names[name]['type']} on the server"
     return None
 
 

@@ -32,7 +32,7 @@ def add(
         raise InvalidInput("--title only works with a single file.", field="title")
     texts = [_read(file) for file in files]
     added: list[dict[str, object]] = []
-    with progress("Keeping documents") as show:
+    with progress("Storing documents") as show:
         for file, text in zip(files, texts, strict=True):
             name = file.stem if title is None else title
             added.append(

@@ -68,7 +68,7 @@ def read_change(words: list[str], result: str = "{}") -> JsonObject:
     if wanted is None or len(given) != len(wanted):
         forms = [name] if wanted is not None else list(FORMS)
         told = ", ".join(" ".join((form, *map(str.upper, FORMS[form]))) for form in forms)
-        raise InvalidInput(f"Say {told}.", field="change")
+        raise InvalidInput(f"Use {told}.", field="change")
     repair: JsonObject = {"kind": name.replace("-", "_"), **dict(zip(wanted, given, strict=True))}
     if name in {"done", "not-done"}:
         repair |= {"kind": "mark", "done": name == "done", "result": _read_json(result)}
@@ -83,7 +83,7 @@ def _read_json(text: str) -> Json:
 
 
 def _show(found: JsonObject) -> Answer:
-    lines = [f"epoch {found['epoch']}", *(f"wrong: {one}" for one in found["wrong"])]
+    lines = [f"epoch {found['epoch']}", *(f"problem: {one}" for one in found["wrong"])]
     if found["person"]:
         lines.append(f"{found['person']} answers the user.")
     lines += [
@@ -93,8 +93,8 @@ def _show(found: JsonObject) -> Answer:
         f"{one['tool_id']} {one['status']} ({one['fingerprint']}) {orjson.dumps(one['arguments']).decode()}"
         for one in found["effects"]
     ]
-    lines += [f"{one['approval_id']} waits: {one['question']}" for one in found["approvals"]]
-    lines += [f"fits: {_write(fit['repair'])}  # {fit['why']}" for fit in found["fits"]]
+    lines += [f"{one['approval_id']} is pending: {one['question']}" for one in found["approvals"]]
+    lines += [f"suggested: {_write(fit['repair'])}  # {fit['why']}" for fit in found["fits"]]
     return Answer(found, "\n".join(lines))
 
 
@@ -110,6 +110,6 @@ def _tell(done: list[str], told: str | None, refused: list[str]) -> str:
     lines = [
         *done,
         *([f"Message to the user: {told}"] if told else []),
-        *(f"Refused: {one}" for one in refused),
+        *(f"Rejected: {one}" for one in refused),
     ]
     return "\n".join(lines)

@@ -49,7 +49,7 @@ async def let_a_turn_wait(database: Database) -> TurnId:
 
 
 def is_put_off(workers: Fleet) -> Callable[[], bool]:
-    return lambda: "Housekeeping is deferred." in workers.workers[0].log.read_text()
+    return lambda: "Maintenance is deferred." in workers.workers[0].log.read_text()
 
 
 async def test_housekeeping_waits_while_turns_wait_and_what_a_turn_waits_for_does_not(

@@ -217,7 +217,7 @@ async def test_a_failing_item_leaves_the_others_alone(runner: Runner) -> None:
 
     assert [item.output for item in items] == [2, None, None, None, 10]
     assert [item.status.value for item in items] == ["done", "failed", "failed", "skipped", "done"]
-    assert "the input does not fit" in (items[2].error or "")
+    assert "the input is invalid" in (items[2].error or "")
     assert (record.progress.done, record.progress.failed, record.progress.skipped) == (2, 2, 1)
 
 
@@ -240,7 +240,7 @@ async def test_redo_is_accepted_from_both_ends_of_a_run(runner: Runner, stage, s
     assert [record.redo_count for record in chain] == [None, 1, 2]
     assert [record.redo.value for record in chain] == ["scheduled", "scheduled", "ceiling_reached"]
     assert {record.status for record in chain} == {RunStatus.DONE}
-    assert "ceiling" in (chain[-1].reason or "")
+    assert "limit" in (chain[-1].reason or "")
     assert len(items) == (0 if stage == "before_all" else 1)
 
 

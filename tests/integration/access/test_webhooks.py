@@ -141,7 +141,7 @@ async def test_a_slow_receiver_holds_up_nobody_else(post: Post) -> None:
 
         await quick.wait_for(9)
         assert numbers(quick, post, session) == list(range(1, 10))
-        feeds = await post.failing(error="no answer within 1 s")
+        feeds = await post.failing(error="no response within 1 s")
         assert all(feed.delivered == 0 for feed in feeds)
         never.set()
 
@@ -192,7 +192,7 @@ async def test_a_redirect_to_a_private_address_is_refused(post: Post) -> None:
 
         outside.answer = redirect
         await post.talk(await post.session(outside.url))
-        await post.failing(error="answered 307: redirects are not followed")
+        await post.failing(error="returned 307: redirects are not followed")
         assert inside.deliveries == []
 
 
@@ -224,7 +224,7 @@ async def test_a_receiver_that_is_gone_for_good_is_given_up_at_once(post: Post) 
     async with receiver() as place, post.worker():
         place.answer = gone
         await post.talk(await post.session(place.url))
-        (feed,) = await post.failing(error="answered 410")
+        (feed,) = await post.failing(error="returned 410")
         assert feed.given_up_at is not None
 
 

@@ -61,7 +61,7 @@ def test_the_command_and_both_domains_run_from_the_wheel(installed: Path) -> Non
     for domain in ("travel", "analytics"):
         checked = run(installed, "-m", "parley", "domain", "check", domain)
         assert checked.returncode == 0, checked.stderr
-        assert checked.stderr.splitlines()[-1] == f"{domain} is in order."
+        assert checked.stderr.splitlines()[-1] == f"{domain} is valid."
 
 
 def test_the_wheel_has_the_files_that_are_not_code(installed: Path) -> None:

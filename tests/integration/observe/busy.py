@@ -165,7 +165,7 @@ def nobody_takes_the_events(day: Day) -> None:
         day.sees('parley_webhook_feeds{state="failing"} > 0')
         day.sees('parley_webhook_feeds{state="given_up"} > 0')
     (feed, *_) = day.http.get("/v1/webhooks/failing").raise_for_status().json()
-    assert feed["error"] == "no answer within 1 s"
+    assert feed["error"] == "no response within 1 s"
 
 
 def redis_is_away(day: Day) -> None:

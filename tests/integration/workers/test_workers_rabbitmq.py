@@ -297,7 +297,7 @@ async def test_what_a_turn_waits_for_overtakes_housekeeping(
             receipt = await PostgresInbox(database).submit(waiting)
             await asyncio.to_thread(
                 wait_until,
-                lambda: "Housekeeping is deferred." in worker.log.read_text(),
+                lambda: "Maintenance is deferred." in worker.log.read_text(),
                 within_s=30,
                 what="it stands back",
             )

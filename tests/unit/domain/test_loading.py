@@ -206,7 +206,7 @@ def test_what_is_shipped_and_what_is_scaffolded_is_in_order(tmp_path: Path) -> N
 def test_the_summary_names_tools_changes_and_tags() -> None:
     lines = {flow.dact: str(flow) for flow in summarize(load_domain("travel").domain)}
     assert lines[Dact("cancel_booking")] == (
-        "cancel_booking (Book): booking_review, booking_cancel; changes things with booking_cancel, "
+        "cancel_booking (Book): booking_review, booking_cancel; side effects: booking_cancel, "
         "after a confirmation; accesses private data"
     )
     assert lines[Dact("search_flights")] == "search_flights (Find): flight_search"

@@ -17,7 +17,7 @@ def test_a_new_domain_is_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert run(["domain", "check", str(tmp_path / "garden")]) == 0
     printed = capsys.readouterr()
     assert "note_create" in printed.out
-    assert "is in order" in printed.err
+    assert "is valid" in printed.err
 
 
 def test_what_each_flow_may_do_is_shown_with_its_tags(
@@ -39,7 +39,7 @@ def test_what_each_flow_may_do_is_shown_with_its_tags(
     (adding,) = [row for row in rows if row.startswith("add_note")]
     assert "accesses private data, receives untrusted input, communicates externally" in adding
     assert adding.rstrip().endswith("needed")
-    assert "asks first" in adding
+    assert "required" in adding
     (listing,) = [row for row in rows if "note_list" in row]
     assert "accesses private data" in listing
     assert "untrusted" not in listing

@@ -144,8 +144,10 @@ def test_a_sentence_is_explained_reader_by_reader(capsys: pytest.CaptureFixture[
         "commands",
         "plain_answers",
         "plain_answers, talk",
+        "pages",
         "refusals, unlikely",
         "plan_changes",
+        "added_steps",
         "system1",
         "system2",
     ]
