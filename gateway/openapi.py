@@ -48,7 +48,7 @@ _WITH_NAME = {404: "No object with this ID exists, or it belongs to another tena
 # Additional status codes by operation.
 _FURTHER: dict[str, dict[int, str]] = {
     "create_session": {409: "The ID is already in use."},
-    "read_plan": {404: "There is no such session, or nothing was planned in it."},
+    "read_plan": {404: "There is no such session, or it has no plan."},
     "submit_turn": {
         409: "The session is busy under `reject`, or closed; the sequence was used; or two keys were given.",
         429: "The inbox is full, or the rate limit is reached; `Retry-After` says when to try again.",

@@ -65,9 +65,7 @@ def replay_sessions(
     from lab.replay.running import Wanted, replay  # noqa: PLC0415
 
     if unknown := sorted(set(fail_on or ()) - set(ALL_ASPECTS)):
-        raise InvalidInput(
-            f"There is no aspect {unknown[0]}; choose {', '.join(ALL_ASPECTS)}.", field="fail_on"
-        )
+        raise InvalidInput(f"Unknown aspect {unknown[0]}; choose {', '.join(ALL_ASPECTS)}.", field="fail_on")
     allowed = read_allowed(allow)
     if not sessions and of is None:
         of = Path(domain).expanduser().resolve().name if domain else None

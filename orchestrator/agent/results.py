@@ -51,7 +51,7 @@ async def accept_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...]
         if awaited.answer is not None:
             return _end_quietly(turn, "it is known already")
         if answer is None and await _waits_on(turn, modules, flow, awaited, entry):
-            return _end_quietly(turn, "it is still under way")
+            return _end_quietly(turn, "it is still in progress")
         flow.progress.await_result(replace(awaited, answer=answer, expired=answer is None))
         return continue_with_result, carry_out, archive
     if answer is not None and note is not None:

@@ -81,7 +81,7 @@ async def resume_with_findings(turn: RunningTurn, modules: Modules) -> tuple[Ste
     what = "nothing waits for it"
     if flow is not None and gathering is not None:
         await end_waiting(turn, gathering, flow, late=True)
-        what = "noted; another task is at work"
+        what = "stored; another task is active"
     turn.context.state.take_back_turn()
     return commit_quietly(turn, {"context": what})
 
@@ -230,7 +230,7 @@ def _abandon(state: DialogueState, proposal: _Proposal) -> Verdict:
     """Abandon flows that are still interrupted for too long; a resumed flow stays."""
     limit = proposal.change.get("older_than_s")
     if not isinstance(limit, int | float) or limit < 0:
-        return Verdict(Decision.DROPPED, "It does not say after which time.")
+        return Verdict(Decision.DROPPED, "It does not specify a time limit.")
     gone = state.stack.abandon(limit, proposal.now)
     if not gone:
         return Verdict(Decision.DROPPED, "No task has been interrupted for so long any more.")

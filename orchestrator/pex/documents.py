@@ -54,14 +54,14 @@ class AnswerFromDocuments(BasePolicy):
         grounds = [value for one in used for value in one.values()]
         unfounded = find_unfounded_numbers(data["answer"], str(run.value(QUESTION)), *grounds)
         if unfounded:
-            return f"{', '.join(unfounded)} stands in none of the passages that you named"
+            return f"{', '.join(unfounded)} is in none of the passages that you cited"
         return None
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
         """Return which numbers occur in no passage, or None."""
         grounds = [value for one in _find_passages(run) for value in one.values()]
         unfounded = find_unfounded_numbers(text, str(run.value(QUESTION)), *grounds)
-        return f"{', '.join(unfounded)} stands in no passage" if unfounded else None
+        return f"{', '.join(unfounded)} is in no passage" if unfounded else None
 
 
 def _find_passages(run: Execution) -> list[dict[str, str]]:

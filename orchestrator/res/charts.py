@@ -55,7 +55,7 @@ def find_chart_fault(spec: Json) -> str | None:
         return "it isn't a specification"
     strange = spec.keys() - _TOP
     if strange:
-        return f"it holds {_name(strange)}"
+        return f"it contains {_name(strange)}"
     fault = _find_data_fault(spec.get("data"))
     if fault is not None:
         return fault
@@ -69,7 +69,7 @@ def find_chart_fault(spec: Json) -> str | None:
 
 def _find_data_fault(data: Json) -> str | None:
     if not is_object(data) or data.keys() != {"values"} or not is_list(data["values"]):
-        return "its data are not rows of its own"
+        return "its data must be its own rows"
     if not data["values"]:
         return "there are no rows to draw"
     if len(data["values"]) > MOST_POINTS:
@@ -85,7 +85,7 @@ def _is_flat(row: JsonObject) -> bool:
 
 def _find_layer_fault(layer: Json) -> str | None:
     if not is_object(layer) or layer.keys() - _LAYER:
-        return "a layer holds more than a mark and its encoding"
+        return "a layer has more than a mark and its encoding"
     return _find_view_fault(layer)
 
 
@@ -95,9 +95,9 @@ def _find_view_fault(view: JsonObject) -> str | None:
     if not isinstance(kind, str) or kind not in _MARKS:
         return "it has no mark that can be drawn"
     if is_object(mark) and (strange := mark.keys() - _MARK):
-        return f"its mark holds {_name(strange)}"
+        return f"its mark contains {_name(strange)}"
     if is_object(mark) and any(is_object(value) or is_list(value) for value in mark.values()):
-        return "its mark holds more than plain values"
+        return "its mark has more than plain values"
     encoding = view.get("encoding")
     if not is_object(encoding) or not encoding:
         return "it has no axes"
@@ -111,16 +111,16 @@ def _find_channel_fault(channel: Json) -> str | None:
     if not is_object(channel):
         return "an axis isn't an object"
     if strange := channel.keys() - _CHANNEL:
-        return f"an axis holds {_name(strange)}"
+        return f"an axis contains {_name(strange)}"
     for name, known in (("scale", _SCALE), ("axis", _GUIDE), ("legend", _GUIDE)):
         part = channel.get(name)
         if is_object(part) and (part.keys() - known or any(is_object(value) for value in part.values())):
-            return f"the {name} of an axis holds too much"
+            return f"the {name} of an axis has too many values"
         if is_list(part):
             return f"the {name} of an axis is a list"
     plain = (value for name, value in channel.items() if name not in {"scale", "axis", "legend", "sort"})
     if any(is_object(value) or is_list(value) for value in plain):
-        return "an axis holds more than plain values"
+        return "an axis has more than plain values"
     sort = channel.get("sort")
     return "the order of an axis isn't a name" if is_object(sort) else None
 

@@ -61,7 +61,7 @@ def _finish(response: Response) -> None:
         message = answer.message
     longest = context.world.domain.config.guardrails.max_answer_characters
     if not message:
-        context.log.failed_check("res", "answer_present", "There was nothing to say.")
+        context.log.failed_check("res", "answer_present", "There was nothing to report.")
     if len(message) > longest:
         context.log.failed_check("res", "answer_bounded", f"The answer had {len(message)} characters.")
         answer.parts = [message[: longest - len(CUT)] + CUT]

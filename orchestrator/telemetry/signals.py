@@ -100,8 +100,8 @@ def log_signal(signal: Signal) -> None:
         case SignalType.MODEL_CALL:
             said = {"session": signal.session, "turn": signal.turn, **signal.payload}
             if signal.payload["outcome"] in _EXPECTED:
-                _signals.info("A model was asked.", **said)
+                _signals.info("A model call ended.", **said)
             else:
-                _signals.warning("A model did not answer.", **said | (signal.payload["problem"] or {}))
+                _signals.warning("A model call failed.", **said | (signal.payload["problem"] or {}))
         case _:
             return

@@ -129,6 +129,5 @@ def _name_cause(sources: Iterable[LabelSource]) -> Saying | None:
         return None
     private, untrusted = (", ".join(names) for names in found.values())
     return say("sends_outside", private=private, untrusted=untrusted).with_detail(
-        f"it sends data outside after reading private data ({private}) "
-        f"and text from outside came in ({untrusted})"
+        f"it sends data outside after reading private data ({private}) and untrusted text ({untrusted})"
     )

@@ -153,7 +153,7 @@ def require_room(rule: IfBusy, *, closed: bool, busy: bool, pending: int, limit:
     if closed:
         raise SessionClosed("The session has been closed; start a new one.")
     if busy and rule is IfBusy.REJECT:
-        raise SessionBusy("The session is still working on an earlier turn; wait for its answer.")
+        raise SessionBusy("The session is still running an earlier turn; wait for its reply.")
     if pending >= limit:
         raise inbox_full(pending)
 

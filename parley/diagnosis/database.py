@@ -149,7 +149,7 @@ def _check_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Ite
         yield (bad if guarded else note)(
             "tenants",
             f"{tables} tables have row-level security, but the role {name} bypasses it",
-            "give the processes users with fewer privileges: `parley migrate --login=runtime=FILE`",
+            "use database users with fewer privileges: `parley migrate --login=runtime=FILE`",
         )
     elif tables:
         yield well("tenants", f"{tables} tables have row-level security, and it applies to {name}")

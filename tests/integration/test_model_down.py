@@ -123,8 +123,8 @@ async def test_turns_go_on_without_the_model_and_return_to_it(
                     await asyncio.sleep(0.05)
 
         changes = [entry["state"] for entry in logged(worker, "A model's circuit breaker changed.")]
-        calls = logged(worker, "A model was asked.")
-        unanswered = logged(worker, "A model did not answer.")
+        calls = logged(worker, "A model call ended.")
+        unanswered = logged(worker, "A model call failed.")
 
     assert (asked["status"], asked["flows"][-1]["slots"]) == ("done", {"destination": "MAD"})
     assert "degraded" not in asked["flags"]

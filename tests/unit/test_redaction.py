@@ -58,7 +58,7 @@ SHAPES = {
 }
 
 HARMLESS = (
-    "A model was asked. tokens=12 max_tokens=400",
+    "A model call ended. tokens=12 max_tokens=400",
     "postgresql://127.0.0.1:5432/parley",
     "https://shop.example:8443/a@b",
     "redis://redis:6379/0",

@@ -190,7 +190,7 @@ class ModelPool:
         try:
             self._clients[name] = LibraryChat(endpoint)
         except ConfigurationError as error:
-            _log.warning("A model provider is not usable.", provider=name, error=error)
+            _log.warning("A model provider can't be used.", provider=name, error=error)
             return False
         return True
 

@@ -12,7 +12,7 @@ from orchestrator.errors import InvalidInput, NotFound, ParleyError, Unavailable
 
 NO_ROLE = (
     "The database has no role parley_session_flows that this user can use, so session flows, forgetting and repair "
-    "cannot run; `parley doctor` says what to do."
+    "cannot run; `parley doctor` shows the fix."
 )
 _KINDS = {
     "lanes": "session",

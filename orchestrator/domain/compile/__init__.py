@@ -129,7 +129,7 @@ def read_config(defaults: JsonObject, file: SourceFile, problems: Problems) -> D
     """Merge the valid part of domain.yaml over the defaults."""
     body = file.body if is_object(file.body) else None
     if body is None and file.body is not None:
-        problems.add(file, (), "should hold sections, such as persona:")
+        problems.add(file, (), "should have sections, such as persona:")
     merged = merge_sections(defaults, body or {})
     return problems.read(DomainConfig, file, (), merged, fallback=defaults)
 

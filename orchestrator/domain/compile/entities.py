@@ -23,7 +23,7 @@ def compile_answers(
         if not entry.text.strip():
             problems.add(file, ("answers", name, "text"), "is missing")
         if not entry.examples:
-            problems.add(file, ("answers", name, "examples"), "is missing: give questions that it answers")
+            problems.add(file, ("answers", name, "examples"), "is missing: add questions that it answers")
     return tuple(
         Answer(name, entry.examples, entry.text.strip(), entry.digression) for name, entry in entries.items()
     )

@@ -50,7 +50,7 @@ def extract_code(raw: str, language: Language) -> str | RejectedCode:
     if hidden:
         return RejectedCode(
             Category.HIDDEN_CHARACTERS,
-            f"The code holds the invisible character U+{ord(hidden[0]):04X}. Write it with visible characters only.",
+            f"The code contains the invisible character U+{ord(hidden[0]):04X}. Write it with visible characters only.",
         )
     return code.strip("\n")
 

@@ -79,7 +79,7 @@ def check_python(code: str, entities: Entities | None, rules: PythonRules) -> Ap
         written = ast.unparse(tree)
     except ValueError:  # too many digits
         return RejectedCode(
-            Category.TOO_LARGE, "The code holds a number with too many digits. Compute it instead."
+            Category.TOO_LARGE, "The code contains a number with too many digits. Compute it instead."
         )
     arguments = function.args
     return ApprovedPython(
@@ -144,7 +144,7 @@ def _find_function(tree: ast.Module) -> ast.FunctionDef | RejectedCode:
     if others:
         return RejectedCode(
             Category.NOT_ONE_FUNCTION,
-            f"Line {others[0].lineno} stands outside the function. Only imports may; move it inside or leave it out.",
+            f"Line {others[0].lineno} is outside the function. Only imports can be; move it inside or omit it.",
         )
     return functions[0]
 

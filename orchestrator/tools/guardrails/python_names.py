@@ -37,7 +37,7 @@ NAMED_TUPLE_API = frozenset({"_asdict", "_fields", "_make", "_replace"})
 REPAIRS = {
     "print": "Return the value instead of printing it.",
     "open": "Files cannot be read or written; take the data as an argument.",
-    "input": "Nobody can be asked; take the value as an argument.",
+    "input": "No one can be asked; take the value as an argument.",
     "eval": "Write the expression itself.",
     "exec": "Write the code itself.",
     "compile": "Write the code itself.",
@@ -101,7 +101,7 @@ def _import_faults(node: ast.Import | ast.ImportFrom, allowed: tuple[str, ...]) 
         if name not in allowed or (isinstance(node, ast.ImportFrom) and node.level):
             yield RejectedCode(
                 Category.FORBIDDEN_IMPORT,
-                f"{name} cannot be imported. Allowed are: {', '.join(allowed) or 'none'}.",
+                f"{name} cannot be imported. Allowed modules:  {', '.join(allowed) or 'none'}.",
             )
             return
         if isinstance(node, ast.Import) and "." in name:

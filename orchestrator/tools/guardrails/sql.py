@@ -79,7 +79,7 @@ def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> Approved
         code = judged.code
     return RejectedCode(
         Category.SYNTAX,
-        "The statement does not say the same when it is written anew. Use plain names of letters and digits, "
+        "The statement changes its meaning when it is regenerated. Use plain names of letters and digits, "
         "ordinary types, and texts in single quotes.",
     )
 
@@ -133,7 +133,7 @@ def _read_tokens(code: str, rules: SqlRules) -> list[Token] | RejectedCode:
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:
-        return RejectedCode(Category.EMPTY, "There is no statement, only comments or nothing.")
+        return RejectedCode(Category.EMPTY, "There is no statement.")
     if any(token.token_type is TokenType.SEMICOLON for token in tokens):
         return RejectedCode(
             Category.NOT_ONE_STATEMENT, "Write exactly one statement, without a semicolon inside."

@@ -164,6 +164,6 @@ async def test_a_refusal_is_one_warning_that_says_why():
             log_signal(signal)
 
     [line] = lines
-    assert (line["event"], line["log_level"]) == ("A model did not answer.", "warning")
+    assert (line["event"], line["log_level"]) == ("A model call failed.", "warning")
     assert (line["endpoint"], line["status"], line["code"]) == (at.model.base_url, 400, "unsupported_value")
     assert (line["outcome"], line["field"]) == ("model_rejected", None)
