@@ -155,7 +155,7 @@ def make_flow_class(spec: FlowSpec, slot_types: SlotTypes = EVERY_TYPE) -> type[
 @lru_cache(maxsize=256)
 def _make_retired(dact: Dact, is_plan: bool) -> type[BaseFlow]:
     family = Family.PLAN if is_plan else Family.CONVERSE
-    return make_flow_class(FlowSpec(dact=dact, dax="000", intent=RETIRED, family=family))
+    return make_flow_class(FlowSpec(dact=dact, dax="", intent=RETIRED, family=family))
 
 
 RETIRED = "retired"

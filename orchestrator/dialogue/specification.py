@@ -191,6 +191,7 @@ class FlowSpec:
 
     dact: Dact
     dax: str
+    """The digits of its primitive acts, see `domain.acts`."""
     intent: str
     family: Family
     description: str = ""

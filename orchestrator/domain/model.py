@@ -224,7 +224,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A compiled domain. `templates` has texts by file name without ``.md.j2``."""
+    """A compiled domain. `templates` has texts by file name without ``.md.j2``. `acts`: names by digit of a dax."""
 
     name: str
     folder: str
@@ -239,6 +239,7 @@ class Domain:
     slot_types: SlotTypes = EVERY_TYPE
     slot_patterns: Mapping[str, Pattern[str]] = field(default_factory=dict[str, Pattern[str]])
     """Patterns of the domain's own slot types, by type name."""
+    acts: Mapping[str, str] = field(default_factory=dict[str, str])
     lexicons: Mapping[str, tuple[LexiconFile, ...]] = field(
         default_factory=dict[str, tuple[LexiconFile, ...]]
     )

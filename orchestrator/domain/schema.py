@@ -248,8 +248,13 @@ FAMILIES_TO_NAME = Literal["Read", "Prepare", "Transform", "Schedule"]
 
 
 class OntologyFile(Entry):
-    """The ontology. `intents`: the domain's names for four flow families."""
+    """The ontology.
 
+    `intents`: the domain's names for four flow families. `acts`: the digit of each primitive act of daxes; by
+    default, the shared ones.
+    """
+
+    acts: Mapping[Name, str] = Field(default_factory=dict[str, str])
     intents: Mapping[FAMILIES_TO_NAME, str] = Field(default_factory=dict[FAMILIES_TO_NAME, str])
     slot_types: Mapping[Name, SlotTypeEntry] = Field(default_factory=dict[str, SlotTypeEntry])
     entities: Mapping[Name, EntityEntry] = Field(default_factory=dict[str, EntityEntry])

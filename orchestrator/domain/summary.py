@@ -1,9 +1,9 @@
 """Summarize each flow's tools and their tags, for the review of a domain."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.domain.acts import read_acts
 from orchestrator.domain.model import Domain, ToolSpec
 from orchestrator.types import Dact, ToolId
 
@@ -14,12 +14,13 @@ TAGS = ("accesses_private_data", "receives_untrusted_input", "communicates_exter
 class FlowSummary:
     """A flow's capabilities.
 
-    `changes`: the tools with side effects. `tags`: the tags of all tools (PX-3). `approval`: when a call needs an
-    approval, or an empty string.
+    `acts`: the primitive acts of its dax. `changes`: the tools with side effects. `tags`: the tags of all tools (PX-3).
+    `approval`: when a call needs an approval, or an empty string.
     """
 
     dact: Dact
     intent: str
+    acts: tuple[str, ...]
     tools: tuple[ToolId, ...]
     changes: tuple[ToolId, ...]
     tags: tuple[str, ...]
@@ -41,7 +42,7 @@ class FlowSummary:
 
 def summarize(domain: Domain) -> list[FlowSummary]:
     """Return a summary per flow, in the ontology's order."""
-    return [_summarize_flow(flow.spec, domain.tools) for flow in domain.flows.values()]
+    return [_summarize_flow(flow.spec, domain) for flow in domain.flows.values()]
 
 
 def list_assumed(domain: Domain) -> dict[ToolId, tuple[str, ...]]:
@@ -49,12 +50,13 @@ def list_assumed(domain: Domain) -> dict[ToolId, tuple[str, ...]]:
     return {tool.tool_id: tool.assumed for tool in domain.tools.values() if tool.assumed}
 
 
-def _summarize_flow(spec: FlowSpec, tools: Mapping[ToolId, ToolSpec]) -> FlowSummary:
-    used = [tools[use.tool_id] for use in spec.tools]
+def _summarize_flow(spec: FlowSpec, domain: Domain) -> FlowSummary:
+    used = [domain.tools[use.tool_id] for use in spec.tools]
     tags = tuple(tag for tag in TAGS if any(getattr(tool, tag) for tool in used))
     return FlowSummary(
         dact=spec.dact,
         intent=spec.intent,
+        acts=tuple(domain.acts[digit] for digit in read_acts(spec.dax)),
         tools=tuple(tool.tool_id for tool in used),
         changes=tuple(tool.tool_id for tool in used if tool.has_effect),
         tags=tags,

@@ -1,7 +1,7 @@
 """Re-routing after a failure: the search is narrowed, never repeated (NL-5).
 
-The flow that failed is excluded; its fallback and edge flows come first, then its intent's. What
-the ambiguity and the failure are known by is the evidence.
+The flow that failed is excluded; its fallback and edge flows come first, then flows of its intent and flows
+with its acts. What the ambiguity and the failure are known by is the evidence.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -10,6 +10,7 @@ from typing import cast
 
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
+from orchestrator.domain.acts import count_shared
 from orchestrator.models.calling import CallContext
 from orchestrator.nlu.model_calls import ask_another_flow
 from orchestrator.nlu.nlu_context import NluContext
@@ -20,6 +21,8 @@ from orchestrator.types import Dact, Json, JsonObject
 _FALLBACK_BONUS = 0.45
 _EDGE_BONUS = 0.3
 _INTENT_BONUS = 0.1
+_ACT_BONUS = 0.05
+"""For each act that two flows have in common."""
 _PLAN_BONUS = 0.05
 
 
@@ -50,6 +53,7 @@ def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
     near = _FALLBACK_BONUS if failed.fallback == flow.dact else 0.0
     near += _EDGE_BONUS if flow.dact in failed.edge_flows else 0.0
     near += _INTENT_BONUS if flow.intent == failed.intent else 0.0
+    near += _ACT_BONUS * count_shared(flow.dax, failed.dax)
     return near + (_PLAN_BONUS if flow.family is Family.PLAN else 0.0)
 
 

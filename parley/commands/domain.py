@@ -21,7 +21,7 @@ from parley.output import Answer, Rows, print_result, say
 app = typer.Typer(help="Create, check and train domains.", no_args_is_help=True)
 
 _SCAFFOLD = Path(__file__).parent.parent / "scaffold"
-_COLUMNS: tuple[str, ...] = ("flow", "tools", "side effects", "tags", "confirmation", "approval")
+_COLUMNS: tuple[str, ...] = ("flow", "acts", "tools", "side effects", "tags", "confirmation", "approval")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -117,6 +117,7 @@ def _row(flow: FlowSummary) -> list[str]:
     """Return the table row of a flow. Empty cells mean no."""
     return [
         flow.dact,
+        ", ".join(flow.acts),
         ", ".join(flow.tools),
         ", ".join(flow.changes),
         ", ".join(tag.replace("_", " ") for tag in flow.tags),

@@ -11,6 +11,7 @@ from typing import Any
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.slots import SLOT_TYPES
 from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.domain.compile.acts import compile_acts
 from orchestrator.domain.compile.entities import compile_answers, compile_entities
 from orchestrator.domain.compile.flows import Vocabulary, compile_flows
 from orchestrator.domain.compile.problems import Problems, SourceFile
@@ -77,7 +78,8 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
     )
     type_names = [*SLOT_TYPES, *ontology.slot_types]
     language = config.language.default
-    vocabulary = Vocabulary(intents, ontology.entities, type_names, tools, sources.skills, language)
+    acts = compile_acts(ontology.acts, sources.ontology, problems)
+    vocabulary = Vocabulary(intents, ontology.entities, type_names, tools, sources.skills, acts, language)
     specs = compile_flows(ontology.flows, vocabulary, sources.ontology, problems)
     policies = _assign_policies(ontology, specs, sources, problems)
     entities = compile_entities(ontology.entities, sources.services, sources.ontology, problems)
@@ -93,6 +95,7 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
         folder=sources.folder,
         config=config,
         intents=intents,
+        acts={digit: act.name for digit, act in acts.items()},
         flows=_make_classes(specs, types, problems),
         entities=entities,
         tools=tools,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from zlib import crc32
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from orchestrator.dialogue.specification import (
     Family,
@@ -18,6 +17,7 @@ from orchestrator.dialogue.specification import (
     SlotSpec,
     ToolUse,
 )
+from orchestrator.domain.acts import MOST_OF_FLOW, Act, count_shared, propose_dax, read_acts, write_dax
 from orchestrator.domain.compile.problems import Path, Problems, SourceFile, suggest
 from orchestrator.domain.compile.recipes import RecipeCheck
 from orchestrator.domain.compile.tools import input_names, required_names
@@ -26,7 +26,11 @@ from orchestrator.domain.schema import FlowEntry, FreshnessEntry, SlotEntry, Too
 from orchestrator.types import Dact, ToolId
 
 MAX_FLOWS = 64
-_DAX = re.compile(r"[0-9A-Fa-f]{3}")
+_WORD = re.compile(r"\w+")
+_NEAR = 2
+"""Number of common acts from which look-ups are edge flows of each other."""
+_MOST_EDGES = 3
+_WITHOUT_EDGES = frozenset({Family.CONVERSE, Family.INTERNAL, Family.PLAN})
 _PLACEHOLDER = re.compile(r"{(\w+)}")
 _BOUNDED = ("level", "range", "number", "money", "free_text")
 _NEEDS_VALUES = ("category", "checklist")
@@ -44,6 +48,7 @@ class Vocabulary:
     slot_types: Collection[str]
     tools: Mapping[ToolId, ToolSpec]
     skills: Collection[str]
+    acts: Mapping[str, Act]
     language: str = "en"
 
 
@@ -53,7 +58,7 @@ def compile_flows(
     """Compile every flow, and check the flows against each other."""
     if len(entries) > MAX_FLOWS:
         problems.add(file, ("flows",), f"there are {len(entries)} flows; a domain has at most {MAX_FLOWS}")
-    daxes = _assign_daxes(entries, file, problems)
+    daxes = {dact: check_dax(dact, entry, vocabulary, file, problems) for dact, entry in entries.items()}
     _check_events(entries, file, problems)
     given = {
         name for dact, entry in entries.items() for one in entry.outputs for name in (one, f"{dact}.{one}")
@@ -64,25 +69,45 @@ def compile_flows(
         check.check_references(entries, given)
         recipe = RecipeCheck(dact, entry, entries, vocabulary.intents, file, problems).compile()
         specs[Dact(dact)] = check.specify(daxes[dact], recipe)
-    return specs
+    return {dact: add_edges(spec, specs.values(), vocabulary.tools) for dact, spec in specs.items()}
 
 
-def _assign_daxes(entries: Mapping[str, FlowEntry], file: SourceFile, problems: Problems) -> dict[str, str]:
-    """Return the dax of each flow. A missing dax is derived from the flow's name, skipping those in use."""
-    holders: dict[str, str] = {}
-    for dact, entry in entries.items():
-        path = ("flows", dact, "dax")
-        if entry.dax is not None and not _DAX.fullmatch(entry.dax):
-            problems.add(file, path, f"should be three hexadecimal digits (it is {entry.dax!r})")
-        elif entry.dax is not None and (holder := holders.setdefault(entry.dax.upper(), dact)) != dact:
-            problems.add(file, path, f"{entry.dax!r} is already the dax of {holder}")
-    for dact, entry in entries.items():
-        if entry.dax is None:
-            start = crc32(dact.encode())
-            candidates = (f"{(start + offset) % 0x1000:03X}" for offset in range(0x1000))
-            holders[next((dax for dax in candidates if dax not in holders), "")] = dact
-    daxes = {dact: dax for dax, dact in holders.items()}
-    return {dact: daxes.get(dact, "") for dact in entries}
+def check_dax(
+    dact: str, entry: FlowEntry, vocabulary: Vocabulary, file: SourceFile, problems: Problems
+) -> str:
+    """Return a flow's dax, or propose one from its words."""
+    acts = vocabulary.acts
+    if entry.dax is None:
+        family = vocabulary.intents.get(entry.intent or "", Family.CONVERSE)
+        return propose_dax(acts, family, dact.split("_"), _WORD.findall(entry.description.casefold()))
+    dax = write_dax(entry.dax)
+    named = read_acts(dax)
+    unknown = [digit for digit in named if digit not in acts]
+    if not entry.dax or len(dax) > MOST_OF_FLOW or len(set(named)) < len(named):
+        message = f"should be one to {MOST_OF_FLOW} different acts, one digit each (it is {entry.dax!r})"
+    elif unknown:
+        listed = ", ".join(f"{digit} ({act.name})" for digit, act in acts.items())
+        message = f"has no act for {unknown[0]!r}; the acts are {listed}"
+    else:
+        return dax
+    problems.add(file, ("flows", dact, "dax"), message)
+    return ""
+
+
+def add_edges(spec: FlowSpec, flows: Iterable[FlowSpec], tools: Mapping[ToolId, ToolSpec]) -> FlowSpec:
+    """Return a flow with edge flows: the declared ones, or else look-ups with at least two of its acts (FS-5)."""
+    if spec.edge_flows or spec.family in _WITHOUT_EDGES:
+        return spec
+    near = [
+        (-count_shared(spec.dax, other.dax), other.dact)
+        for other in flows
+        if other.dact != spec.dact
+        and other.family is Family.READ
+        and other.examples
+        and not any(use.tool_id in tools and tools[use.tool_id].has_effect for use in other.tools)
+    ]
+    found = sorted((rank, dact) for rank, dact in near if -rank >= _NEAR)
+    return replace(spec, edge_flows=tuple(dact for _, dact in found[:_MOST_EDGES]))
 
 
 def _check_events(entries: Mapping[str, FlowEntry], file: SourceFile, problems: Problems) -> None:

@@ -180,7 +180,7 @@ def version_policy(run: Execution, tool: Tool) -> str:
     """Return the digest of the call's rules. If a release changes the rules, the call needs a new approval."""
     spec = run.flow.spec
     rules = [
-        spec.dax,
+        spec.dact,
         spec.confirm,
         [[use.tool_id, dict(use.slot_mapping)] for use in spec.tools],
         tool.fingerprint,

@@ -65,7 +65,6 @@ class Things(Service):
 
 FLOW = """\
   use_{name}:
-    dax: "0{number}1"
     intent: Read
     description: Use {word}
     examples: [use {word}, please use {word}, "{word} please", try {word} now]
@@ -86,9 +85,7 @@ TOOL = """\
 def write_domain(folder: Path) -> Path:
     """Write the domain's files into an empty folder."""
     names = ["ring", *BAD, *CROWDS, "release"]
-    flows = [
-        FLOW.format(name=name, word=word_of(name), number=number) for number, name in enumerate(names, 1)
-    ]
+    flows = [FLOW.format(name=name, word=word_of(name)) for name in names]
     tools = [TOOL.format(name=name, timeout_ms=_allowed_ms(name)) for name in names]
     (folder / "ontology.yaml").write_text("flows:\n" + "".join(flows))
     (folder / "tools.yaml").write_text("tools:\n" + "".join(tools))

@@ -17,7 +17,6 @@ from tests.unit.domain.factories import SERVICES, write_domain
 ONTOLOGY = """\
 flows:
   order_tea:
-    dax: "031"
     intent: Transform
     description: Order tea
     examples: [order tea, I would like some tea, "please order {kind} tea", bring me tea, "{kind} tea please"]
@@ -26,7 +25,6 @@ flows:
       kind: {type: category, values: [green, black], priority: required, prompt: "Green or black?"}
     tools: [{tool_id: order_create}]
   greet_shop:
-    dax: "011"
     intent: Read
     description: Ring the bell
     examples: [ring the bell, please ring, ding the bell, is there a bell]

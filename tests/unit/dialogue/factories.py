@@ -20,7 +20,7 @@ def make_spec(
     dact: str, *slots: SlotSpec, family: Family = Family.PREPARE, intent: str = "Book", **changes: Any
 ) -> FlowSpec:
     by_name = {slot.name: slot for slot in slots}
-    return FlowSpec(dact=Dact(dact), dax="1a0", intent=intent, family=family, slots=by_name, **changes)
+    return FlowSpec(dact=Dact(dact), dax="01A", intent=intent, family=family, slots=by_name, **changes)
 
 
 BOOK_FLIGHT = make_flow_class(

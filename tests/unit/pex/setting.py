@@ -50,7 +50,7 @@ TAKE = replace(
 )
 SPEC = FlowSpec(
     dact=Dact("find_thing"),
-    dax="011",
+    dax="001",
     intent="Look",
     family=Family.READ,
     description="Find a thing",

@@ -1,0 +1,97 @@
+"""Primitive acts, of which a flow's dax is composed, one hexadecimal digit each (FS-5).
+
+Flows with common acts are near each other: re-routing prefers them, and look-ups with two of them are edge flows.
+Users never see a dax.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from orchestrator.dialogue.specification import Family
+
+MOST_OF_FLOW = 3
+"""Maximum number of acts of one flow."""
+DIGITS = "0123456789ABCDEF"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """A primitive act. `words`: the verbs by which a proposal recognizes it, besides its name."""
+
+    name: str
+    words: frozenset[str] = frozenset()
+
+
+def _act(name: str, words: str = "") -> Act:
+    return Act(name, frozenset(words.split()))
+
+
+SHARED: Mapping[str, Act] = {
+    "0": _act("talk", "greet chat tell say"),
+    "1": _act(
+        "find", "search look list show check get ask answer query see where which what track read open"
+    ),
+    "2": _act("compare", "advise recommend suggest rank best"),
+    "3": _act("plan", "organize arrange"),
+    "4": _act("create", "book make order buy register new draw reserve apply start rent borrow lend"),
+    "5": _act("change", "modify move update edit rename reschedule extend renew set"),
+    "6": _act("remove", "cancel delete drop forget stop clear return"),
+    "7": _act("add", "append attach insert put include extra"),
+    "8": _act("choose", "select pick seat"),
+    "9": _act("schedule", "remind watch later reminder alarm notify"),
+    "A": _act("remember", "save store keep note record recall preference preferences"),
+    "B": _act("pay", "refund charge transfer donate donation invoice price"),
+    "C": _act("send", "mail email report share export post deliver"),
+    "D": _act("compute", "count calculate chart sum average convert"),
+    "E": _act("approve", "confirm accept sign authorize"),
+    "F": _act("maintain", "tidy clean summarize promote distil embed"),
+}
+"""The acts of a domain that declares none, by digit."""
+
+_OF_FAMILY: Mapping[Family, str] = {
+    Family.READ: "find",
+    Family.PREPARE: "create",
+    Family.TRANSFORM: "change",
+    Family.SCHEDULE: "schedule",
+    Family.PLAN: "plan",
+    Family.CONVERSE: "talk",
+    Family.INTERNAL: "maintain",
+}
+"""The act of a flow whose words name none."""
+
+
+def propose_dax(
+    acts: Mapping[str, Act], family: Family, name: Iterable[str], description: Iterable[str]
+) -> str:
+    """Return a dax for a flow that declares none: the acts that the words of its name and description name.
+
+    The name's acts come first. Without any, it is the act of the family, or the first act.
+    """
+    found: list[str] = []
+    for words in ([*name], [*description]):
+        for word in words:
+            found += [digit for digit, act in acts.items() if digit not in found and _names(act, word)]
+    if not found:
+        names = {act.name: digit for digit, act in acts.items()}
+        found = [names.get(_OF_FAMILY[family], next(iter(acts)))]
+    named = sorted(found[:MOST_OF_FLOW], key="0".__eq__)  # at the front, a zero would be no act
+    return write_dax("".join(named))
+
+
+def _names(act: Act, word: str) -> bool:
+    return word == act.name or word in act.words
+
+
+def write_dax(digits: str) -> str:
+    """Return a dax of three digits; fewer acts leave zeros at the front."""
+    return digits.upper().rjust(MOST_OF_FLOW, "0")
+
+
+def read_acts(dax: str) -> str:
+    """Return the digits of a dax's acts, without the zeros at its front; of “000”, the act 0."""
+    return dax.lstrip("0") or dax[:1]
+
+
+def count_shared(dax: str, other: str) -> int:
+    """Return how many acts two daxes have in common."""
+    return len(set(read_acts(dax)) & set(read_acts(other)))
