@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import multiprocessing
 import os
 import signal
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, Self
 
@@ -28,7 +29,9 @@ from orchestrator.telemetry.logs import set_up_logging
 from orchestrator.turns.lease import Work
 from orchestrator.turns.turn import TurnInput, TurnStatus
 from orchestrator.types import JsonObject, SessionId, TurnId, is_object
-from workers.fork_server import ForkServer
+
+_FORKS: Final = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload([__name__, "orchestrator.agent.build"])
 
 COMPANY: Final[Mapping[int, int]] = {2: 32, 3: 4}
 """Maximum suspected turns per process, by number of crashes. Turns with more crashes run alone."""
@@ -46,20 +49,20 @@ _log = get_logger(__name__)
 class Isolation:
     """The worker's side: assigns suspected turns to processes and kills a process whose turn takes too long.
 
-    `observer`: notified of turn attempts in all processes.
+    `build`: builds a domain's agent; a function of a module, because other processes import it. `observer`: notified of
+    turn attempts in all processes.
     """
 
     def __init__(
-        self, settings: Settings, server: ForkServer, wakeup: Wakeup, observer: TurnObserver | None = None
+        self, settings: Settings, build: BuildAgent, wakeup: Wakeup, observer: TurnObserver | None = None
     ) -> None:
         self._observer = observer
-        self._longest_s = settings.turn_deadline_s + STARTED_WITHIN_S
-        self._server = server
+        self._longest_s = _longest_s(settings)
+        self._run_suspects = partial(run_suspects, settings, build)
         self._wakeup = wakeup
         self._processes: list[_SuspectProcess] = []
         self._room = asyncio.Condition()
         self._running: dict[SessionId, asyncio.Task[None]] = {}
-        self._stopped = False
 
     def start(self, session_id: SessionId, crashes: int) -> None:
         """Run the session's next turn in isolation, unless a run is already pending.
@@ -72,7 +75,7 @@ class Isolation:
             task.add_done_callback(lambda _: self._running.pop(session_id, None))
 
     async def close(self) -> None:
-        """Disconnect from the processes. Each exits after its turns."""
+        """Disconnect from the processes. Each exits after its turns, and this process exits after them."""
         running = list(self._running.values())
         for task in running:
             task.cancel()
@@ -83,10 +86,8 @@ class Isolation:
     async def _run(self, session_id: SessionId, crashes: int) -> None:
         try:
             process = await self._join(session_id, crashes)
-        except OSError as error:
+        except (OSError, EOFError) as error:  # EOFError: the fork server failed; the next start restarts it
             _log.error("Could not start a process for suspected turns.", error=error)
-            if isinstance(error, BrokenPipeError):
-                self._stop_worker()
             await asyncio.sleep(PAUSE_S)
         else:
             _log.warning(
@@ -98,16 +99,6 @@ class Isolation:
                     await asyncio.sleep(PAUSE_S)
             await self._leave(process)
         await self._wakeup.offer(session_id)
-
-    def _stop_worker(self) -> None:
-        """Stop this worker, so that it is replaced, because its fork server has exited.
-
-        Sends only one signal: a second one would kill the process immediately.
-        """
-        if not self._stopped:
-            self._stopped = True
-            _log.error("This worker can't isolate more turns and stops.")
-            os.kill(os.getpid(), signal.SIGTERM)
 
     async def _join(self, session_id: SessionId, crashes: int) -> _SuspectProcess:
         """Assign the session to a process of the right size, waiting for room if necessary."""
@@ -121,7 +112,7 @@ class Isolation:
                 if len(self._processes) < AT_ONCE:
                     below = crashes + 1 if size > 1 else None
                     self._processes.append(
-                        await _SuspectProcess.begin(self._server, size, below, self._observer)
+                        await _SuspectProcess.begin(self._run_suspects, size, below, self._observer)
                     )
                 else:
                     await self._room.wait()
@@ -159,13 +150,20 @@ class _SuspectProcess:
 
     @classmethod
     async def begin(
-        cls, server: ForkServer, size: int, crashes_below: int | None, observer: TurnObserver | None
+        cls,
+        main: Callable[[socket.socket], None],
+        size: int,
+        crashes_below: int | None,
+        observer: TurnObserver | None,
     ) -> Self:
         """Start a process for up to `size` turns with fewer than `crashes_below` crashes.
 
-        `crashes_below`: None for no limit. Raises OSError.
+        `crashes_below`: None for no limit. Raises OSError or EOFError.
         """
-        process = cls(size, observer, *await asyncio.open_connection(sock=server.fork()))
+        ours, theirs = socket.socketpair()
+        with theirs:  # the first start takes seconds, because the fork server imports everything
+            await asyncio.to_thread(_FORKS.Process(target=main, args=(theirs,)).start)
+        process = cls(size, observer, *await asyncio.open_connection(sock=ours))
         process._writer.write(_line(crashes_below))
         return process
 
@@ -210,6 +208,7 @@ class _SuspectProcess:
 
 def run_suspects(settings: Settings, build: BuildAgent, connection: socket.socket) -> None:
     """Run one turn of each assigned session concurrently, then return."""
+    os.setsid()  # a terminal's signals are for the worker
     set_up_logging("INFO", known_secrets(settings))
     try:
         asyncio.run(_run_suspects(settings, build, connection))
@@ -236,6 +235,7 @@ async def _run_suspects(settings: Settings, build: BuildAgent, connection: socke
             with contextlib.suppress(ConnectionError):  # the worker has exited; finish the turns
                 async for line in reader:
                     running.create_task(_run_one(lanes, _read(line), writer))
+            signal.alarm(int(_longest_s(settings)))  # the worker no longer kills a turn that takes too long
         renewing.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await renewing
@@ -287,6 +287,10 @@ async def _renew(lanes: LaneRunner) -> None:
         await asyncio.sleep(RENEW_EVERY_S)
         with contextlib.suppress(Unavailable):
             await lanes.renew()
+
+
+def _longest_s(settings: Settings) -> float:
+    return settings.turn_deadline_s + STARTED_WITHIN_S
 
 
 def _line(value: SessionId | int | JsonObject | None) -> bytes:

@@ -33,7 +33,6 @@ from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject, SessionId, TurnId
-from workers.fork_server import ForkServer
 from workers.heartbeat import Heartbeat
 from workers.internal.backpressure import Backpressure
 from workers.internal.canvas import RunCanvas, runs_carried_by
@@ -77,17 +76,13 @@ class InternalWork:
 
 
 class WorkerProcess:
-    """A worker process, started on construction. `close` it before exiting.
-
-    Processes that run turns need `forks` to isolate suspected poison turns.
-    """
+    """A worker process, started on construction. `close` it before exiting."""
 
     def __init__(
         self,
         settings: Settings,
         build: BuildAgent,
         *,
-        forks: ForkServer | None = None,
         flower: FlowerEvents | None = None,
         runs_turns: bool = True,
         internal: InternalWork | None = None,
@@ -98,7 +93,6 @@ class WorkerProcess:
     ) -> None:
         self._settings = settings
         self._build = build
-        self._forks = forks
         self._flower = flower
         self._runs_turns = runs_turns
         self._internal = internal
@@ -238,7 +232,7 @@ class WorkerProcess:
     def _open_lane(self, ports: Ports) -> AbstractAsyncContextManager[PostgresLane]:
         if not self._runs_turns:
             return open_lane(ports, quarantined=self._note_quarantined, freed=self._note_freed)
-        isolation = Isolation(self._settings, _required(self._forks), ports.shared.wakeup, self._flower)
+        isolation = Isolation(self._settings, self._build, ports.shared.wakeup, self._flower)
         self._resources.push_async_callback(isolation.close)
         return open_lane(
             ports,

@@ -4,8 +4,7 @@ import os
 import threading
 import time
 from functools import partial
-from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 from celery import Celery
 from celery.worker import state as celery_state
@@ -18,17 +17,13 @@ from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
 from workers.answers import TaskEnder
-from workers.fork_server import ForkServer
 from workers.heartbeat import Condition, Heartbeat
 from workers.internal.catalogue import MakeCatalogue
-from workers.isolation import run_suspects
 from workers.messages.flower_events import FlowerEvents
 from workers.outbox import Deliver
 from workers.process import InternalWork, WorkerProcess
 
 TRY_AGAIN_AFTER_S = 1.0
-AGENT: Final = "orchestrator.agent.build"
-"""The module that loads all code for running turns. Only processes that run turns import it."""
 
 _log = get_logger(__name__)
 
@@ -54,19 +49,12 @@ class WorkerLifecycle:
         self._consumer = consumer
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
-        self._forks: ForkServer | None = None
         self._heartbeat = Heartbeat(settings.heartbeat_file)
 
     def prepare(self) -> None:
-        """Fork the server for suspected poison turns, or lower this process's priority.
-
-        Must run before anything is opened.
-        """
+        """Lower the priority of a process that runs only background work. Must run before it starts threads."""
         queues = set(self._app.amqp.queues.consume_from)
-        if TURNS in queues:
-            import_module(AGENT)  # once here instead of in each forked process
-            self._forks = ForkServer(partial(run_suspects, self._settings, self._build))
-        elif queues != {SUBMISSIONS}:
+        if TURNS not in queues and queues != {SUBMISSIONS}:
             os.nice(self._settings.housekeeping_nice)  # of this thread and the threads it starts
 
     def open(self, consumer: Any) -> None:
@@ -125,7 +113,6 @@ class WorkerLifecycle:
                 self._process = WorkerProcess(
                     self._settings,
                     self._build,
-                    forks=self._forks,
                     flower=flower,
                     runs_turns=TURNS in queues,
                     internal=internal,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -26,8 +25,6 @@ from orchestrator.nlu.system1 import System1
 from orchestrator.settings import load_settings
 from orchestrator.types import SessionId, TenantId
 from tests.integration.chaos.processes.dying import DyingAgent
-from workers.fork_server import ForkServer
-from workers.isolation import run_suspects
 from workers.process import InternalWork, WorkerProcess
 
 # Else each would import it for itself, when it opens its model.
@@ -53,9 +50,8 @@ def build(name: str, ports: Ports) -> DyingAgent:
 
 def work() -> None:
     """Take sessions until killed."""
-    forks = ForkServer(partial(run_suspects, SETTINGS, build))
     without_flows = InternalWork(Celery(set_as_current=False), lambda _: Catalogue([]), carries_out=False)
-    process = WorkerProcess(SETTINGS, build, forks=forks, internal=without_flows)
+    process = WorkerProcess(SETTINGS, build, internal=without_flows)
     while True:
         process.run_session(SessionId("nobody"))
 
