@@ -43,7 +43,6 @@ async def _turn_to(
         "rows": page.rows,
         "page": page.page,
         "pages": page.pages,
-        "lines": [", ".join(str(value) for value in row.values() if value is not None) for row in rows],
     }
 
 

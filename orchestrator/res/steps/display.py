@@ -139,6 +139,13 @@ def _make_table(frame: Frame, table: ShownTable, context: TurnContext) -> JsonOb
     }
 
 
+def list_rows(table: ShownTable, rows: list[JsonObject], context: TurnContext) -> list[str]:
+    """Return the rows of a page as text, without hidden and empty columns."""
+    frame = Frame(table.frame_id, table.flow_id, rows, "table", source=table.source)
+    names = [column["name"] for column in _read_columns(rows, _read_fields(frame, context))]
+    return [", ".join(str(row[name]) for name in names if row.get(name) is not None) for row in rows]
+
+
 def _page_action(frame: Frame, label: str, page: int) -> JsonObject:
     """Return an action for which the client reads ``/v1/sessions/{id}/frames/{frame_id}/page/{page}``."""
     payload = {"frame_id": frame.frame_id, "table_id": frame.table_id, "page": page}

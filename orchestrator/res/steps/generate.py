@@ -12,6 +12,7 @@ from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.domain.model import Domain
 from orchestrator.res.arguments import list_arguments
 from orchestrator.res.response import Response
+from orchestrator.res.steps.display import list_rows
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import (
     label_slot,
@@ -169,6 +170,8 @@ def render_remark(context: TurnContext, remark: Remark, templates: Templates) ->
         "facts": [],
         **remark.values,
     }
+    if context.changes.page is not None and remark.kind is RemarkKind.PAGE:
+        values["lines"] = list_rows(*context.changes.page, context)
     flow = _find_flow(context, remark.values.get("flow_id"))
     if flow is not None:
         registry, now = context.world.registry, context.local_now

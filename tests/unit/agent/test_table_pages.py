@@ -124,3 +124,15 @@ async def test_without_a_table_the_words_are_a_message_like_others() -> None:
     turn = await converse().say("next page")
 
     assert {"page", "no_page"}.isdisjoint(turn["properties"]["templates"])
+
+
+async def test_hidden_columns_are_not_told() -> None:
+    loaded, system1 = trained("travel")
+    talk = Simulator.of(loaded, system1=system1, sections=PAGES_OF_THREE).converse()
+    await talk.say("show me flights from Oslo to London on Monday")
+
+    turn = await talk.say("next page")
+
+    assert "flight_id" in turn["frame"]["data"][0]
+    assert turn["frame"]["data"][0]["flight_id"] not in turn["reply"]
+    assert turn["frame"]["data"][0]["flight_number"] in turn["reply"]
