@@ -160,7 +160,7 @@ def _show(value: Any) -> str:
 def parse(module: str, description: str | None, **options: tuple[Any, str]) -> argparse.Namespace:
     """Parse command-line options, given as name = (default, help). A tuple as default lists the choices."""
     parser = argparse.ArgumentParser(description=description, prog=f"python -m {module}")
-    parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
+    parser.add_argument("--json", action="store_true", help="print the results as one JSON object")
     for name, (default, text) in options.items():
         if isinstance(default, tuple):
             parser.add_argument(f"--{name}", nargs="*", choices=default, default=default, help=text)

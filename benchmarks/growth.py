@@ -45,10 +45,10 @@ async def main() -> int:
     arguments = parse(
         "benchmarks.growth",
         __doc__,
-        rounds=(3, "of each comparison"),
-        turns=(60, "of each session in a closed loop"),
-        queued=(LONG, "turns that wait in the long queue"),
-        rest=(LONG, "sessions at rest"),
+        rounds=(3, "rounds of each comparison"),
+        turns=(60, "turns per session in a closed loop"),
+        queued=(LONG, "waiting turns in the long queue"),
+        rest=(LONG, "idle sessions"),
     )
     report, kept = Report("growth", as_json=arguments.json), []
     with open_stores() as (running, folder), progress("parts") as counted:

@@ -108,7 +108,7 @@ async def main() -> int:
         "benchmarks.length",
         __doc__,
         sessions=(10, "conversations"),
-        turns=(PLACES[-1], "how long the conversations become"),
+        turns=(PLACES[-1], "turns per conversation"),
     )
     with open_stores() as (running, _):
         async with open_lanes(running) as (ports, runner):

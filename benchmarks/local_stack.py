@@ -24,8 +24,8 @@ def main() -> int:
     arguments = parse(
         "benchmarks.local_stack",
         __doc__,
-        rest=(15.0, "seconds that the stack rests before it is measured"),
-        idle=(20.0, "seconds over which CPU is measured"),
+        rest=(15.0, "idle seconds before the measurement"),
+        idle=(20.0, "seconds of CPU measurement"),
     )
     report = Report("local_stack", as_json=arguments.json)
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:

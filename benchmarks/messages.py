@@ -62,10 +62,10 @@ async def main() -> int:
     arguments = parse(
         "benchmarks.messages",
         __doc__,
-        rounds=(3, "each of a closed loop and a drain"),
-        turns=(200, "turns of each session in the closed loop"),
-        queued=(10, "turns that wait in each session"),
-        bar=(BAR, "times the time of a turn: beyond, the command ends with 1"),
+        rounds=(3, "rounds of the closed loop and of the drain"),
+        turns=(200, "turns per session in the closed loop"),
+        queued=(10, "waiting turns per session"),
+        bar=(BAR, "maximum ratio to the time of a turn; exits with 1 above it"),
     )
     with open_stores() as (running, folder):
         async with run_each(running, folder) as candidates:

@@ -86,9 +86,9 @@ async def main() -> None:
     arguments = parse(
         "benchmarks.profile",
         __doc__,
-        sessions=(16, "that talk side by side"),
-        turns=(60, "of each session"),
-        lines=(0, "places in the code to list that take the most"),
+        sessions=(16, "concurrent sessions"),
+        turns=(60, "turns per session"),
+        lines=(0, "number of most expensive code locations to list"),
     )
     with open_stores() as (running, _):
         async with open_lanes(running) as (ports, lanes), open_lanes(running) as (_, others):

@@ -29,9 +29,9 @@ def main() -> int:
     arguments = parse(
         "benchmarks.replay",
         __doc__,
-        conversations=(200, "that are held in all"),
-        processes=(os.cpu_count() or 1, "that decide side by side"),
-        bar=(BAR, "turns a second: below, the command ends with 1"),
+        conversations=(200, "number of conversations"),
+        processes=(os.cpu_count() or 1, "concurrent processes"),
+        bar=(BAR, "minimum turns per second; exits with 1 below it"),
     )
     report, kept = Report("replay", as_json=arguments.json), True
     with open_stores() as (running, _):

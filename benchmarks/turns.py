@@ -39,11 +39,11 @@ async def main() -> int:
     arguments = parse(
         "benchmarks.turns",
         __doc__,
-        rounds=(3, "each of a closed loop and a drain"),
-        turns=(200, "turns of each session in the closed loop"),
-        queued=(DRAIN_TURNS, f"turns that wait in each of {DRAIN_SESSIONS} sessions"),
-        only=(tuple(SAID), "names of candidates; all of them by default"),
-        bar=(BAR_CPU, "times the worker CPU of the hand-written task: beyond, the command ends with 1"),
+        rounds=(3, "rounds of the closed loop and of the drain"),
+        turns=(200, "turns per session in the closed loop"),
+        queued=(DRAIN_TURNS, f"waiting turns in each of {DRAIN_SESSIONS} sessions"),
+        only=(tuple(SAID), "candidates to run. Default: all"),
+        bar=(BAR_CPU, "maximum ratio of worker CPU to the hand-written task; exits with 1 above it"),
     )
     with open_stores() as (running, folder):
         async with run_candidates(running, folder, arguments.only) as candidates:

@@ -121,9 +121,9 @@ async def main() -> int:
     arguments = parse(
         "benchmarks.waiting",
         __doc__,
-        rounds=(3, "of each candidate"),
-        turns=(10, "turns of each session"),
-        only=(tuple(OURS), "names of candidates; all of them by default"),
+        rounds=(3, "rounds per candidate"),
+        turns=(10, "turns per session"),
+        only=(tuple(OURS), "candidates to run. Default: all"),
     )
     openers = {name: OURS[name] for name in arguments.only}
     with open_stores() as (running, folder), progress("candidates") as counted:

@@ -37,8 +37,8 @@ async def main() -> None:
     arguments = parse(
         "benchmarks.workers",
         __doc__,
-        rounds=(3, "of each measurement"),
-        only=(tuple(KINDS), "both by default"),
+        rounds=(3, "rounds per measurement"),
+        only=(tuple(KINDS), "kinds to measure. Default: both"),
     )
     rows: list[dict[str, Any]] = []
     with open_stores() as (running, folder), progress("measurements") as counted:

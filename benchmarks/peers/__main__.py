@@ -187,12 +187,12 @@ async def main() -> None:
     arguments = parse(
         "benchmarks.peers",
         __doc__,
-        rounds=(5, "each of a closed loop and a drain"),
-        turns=(60, "turns of each session in the closed loop"),
-        queued=(DRAIN_TURNS, f"turns that wait in each of {DRAIN_SESSIONS} sessions"),
-        waiting=(2, "rounds of many sessions that wait for a model, in one worker process"),
-        only=((*SAID, *PEERS), "names of candidates; all of them by default"),
-        draw=("no", "yes: draw the page from what is kept, and measure nothing"),
+        rounds=(5, "rounds of the closed loop and of the drain"),
+        turns=(60, "turns per session in the closed loop"),
+        queued=(DRAIN_TURNS, f"waiting turns in each of {DRAIN_SESSIONS} sessions"),
+        waiting=(2, "rounds of the waiting benchmark, in one worker process"),
+        only=((*SAID, *PEERS), "candidates to run. Default: all"),
+        draw=("no", "yes: only update the page from stored results"),
     )
     if arguments.draw == "no":
         with open_stores() as (running, folder):

@@ -111,9 +111,9 @@ async def main() -> int:
     arguments = parse(
         "tests.integration.internal.housekeeping_bench",
         __doc__,
-        rounds=(5, "each alone and beside the items"),
-        turns=(150, "turns of one round"),
-        rate=(20.0, "turns that arrive in a second"),
+        rounds=(5, "rounds without and with background items"),
+        turns=(150, "turns per round"),
+        rate=(20.0, "arriving turns per second"),
     )
     with open_stores() as (running, folder), ExitStack() as stack:
         depot = folder / "depot"

@@ -57,8 +57,8 @@ async def main() -> None:
         "tests.integration.observe.listeners_bench",
         __doc__,
         listeners=(1000, "open streams"),
-        sessions=(200, "that the listeners are spread over"),
-        rounds=(200, "events of each kind, one session at a time"),
+        sessions=(200, "sessions of the listeners"),
+        rounds=(200, "events per kind, one session at a time"),
     )
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4 * arguments.listeners)), hard))
