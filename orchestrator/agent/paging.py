@@ -13,7 +13,7 @@ STEP = "page"
 
 
 async def show_page(context: TurnContext, modules: Modules, wanted: str | None) -> None:
-    """Show a page, or report that the table doesn't have it. `wanted`: next, previous, or a number."""
+    """Show a page, or report that the table doesn't have it. `wanted`: next, previous, first, last, or a number."""
     kind, values = await _turn_to(context, modules, wanted)
     context.remark(kind, **values)
 
@@ -49,7 +49,8 @@ async def _turn_to(
 def _find_number(table: ShownTable, wanted: str | None) -> int:
     if wanted is not None and wanted.isdecimal():
         return int(wanted)
-    return table.page - 1 if wanted == "previous" else table.page + 1
+    places = {"first": 1, "last": table.pages, "previous": table.page - 1}
+    return places.get(wanted or "", table.page + 1)
 
 
 async def _read(context: TurnContext, modules: Modules, page: ShownTable) -> list[JsonObject]:

@@ -36,7 +36,7 @@ class ShownTable:
             return None
         own = len(frame.data)
         total = max(frame.rows or 0, own)
-        is_served = frame.table_id is not None and total > own > 0
+        is_served = frame.table_id is not None and total > own
         return cls(
             frame.frame_id,
             frame.flow_id,
@@ -44,7 +44,7 @@ class ShownTable:
             frame.source,
             frame.table_id if is_served else None,
             total if is_served else own,
-            own if is_served else page_rows,
+            (own or page_rows) if is_served else page_rows,
         )
 
     @property

@@ -40,7 +40,7 @@ class Digression(StrEnum):
     PERSON = "person"
     """The user wants to talk to a person."""
     PAGE = "page"
-    """Another page of the table displayed last; `target`: next, previous, or its number."""
+    """Another page of the table displayed last; `target`: next, previous, first, last, or its number."""
 
 
 class Source(StrEnum):

@@ -197,7 +197,7 @@ SmallTalkName = Literal["thanks", "goodbye", "complaint", "who_are_you", "how_ar
 """Kinds of small talk that every assistant answers. A domain's answer with the same name takes precedence."""
 
 
-PageWish = Literal["next", "more", "previous", "number"]
+PageWish = Literal["next", "more", "previous", "first", "last", "number"]
 """Kinds of requests for another page of a table; `more` doesn't name the table, its rows or its pages."""
 
 

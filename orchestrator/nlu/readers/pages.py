@@ -34,7 +34,7 @@ class PageRequests:
         wish = self.known.get(self._strip(_fold(_NUMBER.sub(_PLACE, text))))
         if wish is None or (wish == "more" and (table.pages == 1 or context.question.is_open)):
             return None
-        target = "previous" if wish == "previous" else "next"
+        target = "next" if wish == "more" else wish
         if wish == "number" and number is not None:
             target = number.group()
         return Reading(

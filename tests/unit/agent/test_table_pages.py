@@ -80,6 +80,8 @@ async def test_pages_are_turned_by_words() -> None:
     assert [one["label"] for one in second["frame"]["block"]["actions"]] == ["Previous page", "Next page"]
     assert page_of(await talk.say("Show the rest!")) == (3, 3, [7])
     assert page_of(await talk.say("/page 2")) == (2, 3, [4, 5, 6])
+    assert page_of(await talk.say("the last page")) == (3, 3, [7])
+    assert page_of(await talk.say("page 2 of the table, please")) == (2, 3, [4, 5, 6])
     assert page_of(await talk.say("the previous page")) == (1, 3, [1, 2, 3])
     assert page_of(await talk.say("more")) == (2, 3, [4, 5, 6])
 
