@@ -180,7 +180,7 @@ def test_a_planted_slot_is_found_where_its_flow_is_at_work(recorded: Recorded) -
         "maximum: 9, default: 1, counts: people, description: the number of pass",
     )
     required = optional.replace("default: 1", 'priority: required, prompt: "How many?"')
-    head, flow, rest = whole.partition("  book_flight:\n    intent")
+    head, flow, rest = whole.partition("  book_flight:\n")
     assert optional in rest
     file.write_text(head + flow + rest.replace(optional, required, 1))
 
