@@ -147,7 +147,7 @@ async def test_a_repeat_is_recognised_even_when_nothing_is_accepted(ports: Ports
 async def test_a_sequence_is_used_once(ports: Ports, tenant: TenantId) -> None:
     session = await _session(ports, tenant)
     await ports.inbox.submit(submission(tenant, session, sequence=1))
-    with pytest.raises(Refused, match="sequence 1"):
+    with pytest.raises(Refused, match="Sequence 1"):
         await ports.inbox.submit(submission(tenant, session, sequence=1))
     assert (await ports.inbox.submit(submission(tenant, session, sequence=2))).seq == 2
 

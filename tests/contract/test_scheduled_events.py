@@ -223,7 +223,7 @@ async def test_the_result_of_a_call_is_a_turn_once(ports: Ports, tenant: TenantI
     await ports.elapse(61)
     await ports.scheduled.deliver_due()
     assert len(await _brought(ports, tenant, session)) == 1
-    with pytest.raises(Refused, match="answered already"):
+    with pytest.raises(Refused, match="already has a different result"):
         await ports.scheduled.answer(tenant, call.event_id, call.signature, {"status": "failed"})
 
 

@@ -105,7 +105,7 @@ def test_a_turn_is_shown_by_its_identifier_its_key_or_its_receipt(backend: Backe
 def test_one_key_in_two_sessions_names_no_turn(backend: Backend) -> None:
     for session in ("one", "two"):
         backend.call("submit_turn", **backend.turn(session, "say", idempotency_key="order"))
-    with pytest.raises(Exception, match="give session_id"):
+    with pytest.raises(Exception, match="specify session_id"):
         backend.call("show_turn", idempotency_key="order")
     assert (
         backend.call("show_turn", idempotency_key="order", session_id="two", wait=20)["session_id"] == "two"
