@@ -90,7 +90,7 @@ class Database:
             timeout_s: maximum wait for a connection.
             tenant_bound: whether every transaction sets its tenant (see `acting_tenant`), as the policies of the
                 gateway's role require.
-            role: if set, every transaction has only this role's privileges, and connections open at first use.
+            role: if set, every transaction has only this role's privileges.
             read_only: whether to reject all changes.
         """
         self.url = database_url
@@ -106,7 +106,7 @@ class Database:
         self.pool: psycopg_pool.AsyncConnectionPool[Connection] = psycopg_pool.AsyncConnectionPool(
             database_url,
             open=False,
-            min_size=0 if role is not None else min(2, size),
+            min_size=0,
             max_size=size,
             timeout=timeout_s,
             kwargs={**options, **hot, "autocommit": True, "cursor_factory": psycopg.AsyncRawCursor},
@@ -134,7 +134,7 @@ class Database:
         await self.close()
 
     async def open(self) -> None:
-        """Open the pool without waiting for the server. The first use raises if the server does not respond."""
+        """Open the pool without connecting. The first use raises if the server does not respond."""
         await self.pool.open(wait=False)
 
     async def close(self) -> None:
