@@ -98,7 +98,7 @@ class MemoryLane:
                 session.lease_until = None  # the lane stays reserved for this worker
                 return None
             over = turn.attempts + (not crashed) > self._max_attempts or (crashed and turn.alone)
-            failure = turn.error or f"its worker ended {turn.crashes} times while running it"
+            failure = turn.error or f"its worker crashed {turn.crashes} times while running it"
             if over and final:
                 self._store.end(session, turn, TurnStatus.QUARANTINED, failure, acted=acted)
                 continue

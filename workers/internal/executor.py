@@ -386,4 +386,4 @@ def _traced(facts: RunFacts, phase: str) -> AbstractContextManager[object]:
 
 
 def _gave_up(attempts: int) -> str:
-    return f"its worker ended {attempts} times while running it"
+    return f"its worker crashed {attempts} times while running it"

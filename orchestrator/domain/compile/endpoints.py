@@ -67,7 +67,7 @@ def _error_mistakes(errors: Mapping[int, str], inputs: Sequence[str]) -> Iterato
                 f"{status} does not show whether the call was executed, so it can't have a message",
             )
         if not text.strip():
-            yield "errors", f"{status} needs a sentence for the user"
+            yield "errors", f"{status} needs a message for the user"
         for name in input_placeholders(text):
             if name not in inputs:
                 yield (

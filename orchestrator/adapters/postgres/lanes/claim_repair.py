@@ -88,7 +88,7 @@ async def _take_turn(
             )
             suspected(session_id, crashes)
             return None
-        error = turn.error or f"its worker ended {crashes} times while running it"
+        error = turn.error or f"its worker crashed {crashes} times while running it"
         await end_turn(connection, lane, turn, TurnStatus.QUARANTINED, error, word, acted=acted)
         given_up.append(turn_id)
 
