@@ -103,7 +103,7 @@ class Settings(BaseSettings):
     broker_url: Annotated[BrokerAddress | None, MayBeEmpty, EVERYBODY] = Field(None, repr=False)
     """Celery's broker URL. Default: the Redis URL."""
     domain: Annotated[str, STORES] = "travel"
-    """The default domain of sessions: the name of a shipped domain, or the path of a domain folder."""
+    """The default domain of sessions: the name of a built-in domain, or the path to a domain folder."""
 
     openai_api_key: Annotated[SecretStr | None, SERVING] = None
     """The API key of the model endpoint."""
