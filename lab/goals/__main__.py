@@ -21,18 +21,14 @@ from lab.goals.worlds import WORLDS
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m lab.goals", description=__doc__)
-    parser.add_argument(
-        "--conversations", type=int, default=500, help="how many in each domain with each reader"
-    )
+    parser.add_argument("--conversations", type=int, default=500, help="number per domain and NLU component")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--domain", nargs="+", choices=sorted(WORLDS), default=sorted(WORLDS))
     parser.add_argument("--reader", nargs="+", type=Reader, choices=list(Reader), default=list(Reader)[:3])
     parser.add_argument("--half", type=Half, choices=list(Half), default=Half.SEEN)
-    parser.add_argument("--show", type=int, default=1, help="shortest conversations of each class and reason")
+    parser.add_argument("--show", type=int, default=1, help="shortest failures to print per class and reason")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument(
-        "--into", type=Path, help="a folder for what is written down; a new one if none is named"
-    )
+    parser.add_argument("--into", type=Path, help="output folder; default: a new one")
     given = parser.parse_args()
     pieces = [
         Piece(domain, reader, given.half, first, min(PIECE, given.seed + given.conversations - first))
@@ -82,7 +78,7 @@ def show_reasons(groups: dict[tuple[str, Reader], Figures]) -> None:
 
 
 def show_table(groups: dict[tuple[str, Reader], Figures], seconds: dict[tuple[str, Reader], float]) -> None:
-    columns = ["domain", "reader", "held", "turns", "reached", *(f"{fault}" for fault in Fault),
+    columns = ["domain", "reader", "conversations", "turns", "reached", *(f"{fault}" for fault in Fault),
                "asked", "misread", "CPU s"]  # fmt: skip
     print("\n| " + " | ".join(columns) + " |\n|" + " --- |" * len(columns))
     for (domain, reader), figures in groups.items():
@@ -98,7 +94,7 @@ def show_table(groups: dict[tuple[str, Reader], Figures], seconds: dict[tuple[st
     halves = {
         domain: [Grammar(domain, half).count() for half in (Half.SEEN, Half.HELD_OUT)] for domain, _ in groups
     }
-    print(f"\nWordings seen and held out: {halves}")
+    print(f"\nWordings, seen and held out: {halves}")
 
 
 if __name__ == "__main__":

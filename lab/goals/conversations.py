@@ -31,8 +31,8 @@ from orchestrator.types import JsonObject, SessionId, TenantId
 class Fault(StrEnum):
     """Faults of a conversation, worst first."""
 
-    WRONG_DEED = "wrong deed"
-    UNTRUE = "untrue ending"
+    WRONG_DEED = "wrong action"
+    UNTRUE = "false report"
     BROKEN = "broken turn"
     DEAD_END = "dead end"
     LOST = "lost request"

@@ -145,8 +145,8 @@ class Notes:
     ) -> list[str]:
         claimed = bool(re.search(r"^(Noted|Done)", seen.text, re.MULTILINE))
         if claimed and not effects:
-            return ["says that it is noted, and it is not"]
-        return ["noted something and does not say so"] if effects and not claimed else []
+            return ["says that it is noted, but it is not"]
+        return ["noted something without reporting it"] if effects and not claimed else []
 
     def missing(self, wishes: Sequence[Wish], store: Store) -> list[str]:
         return [f"{wish.kind} {wish.values} was not done" for wish in wishes if wish.is_open]

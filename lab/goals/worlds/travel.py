@@ -246,18 +246,18 @@ class Travel:
     ) -> list[str]:
         text, found = seen.text, []
         new = {effect.key for effect in effects}
-        found += [f"says that {ref} is booked, and it is not"
+        found += [f"says that {ref} is booked, but it is not"
                   for ref in re.findall(r"[Rr]eference is ([A-Z0-9]{6})", text) if ref not in new]  # fmt: skip
-        found += [f"says that {ref} is cancelled, and it is not"
+        found += [f"says that {ref} is cancelled, but it is not"
                   for ref in re.findall(r"Booking ([A-Z0-9]{6}) is cancelled\.", text)
                   if store.get(ref, {}).get("status") != "cancelled"]  # fmt: skip
-        found += [f"says that {ref} is changed, and it is not"
+        found += [f"says that {ref} is changed, but it is not"
                   for ref in re.findall(r"Changed\. Booking ([A-Z0-9]{6}) is now", text) if ref not in new]  # fmt: skip
         for effect in effects:
             if effect.kind in {"booked", "rebooked"} and effect.key not in text:
-                found.append(f"{effect.kind} {effect.key} and does not say so")
+                found.append(f"{effect.kind} {effect.key} without reporting it")
             if effect.kind == "status" and not re.search(r"cancelled|undone|cancell", text):
-                found.append(f"cancelled {effect.key} and does not say so")
+                found.append(f"cancelled {effect.key} without reporting it")
         return found + _false_trips(text, store, wishes)
 
     def missing(self, wishes: Sequence[Wish], store: Store) -> list[str]:
@@ -266,8 +266,8 @@ class Travel:
             cancelled = any(one.kind == "cancel" and one.about is wish and one.told for one in wishes)
             for ref, _ in wish.outcomes.values():
                 if not cancelled and store[ref]["status"] != "confirmed":
-                    found.append(f"{ref}, which was agreed to and told, is not booked in the end")
-            found += [f"{ref} is booked still after a change of mind" for ref in sorted(wish.former)
+                    found.append(f"{ref} was confirmed and reported, but is not booked")
+            found += [f"{ref} is still booked after a change of mind" for ref in sorted(wish.former)
                       if store[ref]["status"] == "confirmed"]  # fmt: skip
         return found
 
@@ -301,5 +301,5 @@ def _false_trips(text: str, store: Store, wishes: Sequence[Wish]) -> list[str]:
     found = [] if len(refs) == 2 else [f"says the trip is booked with {len(refs)} of 2 flights"]
     home = trip.values["origin"]
     wanted = {(home, told[1]), (told[1], home)}
-    return found + ([f"says the trip to {told[1]} is booked, and the flights are {sorted(flown)}"]
+    return found + ([f"says the trip to {told[1]} is booked, but the flights are {sorted(flown)}"]
                     if refs and not flown <= wanted else [])  # fmt: skip

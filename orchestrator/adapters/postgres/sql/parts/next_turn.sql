@@ -53,5 +53,5 @@ next AS (
               extract(epoch FROM accepted_at)::float8 AS accepted_at,
               started_at <> statement_timestamp() AS resumed,
               CASE WHEN attempts > %(max_attempts)s
-                   THEN coalesce(error, 'its worker ended ' || turns.crashes || ' times while it was at work') END AS failure
+                   THEN coalesce(error, 'its worker ended ' || turns.crashes || ' times while running it') END AS failure
 )
