@@ -187,7 +187,7 @@ soak: $(VENV)/.installed
 soak-ten: $(VENV)/.installed
 	@for seed in 1 2 3 4 5 6 7 8 9 10; do \
 		$(BIN)/parley soak --minutes 1 --seed $$seed $(SOAK_ARGUMENTS) || exit 1; \
-	done; echo "Ten of ten kept every promise."
+	done; echo "All ten soak tests passed."
 
 chaos: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/integration -k workers
@@ -201,7 +201,7 @@ audit-online: .venv-audit/.installed
 	@.venv-audit/bin/pip-audit --requirement constraints.txt --strict --no-deps --disable-pip --output .venv-audit/found; \
 	code=$$?; cat .venv-audit/found 2>/dev/null; \
 	if [ $$code -ne 0 ] && [ ! -s .venv-audit/found ]; then \
-		echo "audit: not everything was checked: see above, and is the network there (HTTPS_PROXY?)." >&2; exit 2; \
+		echo "audit: some packages were not checked; see above, and check the network (HTTPS_PROXY)." >&2; exit 2; \
 	fi; exit $$code
 
 # Write the image's bill of materials (CycloneDX).
@@ -218,7 +218,7 @@ lock:
 .venv-audit/.installed:
 	@$(if $(UV),$(UV) venv --quiet --clear --python $(PYTHON),$(PYTHON) -m venv --clear) .venv-audit
 	@$(if $(UV),$(UV) pip install --quiet --python .venv-audit/bin/python,.venv-audit/bin/python -m pip install -qq --disable-pip-version-check) pip-audit==2.10.1 cyclonedx-bom==7.5.0 || { \
-		echo "The tools cannot be installed without the network (HTTPS_PROXY?); nothing was checked." >&2; exit 2; }
+		echo "Could not install the tools, so nothing was checked; check the network (HTTPS_PROXY)." >&2; exit 2; }
 	@touch $@
 
 clean:
@@ -237,12 +237,12 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml client/pyproject.toml constr
 	@touch $@
 
 $(VENV)/.installed-analytics: $(VENV)/.installed
-	@echo "Installing what the analytics domain needs." >&2
+	@echo "Installing the packages of the analytics domain." >&2
 	@$(PIP) --constraint constraints.txt --editable client --editable '.[all]' >&2
 	@$(BIN)/parley domain train analytics --into $(VENV)/share/parley/trained >&2
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	@echo "Installing what the tests need." >&2
+	@echo "Installing the packages of the tests." >&2
 	@$(PIP) --constraint constraints.txt --editable client --editable '.[dev]' >&2
 	@touch $@
