@@ -25,7 +25,7 @@ SHARE_OF_TURN = 0.5
 async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> bool | None:
     """Send for context: True when something was found, False when nothing was, None when the flow waits."""
     gathering = modules.ports.gather
-    assert gathering is not None, "PEX chooses this rung only where somebody gathers"
+    assert gathering is not None, "PEX chooses this step only if context can be gathered"
     run_id = await gathering.begin(_ask(turn, flow, failure))
     config, left = turn.context.world.domain.config.resilience, turn.context.deadline - modules.ports.clock()
     within_s = max(0.0, min(config.context_in_turn_s, config.context_wait_s, left * SHARE_OF_TURN))

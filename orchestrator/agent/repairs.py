@@ -115,8 +115,8 @@ def find_faults(state: DialogueState) -> list[str]:
     ]
     return [
         *state.stack.check(),
-        *(f"The approval of {tool_id} belongs to a flow that is gone." for tool_id in loose),
-        *(f"The question about {name} belongs to a flow that is gone." for name in asked),
+        *(f"The approval of {tool_id} belongs to a flow that no longer exists." for tool_id in loose),
+        *(f"The question about {name} belongs to a flow that no longer exists." for name in asked),
     ]
 
 

@@ -233,7 +233,7 @@ def _abandon(state: DialogueState, proposal: _Proposal) -> Verdict:
         return Verdict(Decision.DROPPED, "It does not specify a time limit.")
     gone = state.stack.abandon(limit, proposal.now)
     if not gone:
-        return Verdict(Decision.DROPPED, "No task has been interrupted for so long any more.")
+        return Verdict(Decision.DROPPED, "No task has been interrupted for that long.")
     left = tuple(state.archive(state.stack.pop_finished(proposal.now)))
     names = ", ".join(flow.dact for flow in gone)
     return Verdict(Decision.APPLIED if proposal.fresh else Decision.REBASED, f"Abandoned: {names}.", left)

@@ -218,13 +218,13 @@ def check_checklist(value: Json, spec: SlotSpec) -> Verdict:
 UNIVERSAL = (
     SlotType("base", check_base, "one simple value"),
     SlotType("group", check_group, "several simple values"),
-    SlotType("source", check_entity, "the thing something comes from"),
-    SlotType("target", check_entity, "the thing something goes to"),
-    SlotType("removal", check_removal, "what is to be taken away"),
+    SlotType("source", check_entity, "the source of something"),
+    SlotType("target", check_entity, "the target of something"),
+    SlotType("removal", check_removal, "the thing to remove"),
     SlotType("free_text", check_free_text, "the user's own words"),
-    SlotType("level", check_level, "a number between bounds"),
+    SlotType("level", check_level, "a number within limits"),
     SlotType("range", check_range, "a lower and a higher number"),
-    SlotType("exact", check_exact, "a token taken literally"),
+    SlotType("exact", check_exact, "a literal token"),
     SlotType("dictionary", check_dictionary, "named values"),
     SlotType("category", check_category, "one of the declared values"),
     SlotType("checklist", check_checklist, "some of the declared values"),
@@ -291,10 +291,10 @@ def check_boolean(value: Json, spec: SlotSpec) -> Verdict:
 
 
 LIBRARY = (
-    SlotType("date", check_date, "a day of the calendar, yyyy-mm-dd"),
+    SlotType("date", check_date, "a calendar date, yyyy-mm-dd"),
     SlotType("time", check_time, "a time of day, HH:MM"),
     SlotType("money", check_money, "an amount with its currency"),
-    SlotType("number", check_bounded, "any number, within bounds when they are declared"),
+    SlotType("number", check_bounded, "any number, within the declared limits"),
     SlotType("boolean", check_boolean, "yes or no"),
 )
 

@@ -62,7 +62,7 @@ from orchestrator.types import Json, JsonObject
 Answer = TypeVar("Answer")
 FindFault = Callable[[ToolsAnswer], str | None]
 _REAL_PACING = Pacing()
-_CUT_OFF = "it met its token limit before it was complete"
+_CUT_OFF = "it reached the token limit before it was complete"
 
 
 def _name_cut_off(thought: int) -> str:

@@ -84,7 +84,7 @@ def check_draft(
         return Refused((*check.problems, "No step is left."))
     if len(ordered) > room:
         check.problems.append(
-            f"There are {len(ordered)} steps, and room for {room}; the last ones are left out."
+            f"There are {len(ordered)} steps, but only {room} are possible; the last ones are dropped."
         )
         ordered = ordered[:room]
     kept = {step.name for step in ordered}
@@ -129,7 +129,7 @@ class _DraftCheck:
         ]
         slots |= {name: binding.serialize() for name, binding in taken.items()}
         if any(step.dact == dact and step.slots == slots for step in self.steps):
-            self.problems.append(f"{dact!r} is there twice.")
+            self.problems.append(f"{dact!r} appears twice.")
             return
         if self._is_done(dact, slots):
             self.problems.append(f"{dact!r} is done already.")

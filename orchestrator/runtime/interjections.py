@@ -21,13 +21,13 @@ async def listen(lane: Lane, journal: Journal) -> int:
     """
     said = await lane.said_meanwhile(journal.lease)
     if said.cancelled:
-        raise TurnCancelled("The turn was cancelled.")
+        raise TurnCancelled("The turn was canceled.")
     for work in said.turns:
         match await _hear(journal, work):
             case Meaning.STOPS:
                 raise Overtaken(f"Turn {work.turn_id} changed or canceled this turn's task.")
             case Meaning.TAKES_BACK:
-                raise Overtaken(f"Turn {work.turn_id} took this turn back.", takes_back=True)
+                raise Overtaken(f"Turn {work.turn_id} rolled back this turn.", takes_back=True)
             case Meaning.NOTHING:
                 continue
             case Meaning.WAITS:

@@ -363,7 +363,7 @@ class LaneRunner:
 def _find_stop(work: Work) -> StopCause | None:
     """Return the reason not to start a turn, or None."""
     if work.cancelled:
-        return TurnCancelled("The turn was cancelled.")
+        return TurnCancelled("The turn was canceled.")
     if work.failure is not None:
         return GaveUp(work.failure)
     return DeadlineExceeded("The turn ran out of time.") if work.deadline_s <= 0 else None

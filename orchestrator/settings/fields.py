@@ -114,5 +114,5 @@ class ModelEndpoint(BaseModel):
     @model_validator(mode="after")
     def _has_place(self) -> "ModelEndpoint":
         if self.provider == "compatible" and self.base_url is None:
-            raise ValueError("needs a `base_url`, or a `provider` that is known by name")
+            raise ValueError("requires a `base_url` or a known `provider`")
         return self

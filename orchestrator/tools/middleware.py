@@ -135,7 +135,7 @@ class Cache:
     def __init__(self, setting: CallSetting) -> None:
         self._cache = setting.ports.cache
         self._domain_name = setting.domain_name
-        self._store = SharedStore("tool cache", "every call goes out")
+        self._store = SharedStore("tool cache", "results are not cached")
 
     def wants(self, spec: ToolSpec) -> bool:
         return not spec.has_effect and spec.cache_ttl_ms > 0
@@ -199,7 +199,7 @@ class RateLimit:
         self._limits = setting.ports.limits
         self._own = InProcessRateLimits()
         self._domain_name = setting.domain_name
-        self._store = SharedStore("rate limits", "each process counts for itself")
+        self._store = SharedStore("rate limits", "each process counts separately")
 
     def wants(self, spec: ToolSpec) -> bool:
         return spec.rate_limit_rpm is not None

@@ -97,7 +97,7 @@ def test_everything_that_is_missing_is_named() -> None:
         ("PARLEY_CORS_ORIGINS", '{"hush": 1}', "should be a valid tuple"),
         ("PARLEY_WEBHOOK_NETWORKS", '["hush"]', "should be a network such as 10.1.0.0/16"),
         ("PARLEY_MODEL_ENDPOINTS", "hush", "should be JSON"),
-        ("PARLEY_MODEL_ENDPOINTS", '{"near": {"api_key": "hush"}}', "needs a `base_url`"),
+        ("PARLEY_MODEL_ENDPOINTS", '{"near": {"api_key": "hush"}}', "requires a `base_url`"),
     ],
 )
 def test_a_wrong_value_of_each_kind_is_told_in_one_line(

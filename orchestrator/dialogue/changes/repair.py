@@ -29,7 +29,7 @@ def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:
     for flow in stack:
         if flow.get("plan_id") not in {None, *there}:
             del flow["plan_id"]
-            wrong.append(f"{flow['dact']} belonged to a plan that is gone.")
+            wrong.append(f"{flow['dact']} belonged to a plan that no longer exists.")
     # an approval without a flow requests a person and outlives every task
     kept = [approval for approval in mended["approvals"] if approval["flow_id"] in {"", *there}]
     if len(kept) < len(mended["approvals"]):

@@ -324,7 +324,7 @@ async def _find_faults(
         async with clock.limit():
             verdict = await engineer.structured(REFLECT_PROMPT, variables, REFLECT_SCHEMA, call)
     except (*MODEL_FAILURES, SkillTimedOut) as error:
-        why = f"The result could not be judged: {error or 'its time was over'}"
+        why = f"The result could not be evaluated: {error or 'timed out'}"
         run.context.log.failed_check("pex", "reflection", why, run.flow.flow_id)
         return []
     return [] if verdict["good"] else [str(fault) for fault in verdict["faults"]]

@@ -39,7 +39,7 @@ def tools_in_manifest(run: Execution) -> str | None:
 
 def time_outs(run: Execution) -> str | None:
     endless = next((tool.spec.tool_id for tool in run.own_tools if tool.spec.timeout_ms <= 0), None)
-    return None if endless is None else f"{endless} has no time-out."
+    return None if endless is None else f"{endless} has no timeout."
 
 
 def required_slots(run: Execution) -> str | None:

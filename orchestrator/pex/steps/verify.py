@@ -49,7 +49,7 @@ def _record_faults(run: Execution, verifications: Iterable[Verification]) -> lis
 
 def state_consistent(run: Execution) -> str | None:
     if run.context.state.stack.get(run.flow.flow_id) is not run.flow:
-        return "The flow has left the stack while it was carried out."
+        return "The flow left the stack while it ran."
     return next(iter(run.context.state.stack.check_order()), None)
 
 

@@ -56,7 +56,7 @@ def find_fault(
     if added is not None:
         return added
     if english and bool(_NOT.search(draft)) != bool(_NOT.search(text)):
-        return "The rewriting changed a yes to a no, or a no to a yes"
+        return "The rewriting added or removed a negation"
     if len(text) > 2 * len(draft):
         return f"The rewriting has {len(text)} characters, the draft {len(draft)}"
     twice = _find_repeated(text)

@@ -124,7 +124,7 @@ TURNED_AWAY: list[tuple[str, dict[str, Any], Any, str]] = [
     ("boolean", {}, "perhaps", "yes or no"),
     ("boolean", {}, 1, "yes or no"),
     ("base", {}, None, "no value yet"),
-    ("unheard_of", {}, "x", "not known"),
+    ("unheard_of", {}, "x", "don't know the type"),
 ]
 
 

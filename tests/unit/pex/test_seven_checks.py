@@ -137,7 +137,7 @@ async def test_the_gate_asks_whatever_the_manifest_says(manifest: bool) -> None:
     assert isinstance(await execute(case), Parked)
     [approval] = case.setting.context.state.approvals
     assert "reading private data" in str(approval.cause)
-    assert "text from outside" in str(approval.cause)
+    assert "untrusted text" in str(approval.cause)
 
 
 TAGGED: dict[str, ToolSpec] = {

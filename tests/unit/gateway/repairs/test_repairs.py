@@ -269,7 +269,7 @@ async def test_a_repair_that_would_break_something_is_refused(monkeypatch: pytes
     async with open_site() as (site, _):
         ticket = await unwanted_task(site, SESSION)
         (wrong,) = await repair_one(site, ticket)
-        assert "belongs to a flow that is gone" in wrong
+        assert "belongs to a flow that no longer exists" in wrong
 
         monkeypatch.setattr(repairs, "find_faults", lambda _: [])
         ticket.posts = 0
