@@ -18,15 +18,15 @@ from orchestrator.agent.failure import cascade
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.repairs import Place, make_repairs
 from orchestrator.agent.running import RunningTurn, Step
-from orchestrator.agent.steps.archive import archive, as_archived
+from orchestrator.agent.steps.archive import archive
 from orchestrator.agent.steps.carry_out import carry_out
 from orchestrator.agent.steps.load import decode
-from orchestrator.agent.steps.record import keep_plan
+from orchestrator.agent.steps.record import make_commit, utterances_of
 from orchestrator.dialogue.changes.repair import repair
-from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.storage.serialization import diff, outline_of
+from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.pex.execution import Recover, Recovery
 from orchestrator.res.templates import word_for
 from orchestrator.runtime.journal import Journal
@@ -34,9 +34,8 @@ from orchestrator.saying import say
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import AGENT, OPERATOR, ArchivedFlow, Lease, TurnCommit, Utterance, Work
+from orchestrator.turns.lease import AGENT, OPERATOR, Lease, TurnCommit, Utterance, Work
 from orchestrator.turns.repair import GONE_ON, REPAIRED, Mark, SignedOrder
-from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import FlowId, JsonObject, ToolId, is_list, is_object
 
 PROPOSAL = "proposal"
@@ -89,7 +88,7 @@ async def resume_with_findings(turn: RunningTurn, modules: Modules) -> tuple[Ste
 def commit_quietly(turn: RunningTurn, result: JsonObject) -> TurnCommit:
     """Commit a turn that tells the user nothing."""
     state, before = turn.context.state, turn.context.world.prior_state
-    return _commit(turn.lease, state, before, result, events=tuple(turn.context.log.events))
+    return _commit(turn.lease, state, before, result, events=turn.context.log.events)
 
 
 def _commit(
@@ -97,38 +96,22 @@ def _commit(
     state: DialogueState,
     before: JsonObject,
     result: JsonObject,
-    *,
-    events: tuple[Event, ...],
-    archived: tuple[ArchivedFlow, ...] = (),
     **more: Any,
 ) -> TurnCommit:
-    """Commit a turn that takes a shorter way. `more`: further fields of the commit."""
-    after, raw = state.write()
-    return TurnCommit(
-        status=TurnStatus.DONE,
-        state=raw,
-        diff=orjson.dumps(diff(before, after)),
-        snapshot=not before,
-        result={"seq": lease.work.seq, "epoch": lease.epoch + 1, **result},
-        archived=archived,
-        events=events,
-        outline=outline_of(after),
-        **more,
-    )
+    """Commit a turn that takes a shorter way. `more`: see `make_commit`."""
+    numbered = {"seq": lease.work.seq, "epoch": lease.epoch + 1, **result}
+    return make_commit(before, state.write(), numbered, snapshot=not before, **more)
 
 
 def keep_for_person(turn: RunningTurn, modules: Modules) -> TurnCommit:
     """Record the user's message to the operator who has taken over."""
     given, state = turn.work.input, turn.context.state
-    said = given.text if given.action is None else orjson.dumps(given.action).decode()
     reply = word_for(modules.domain, say("passed_on"))
     state.converse(given.text or "", reply, modules.domain.config.memory.max_history_messages)
     turn.context.log.event("answer", reply=reply)
-    lines = (Utterance("user", given.form, said or ""), Utterance(AGENT, "text", reply))
     result: JsonObject = {"reply": reply, "person": state.person}
-    events = tuple(turn.context.log.events)
-    before = turn.context.world.prior_state
-    return _commit(turn.lease, state, before, result, events=events, utterances=lines)
+    before, events = turn.context.world.prior_state, turn.context.log.events
+    return _commit(turn.lease, state, before, result, events=events, utterances=utterances_of(given, reply))
 
 
 async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Modules) -> TurnCommit:
@@ -154,17 +137,16 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
     popped = [Event(lease.session_id, "flow_popped", work.turn_id, _name_end(flow)) for flow in made.left]
     answer = [Event(lease.session_id, "answer", work.turn_id, {"reply": told})] if told else []
     signed = Utterance(OPERATOR, "action", orjson.dumps(order.model_dump(mode="json")).decode())
-    plans = [flow for flow in (*made.left, *state.stack.flows) if isinstance(flow, PlanFlow) and flow.noted]
     return _commit(
         lease,
         state,
         before,
         {"repair": record, "reply": told or None},
         events=(event, *popped, *answer),
-        archived=tuple(as_archived(flow) for flow in made.left),
+        left=made.left,
         utterances=(signed, Utterance(AGENT, "text", told)) if told else (),
         closed_approvals=tuple(made.closed),
-        plans=tuple(map(keep_plan, plans)),
+        plans=(*made.left, *state.stack.flows),
     )
 
 
@@ -195,8 +177,7 @@ def decide_proposal(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
     told: JsonObject = {name: given.get(name) for name in ("flow", "run_id", "kind", "epoch")}
     told |= {"decision": verdict.decision.value, "reason": verdict.reason}
     event = Event(lease.session_id, "proposal_decided", work.turn_id, told)
-    archived = tuple(as_archived(flow) for flow in verdict.left)
-    return _commit(lease, state, before, {"proposal": told}, events=(event,), archived=archived)
+    return _commit(lease, state, before, {"proposal": told}, events=(event,), left=verdict.left)
 
 
 def _judge(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
+from typing import Any
 
 import orjson
 
@@ -22,9 +24,10 @@ from orchestrator.ports.summary_refresh import SUMMARY_DUE
 from orchestrator.res.steps.display import show_code
 from orchestrator.res.steps.naturalize import NATURALIZE
 from orchestrator.telemetry.signals import describe_all
+from orchestrator.turns.event import Event
 from orchestrator.turns.lease import AGENT, FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
-from orchestrator.turns.turn import TurnKind, TurnStatus
+from orchestrator.turns.turn import TurnInput, TurnKind, TurnStatus
 from orchestrator.types import JsonObject
 
 
@@ -94,28 +97,63 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
             entry.note_time(modules.ports.clock())
     state.converse(turn.work.input.text or "", reply, modules.domain.config.memory.max_history_messages)
     after, raw = state.write()
-    result = make_result(turn, answer, reply, after["flags"])
     _tell_answer(context, reply, answer.frames)
-    return TurnCommit(
-        status=TurnStatus.DONE,
-        state=raw,
-        diff=orjson.dumps(diff(turn.context.world.prior_state, after)),
+    return make_commit(
+        context.world.prior_state,
+        (after, raw),
+        make_result(turn, answer, reply, after["flags"]),
         snapshot=_wants_snapshot(turn, modules),
-        result=result,
-        utterances=_utterances(turn, reply),
-        archived=tuple(as_archived(flow) for flow in context.changes.finished),
+        events=context.log.events,
+        left=context.changes.finished,
+        plans=_worked_on(turn),
+        utterances=utterances_of(turn.work.input, reply),
         frames=tuple(
             FrameRecord(frame.frame_id, frame.flow_id, dump(frame))
             for frame in context.changes.frames.values()
         ),
-        plans=tuple(keep_plan(plan) for plan in _worked_on(turn)),
         plan_revisions=tuple(context.changes.plans.log),
-        events=tuple(context.log.events),
         approvals=tuple(context.changes.approvals.asked),
         closed_approvals=close_approvals(turn.context) if _touches_approvals(turn) else (),
         outbox=_outbox(turn, len(raw)),
         signals=describe_all(context.log.signals),
+    )
+
+
+def make_commit(
+    before: JsonObject,
+    written: tuple[JsonObject, bytes],
+    result: JsonObject,
+    *,
+    snapshot: bool,
+    events: Iterable[Event],
+    left: Iterable[BaseFlow] = (),
+    plans: Iterable[BaseFlow] = (),
+    **more: Any,
+) -> TurnCommit:
+    """Build the commit of a turn. Every turn of an Agent ends here.
+
+    Args:
+        before: the stored state.
+        written: the state to store, and its bytes.
+        result: the turn's result.
+        snapshot: whether the history also stores the full state.
+        events: the turn's events.
+        left: flows to archive.
+        plans: flows that the turn changed; those with noted plans are stored.
+        more: further fields of the commit.
+    """
+    after, raw = written
+    return TurnCommit(
+        status=TurnStatus.DONE,
+        state=raw,
+        diff=orjson.dumps(diff(before, after)),
+        snapshot=snapshot,
+        result=result,
+        archived=tuple(as_archived(flow) for flow in left),
+        plans=tuple(_keep_plan(plan) for plan in plans if isinstance(plan, PlanFlow) and plan.noted),
+        events=tuple(events),
         outline=outline_of(after),
+        **more,
     )
 
 
@@ -132,27 +170,22 @@ def _touches_approvals(turn: RunningTurn) -> bool:
     return bool(turn.context.world.prior_state.get("approvals") or changes.asked or changes.closed)
 
 
-def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:
-    given = turn.work.input
+def utterances_of(given: TurnInput, reply: str) -> tuple[Utterance, ...]:
+    """Return what was said in a turn: the input and the reply."""
     content = given.text if given.action is None else orjson.dumps(given.action).decode()
     form = given.form if given.action is None else "action"
     role = "system" if given.kind is TurnKind.SYSTEM else "user"
     return (Utterance(role, form, content or ""), Utterance(AGENT, "text", reply))
 
 
-def _worked_on(turn: RunningTurn) -> list[PlanFlow]:
+def _worked_on(turn: RunningTurn) -> list[BaseFlow]:
     """Return the plans that this turn created, changed or ended."""
     changed = {revision.plan_id for revision in turn.context.changes.plans.log}
     stacked = [flow for flow in turn.context.state.stack.flows if flow.flow_id in changed]
-    plans = {
-        flow.flow_id: flow
-        for flow in (*stacked, *turn.context.changes.finished)
-        if isinstance(flow, PlanFlow)
-    }
-    return [plan for plan in plans.values() if plan.noted]
+    return [*{flow.flow_id: flow for flow in (*stacked, *turn.context.changes.finished)}.values()]
 
 
-def keep_plan(plan: PlanFlow) -> PlanRecord:
+def _keep_plan(plan: PlanFlow) -> PlanRecord:
     return PlanRecord(
         plan_id=plan.flow_id,
         dact=plan.dact,
