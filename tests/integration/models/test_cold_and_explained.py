@@ -45,7 +45,7 @@ async def test_a_provider_that_charges_is_not_warmed() -> None:
             {"OPENAI_BASE_URL": "{url}/v1"},
             "does not list gpt-4o-mini. set PARLEY_MODEL to a model that it lists",
         ),
-        ({"OPENAI_BASE_URL": "{url}"}, "lacks /v1; turns continue with the local classifier. name {url}/v1"),
+        ({"OPENAI_BASE_URL": "{url}"}, "lacks /v1; turns continue with the local classifier. use {url}/v1"),
         ({"PARLEY_MODEL": "anthropic:claude-sonnet-4-5"}, "anthropic is configured"),
     ],
     ids=range(5),
