@@ -34,7 +34,7 @@ class Wish:
     choice: str = ""
     """The property by which the user chooses a row."""
     outcomes: dict[str, tuple[str, Values]] = field(default_factory=dict)
-    """By part of the wish: the ID in the answer, and the agreed values."""
+    """The ID in the answer and the agreed values, by part of the wish."""
     former: dict[str, Values] = field(default_factory=dict)
     """Outcomes that the user no longer wants: agreed values by ID."""
     asked_anew: bool = False

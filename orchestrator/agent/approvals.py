@@ -68,7 +68,7 @@ async def _decide(context: TurnContext, approval: PendingApproval, *, granted: b
     decision = Decision(granted, context.ids.user_id or "the user", now=context.now)
     record = await context.journal.decide_approval(approval.approval_id, decision)
     if record is not None and record.operator_only and granted and not _is_decided(record, context.now):
-        present_to_user(context, approval)  # it goes on waiting
+        present_to_user(context, approval)  # it stays pending
         return
     status = ApprovalStatus.VOID if record is None else record.status
     if status is ApprovalStatus.PENDING:  # it was too late to decide

@@ -42,16 +42,16 @@ def build_agent(
     system1: System1 | None = None,
     ports: AgentPorts | None = None,
 ) -> Agent:
-    """Create a domain's agent; takes a second or two, because System 1 is trained here.
+    """Create a domain's agent. Training the local classifier takes a second or two.
 
     Args:
-        domain: compiled.
-        policies: the domain's own policy classes; other flows get the default one.
-        services: gives a tenant's service instances.
-        tool_ports: transports beyond services, and stores that workers share; None: of this process alone.
-        engineer: asks models; None means System 1 and templates alone.
-        system1: one that is trained already, to share.
-        ports: what else the agent may use of its process; None: nothing.
+        domain: the compiled domain.
+        policies: the domain's own policy classes. Other flows use the default policy.
+        services: creates a tenant's service instances.
+        tool_ports: transports other than services, and shared stores. Default: stores of this process.
+        engineer: calls models. Default: only the local classifier and templates.
+        system1: a trained local classifier to share.
+        ports: other ports of the process. Default: none.
 
     Raises:
         ConfigurationError: a schema or a template cannot be compiled.

@@ -41,10 +41,7 @@ def answer_open(context: TurnContext) -> bool:
 
 
 def leave_open(context: TurnContext) -> None:
-    """Nothing changes; a task's open question is asked again without counting a round.
-
-    What we did not understand before is not asked about any more.
-    """
+    """Ask a task's open question again without counting a round, and drop general questions."""
     context.state.ambiguity.resolve(level=Level.GENERAL)
     context.changes.asks_again = True
     context.changes.carry_on = (

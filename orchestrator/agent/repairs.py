@@ -174,7 +174,7 @@ def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
     if wrong is not None and status is not entry.status:
         outcome.refused.append(f"The result doesn't match {entry.tool_id}: {wrong}.")
         return
-    if status is not entry.status:  # a turn that is taken up again finds it so
+    if status is not entry.status:  # a retried turn reads the marked entry
         result = write_envelope(ToolData(change.result)) if change.done else None
         outcome.marked.append(replace(entry, status=status, result=result))
     _update_note(outcome, change, entry)

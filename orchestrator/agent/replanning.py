@@ -39,9 +39,9 @@ async def update_plan(context: TurnContext, planner: Planner, plan: PlanFlow) ->
 
 
 def _asks(context: TurnContext) -> bool:
-    """Return whether the flow on top waits for an answer, which is not to be run over.
+    """Return whether the top flow waits for an answer.
 
-    An offer from before the plan changed doesn't count: the flow makes it again, so that a yes is about the new one.
+    Offers from before the plan changed don't count: the flow makes a new offer, which the answer confirms.
     """
     state = context.state
     active = state.stack.active

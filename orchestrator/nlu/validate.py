@@ -103,7 +103,7 @@ class Validation:
             if flow.dact not in self._flows:
                 problems.append(f"There is no flow {flow.dact[:60]!r}.")
             elif flow.dact in self._only_steps:
-                problems.append(f"Nobody asks for {flow.dact!r} by itself: it is a step of plans.")
+                problems.append(f"{flow.dact!r} is only a step of plans and can't be requested.")
             elif not math.isfinite(flow.score):
                 problems.append(f"The score of {flow.dact!r} is not a number.")
             else:
@@ -253,7 +253,7 @@ def _keep_founded(
         if slot is None or mention.value is None:
             kept[name] = mention
         elif slot.grounded and not grounding.is_founded(mention.value, slot, spec):
-            problems.append(f"{name}: nobody has said {str(mention.value)[:60]!r}.")
+            problems.append(f"{name}: {str(mention.value)[:60]!r} was neither said nor displayed.")
             kept[name] = Mention(None, mention.text)
         elif grounding.is_contradicted(mention.value, slot, spec):
             problems.append(f"{name}: the words count something else by {str(mention.value)[:60]!r}.")

@@ -42,6 +42,6 @@ async def _hear(journal: Journal, work: Work) -> Meaning:
     hear, at_work = journal.at_work
     try:
         return await hear(at_work, work)
-    except Exception:  # noqa: BLE001 - what cannot be read now does no harm to the turn at work
+    except Exception:  # noqa: BLE001 - an unreadable message must not harm the running turn
         _log.exception("Mid-turn messages could not be read.", turn=work.turn_id)
         return Meaning.WAITS

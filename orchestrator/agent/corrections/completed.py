@@ -14,7 +14,7 @@ from orchestrator.types import JsonObject
 
 
 def plan_of(context: TurnContext, flow: BaseFlow) -> PlanFlow | None:
-    """Find the plan that a flow is, or serves, or has served; one that was taken up again before the ended one."""
+    """Return the plan that a flow is or belongs to, stacked plans before completed ones, or None."""
     if isinstance(flow, PlanFlow):
         return flow
     known = [*reversed(context.state.stack.flows), *reversed(context.state.completed)]

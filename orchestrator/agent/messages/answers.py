@@ -32,7 +32,7 @@ from orchestrator.saying import say
 
 
 def act(context: TurnContext, entry: Ambiguity, deed: Deed) -> None:
-    """Carry out a deed for the question that it answers."""
+    """Run the action of an answer to the question `entry`."""
     match deed:
         case Decide(decision):
             decide(context, decision)
@@ -111,6 +111,6 @@ def _decline(context: TurnContext, flow: BaseFlow, entry: Ambiguity) -> None:
 
 
 def _may_be_changed(flow: BaseFlow) -> bool:
-    """Return whether the user can change a slot, besides those that the task only passes on."""
+    """Return whether the user can change a slot, other than those that the task only passes on."""
     own = (name for name in flow.spec.slots if name in flow.slots and flow.spec.slots[name].description)
     return any(name not in flow.spec.inputs or name not in flow.spec.outputs for name in own)

@@ -18,7 +18,7 @@ def deny(context: TurnContext, understood: Understanding) -> None:
     entry = context.state.ambiguity.current
     flow = context.state.stack.active
     if entry is None and flow is not None:
-        cancel(context, context.state.stack.root(flow))  # called out while it was at work
+        cancel(context, context.state.stack.root(flow))  # the user interrupted the running task
     elif entry is None:
         if not talk_about_rows(context, understood):
             nothing_open(context)

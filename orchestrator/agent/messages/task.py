@@ -116,7 +116,7 @@ def start_task(context: TurnContext, dact: Dact, labels: Labels) -> None:
                 context.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
             changed = changed_slots(flow, plain_values(labels))
             if changed & flow.slots.keys() or (changed and isinstance(flow, PlanFlow) and flow.rounds):
-                correct_flow(context, flow, labels)  # with other values, or one more: what it changes is said
+                correct_flow(context, flow, labels)  # new or other values: the reply lists the changes
                 return
         case LimitReached() as reached:
             _refuse(context, reached, dact, labels)

@@ -47,7 +47,7 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
         names = [note.summary or note.tool_id for note in done]
         turn.context.remark(RemarkKind.STOPPED, done=names, overtaken=context.journal.overtaken)
         for flow in state.stack.flows if context.journal.overtaken else ():
-            drop_candidate(flow)  # it is not displayed now, so no yes may count for it
+            drop_candidate(flow)  # the reply doesn't display it, so no answer can confirm it
     elif state.later and (due := state.take_due()):
         await _take_up(turn, modules, *due)
         await carry_out(turn, modules)
