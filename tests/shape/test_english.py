@@ -61,20 +61,20 @@ HABITS: Final[dict[str, str]] = {
 # The most that code and documents may hold of each.
 LIMITS: Final[dict[str, tuple[int, int]]] = {
     "a docstring opens with a clause": (0, 0),
-    "a docstring opens with a fragment": (5, 0),
+    "a docstring opens with a fragment": (0, 0),
     "a docstring opens with a vague verb": (0, 0),
     "a docstring is in the third person": (0, 0),
-    "a sentence opens with a clause": (33, 0),
-    "a noun is negated": (52, 6),
-    "a role is a pronoun": (78, 0),
-    "an owner is spelled out": (23, 0),
-    "a repetition": (17, 0),
-    "a translated adverb": (134, 0),
-    "a default is hidden": (19, 0),
-    "a private verb": (60, 0),
-    "a confirmation is a yes": (16, 0),
+    "a sentence opens with a clause": (10, 0),
+    "a noun is negated": (41, 6),
+    "a role is a pronoun": (26, 0),
+    "an owner is spelled out": (6, 0),
+    "a repetition": (4, 0),
+    "a translated adverb": (54, 0),
+    "a default is hidden": (1, 0),
+    "a private verb": (26, 0),
+    "a confirmation is a yes": (4, 0),
     "British spelling": (85, 0),
-    "a house word": (390, 11),
+    "a house word": (363, 11),
 }
 
 
