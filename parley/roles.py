@@ -25,6 +25,8 @@ LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 class Role(StrEnum):
     GATEWAY = "gateway"
+    WORKER = "worker"
+    """All queues and the schedules in one process, for a single machine."""
     TURNS = "turns"
     SUBMISSIONS = "submissions"
     INTERNAL = "internal"
@@ -33,12 +35,18 @@ class Role(StrEnum):
 
 
 QUEUES: Final[Mapping[Role, tuple[str, ...]]] = {
+    Role.WORKER: (TURNS, SUBMISSIONS, INTERNAL, URGENT),
     Role.TURNS: (TURNS,),
     Role.SUBMISSIONS: (SUBMISSIONS,),
     Role.INTERNAL: (INTERNAL, URGENT),
 }
 # Tasks that may wait at the same time. Turns run on one event loop per process.
-THREADS: Final[Mapping[Role, int]] = {Role.TURNS: 64, Role.SUBMISSIONS: 16, Role.INTERNAL: 16}
+THREADS: Final[Mapping[Role, int]] = {
+    Role.WORKER: 96,
+    Role.TURNS: 64,
+    Role.SUBMISSIONS: 16,
+    Role.INTERNAL: 16,
+}
 PORTS: Final[Mapping[Role, int]] = {Role.GATEWAY: 8600, Role.FLOWER: 5555}
 
 
@@ -50,6 +58,7 @@ class Seat:
         name: Celery node name; ``%h`` stands for the host.
         threads: worker threads. Default: those of the role in THREADS.
         in_flower: whether a worker sends events to Flower.
+        schedules: whether a worker for all queues fires the schedules too.
     """
 
     host: str = "127.0.0.1"
@@ -57,6 +66,7 @@ class Seat:
     name: str | None = None
     threads: int | None = None
     in_flower: bool = True
+    schedules: bool = True
 
 
 def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
@@ -65,12 +75,13 @@ def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
     match role:
         case Role.GATEWAY:
             return ("-m", "gateway", "--host", seat.host, "--port", str(seat.port))
-        case Role.TURNS | Role.SUBMISSIONS | Role.INTERNAL:
+        case Role.WORKER | Role.TURNS | Role.SUBMISSIONS | Role.INTERNAL:
             threads, name = str(seat.threads or THREADS[role]), seat.name or f"{role}@%h"
             return (
                 *(*celery, "worker", "-P", "threads", "-c", threads, "-Q", ",".join(QUEUES[role])),
                 *("-n", name, "--without-gossip", "--without-mingle", "-l", "INFO"),
                 *(("-E",) if seat.in_flower else ()),
+                *(("--schedules",) if role is Role.WORKER and seat.schedules else ()),
             )
         case Role.BEAT:
             return (*celery, "beat", "--pidfile=", "-l", "INFO")

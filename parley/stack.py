@@ -199,7 +199,9 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         )
 
     def worker(name: str, role: Role) -> Program:
-        seat, ready = Seat(name=f"{name}@parley", in_flower=not plan.private), log_says("ready.")
+        is_shared = not plan.private
+        seat = Seat(name=f"{name}@parley", in_flower=is_shared, schedules=is_shared)
+        ready = log_says("ready.")
         # Stop the threads pool only with one SIGTERM: a second signal runs tasks twice.
         # The grace period must be longer than the time that a worker gives its running turns.
         grace_s = shutdown_s + _BRIEF_GRACE_S
@@ -213,12 +215,8 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
     seat = Seat(host=plan.host, port=plan.port)
     ready = answers(f"{address_of(plan.host, plan.port)}/health/ready")
     programs = [program("gateway", Role.GATEWAY, seat, ready, link)]
-    programs += [worker(f"turns-{number}", Role.TURNS) for number in range(1, plan.turn_workers + 1)]
-    if not plan.private:  # a private run has no Celery clients
-        programs.append(worker("submissions", Role.SUBMISSIONS))
-    programs.append(worker("internal", Role.INTERNAL))
-    if not plan.private:
-        programs.append(program("beat", Role.BEAT, Seat(), log_says("beat: Starting"), {}))
+    programs.append(worker("worker", Role.WORKER))
+    programs += [worker(f"turns-{number}", Role.TURNS) for number in range(2, plan.turn_workers + 1)]
     if flower is not None:
         secret = {FLOWER_AUTH: f"{flower.user}:{flower.password}"}
         ready = answers(f"{flower.url}/healthcheck")

@@ -20,6 +20,7 @@ from workers.messages.results import use_result_backend
 from workers.messages.revocations import revocation_step
 from workers.messages.routing import OpenAMQP
 from workers.messages.unacknowledged import book_options, name_consumer
+from workers.schedules import SCHEDULES, ScheduleThread
 from workers.tasks import register_tasks
 from workers.worker_lifecycle import WorkerLifecycle
 
@@ -45,6 +46,9 @@ def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = mak
     worker = WorkerLifecycle(app, settings, build, flows, consumer)
     register_tasks(app, worker)
     steps: Any = app.steps
+    steps["worker"].add(ScheduleThread)
+    options: Any = app.user_options
+    options["worker"].add(SCHEDULES)
     steps["consumer"].add(revocation_step(worker.revoke))
     steps["consumer"].add(BrokerDeadLetters)
     _follow_celery(worker, known_secrets(settings))

@@ -15,6 +15,10 @@ from parley.stack import RunningStack
 LONGEST_FREEZE_S = 20.0  # longer than a lease
 
 
+TURN_WORKERS = ("worker", "turns-")
+"""Prefixes of the names of processes that run turns."""
+
+
 @dataclass(frozen=True, slots=True)
 class Broken:
     """The stack to break. `chance`: selects the process."""
@@ -22,16 +26,17 @@ class Broken:
     stack: RunningStack
     chance: random.Random
 
-    def pick(self, prefix: str) -> Child:
-        """Choose a child whose name begins with `prefix`."""
-        return self.chance.choice([one for one in self.stack.children if one.program.name.startswith(prefix)])
+    def pick(self, *prefixes: str) -> Child:
+        """Choose a child whose name begins with one of the prefixes."""
+        named = [one for one in self.stack.children if one.program.name.startswith(prefixes)]
+        return self.chance.choice(named)
 
 
-def kill(prefix: str) -> Callable[[Broken], None]:
-    """Return a fault that kills and restarts a process whose name begins with `prefix`."""
+def kill(*prefixes: str) -> Callable[[Broken], None]:
+    """Return a fault that kills and restarts a process whose name begins with one of the prefixes."""
 
     def kill_one(broken: Broken) -> None:
-        child = broken.pick(prefix)
+        child = broken.pick(*prefixes)
         psutil.Process(child.pid).kill()
         _restart(child)
 
@@ -40,7 +45,7 @@ def kill(prefix: str) -> Callable[[Broken], None]:
 
 def freeze_turn_worker(broken: Broken) -> None:
     """Suspend a worker for a while. After a failover it must not write anything."""
-    process = psutil.Process(broken.pick("turns-").pid)
+    process = psutil.Process(broken.pick(*TURN_WORKERS).pid)
     process.suspend()
     time.sleep(broken.chance.uniform(0.5, LONGEST_FREEZE_S))
     process.resume()
@@ -67,9 +72,9 @@ def _restart(child: Child) -> None:
 
 # Faults and their weights, by name.
 FAULTS: Mapping[str, tuple[Callable[[Broken], None], int]] = {
-    "turn worker killed": (kill("turns-"), 10),
+    "turn worker killed": (kill(*TURN_WORKERS), 10),
     "turn worker frozen": (freeze_turn_worker, 2),
-    "maintenance worker killed": (kill("internal"), 3),
+    "worker of all queues killed": (kill("worker"), 3),
     "gateway killed": (kill("gateway"), 2),
     "Redis emptied": (flush_redis, 3),
     "Redis killed": (kill("redis"), 2),

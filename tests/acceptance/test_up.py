@@ -26,10 +26,7 @@ ROOT = Path(__file__).parents[2]
 STORES = {"redis", "postgres"}
 ROLES = STORES | {
     "gateway",
-    "turns-1",
-    "submissions",
-    "internal",
-    "beat",
+    "worker",
     "flower",
 }
 
@@ -49,6 +46,15 @@ def make_environment() -> dict[str, str]:
 def parley(data_dir: Path, *arguments: str, lines: bytes = b"") -> subprocess.CompletedProcess[str]:
     command = ("-m", "parley", *arguments, "--data-dir", str(data_dir))
     return run(command, given=lines, environment=make_environment())
+
+
+def ask_doctor(data_dir: Path) -> None:
+    """All queues are served, and beat runs as a thread of the worker."""
+    said = parley(data_dir, "doctor", "--json").stdout
+    found = {finding["name"]: finding for finding in map(json.loads, said.splitlines())}
+    assert {name: finding["message"] for name, finding in found.items() if finding["state"] == "bad"} == {}
+    assert found["beat"]["message"].startswith("runs on")
+    assert found["queue submissions"]["message"] == found["queue urgent"]["message"] == "1 worker connected"
 
 
 @contextmanager
@@ -141,7 +147,7 @@ def answers_to_a_stranger(data_dir: Path) -> dict[str, int | str]:
     ports = {
         each.laddr.port for each in psutil.net_connections("inet") if each.pid in pids and not each.raddr
     }
-    assert len(ports) == 5  # the gateway, three workers' metrics, Flower
+    assert len(ports) == 3  # the gateway, the worker's metrics, Flower
     paths = (
         "",
         "health/live",
@@ -181,12 +187,14 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
             refused = {403, "URLError", "RemoteDisconnected", "ConnectionResetError"}
             assert set(answers_to_a_stranger(data_dir).values()) <= refused, answers_to_a_stranger(data_dir)
 
-        before = noted(data_dir)["turns-1"]
+        ask_doctor(data_dir)
+
+        before = noted(data_dir)["worker"]
         before.kill()
         assert up.stderr is not None
-        assert "turns-1 exited with code -9" in up.stderr.readline()
-        assert "turns-1 restarted" in up.stderr.readline()
-        assert noted(data_dir)["turns-1"].pid != before.pid
+        assert "worker exited with code -9" in up.stderr.readline()
+        assert "worker restarted" in up.stderr.readline()
+        assert noted(data_dir)["worker"].pid != before.pid
         assert asyncio.run(say_hello(url)) == ("done", ["user", "agent"])
 
         second = parley(data_dir, "up", "--port", str(free_port()))

@@ -73,7 +73,8 @@ class FlowerEvents:
         self._dispatcher.send(f"task-{ending}", uuid=task_id, **about)
 
     async def flush_in_thread(self) -> None:
-        await run_in_thread(self.flush)
+        if self._dispatcher._group_buffer["task"]:  # noqa: SLF001
+            await run_in_thread(self.flush)
 
     def flush(self) -> None:
         """Send buffered events. Drop them if the broker is unavailable: they are only for display."""

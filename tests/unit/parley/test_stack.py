@@ -28,15 +28,12 @@ def option(program: Program, name: str) -> str:
 
 def test_everything_runs_in_up() -> None:
     names = [program.name for program in list_programs(make_plan(turn_workers=2), STORES, FLOWER)]
-    assert names == [
-        *("gateway", "turns-1", "turns-2", "submissions"),
-        *("internal", "beat", "flower"),
-    ]
+    assert names == ["gateway", "worker", "turns-2", "flower"]
 
 
 def test_a_private_run_has_no_schedule_and_no_flower() -> None:
     names = [program.name for program in list_programs(make_plan(private=True), STORES, None)]
-    assert names == ["gateway", "turns-1", "internal"]
+    assert names == ["gateway", "worker"]
 
 
 def test_no_secret_is_in_a_command_line_and_every_role_knows_the_stores() -> None:
@@ -52,9 +49,7 @@ def test_workers_use_the_threads_pool_and_are_only_ever_sent_sigterm() -> None:
         program for program in list_programs(make_plan(), STORES, FLOWER) if "worker" in program.command
     ]
     assert [command[command.index("-Q") + 1] for command in (worker.command for worker in workers)] == [
-        "turns",
-        "submissions",
-        "internal,urgent",
+        "turns,submissions,internal,urgent",
     ]
     for worker in workers:
         assert worker.command[worker.command.index("-P") + 1] == "threads"
