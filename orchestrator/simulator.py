@@ -137,7 +137,7 @@ class Simulator:
         return simulator
 
     def make_memory(self) -> MemoryPorts:
-        context = BusinessContext(self.documents, HashingEmbedder(), clock=lambda: self.now)
+        context = BusinessContext(self.documents, HashingEmbedder())
         return MemoryPorts(self.preferences, context, self.scratchpad)
 
     def _make_services(self, stand_ins: Mapping[str, object]) -> Services:

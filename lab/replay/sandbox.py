@@ -161,7 +161,7 @@ class RecordedDocuments(BusinessContext):
 
     def __init__(self, database: Database, embedder: Embedder, moment: Moment) -> None:
         self._store = PostgresDocuments(database)
-        super().__init__(self._store, embedder, clock=lambda: moment.now)
+        super().__init__(self._store, embedder)
         self._moment = moment
         self._some: dict[TenantId, bool] = {}
 

@@ -1,8 +1,7 @@
 """Business context: splitting documents into chunks, embedding them and searching them (CO-4)."""
 
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from orchestrator.domain.services import Service, ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure
@@ -94,14 +93,11 @@ EMBEDDED_AT_ONCE = 64
 
 
 class BusinessContext:
-    """A `ContextSearch` over the document store. `clock` returns Unix seconds."""
+    """A `ContextSearch` over the document store."""
 
-    def __init__(
-        self, documents: DocumentStore, embedder: Embedder, *, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, documents: DocumentStore, embedder: Embedder) -> None:
         self._documents = documents
         self.embedder = embedder
-        self._clock = clock
 
     @property
     def documents(self) -> DocumentStore:
@@ -120,7 +116,7 @@ class BusinessContext:
         embedded = await self.embedder.embed([asked])
         (vector,) = embedded.vectors
         candidates = await self._documents.candidates(owned, space=embedded.space, vector=vector, terms=terms)
-        return rank(terms, candidates, now=self._clock(), limit=limit)
+        return rank(terms, candidates, limit=limit)
 
     async def embed(self, tenant_id: TenantId, document_id: str) -> int | None:
         """Split and embed a document, and return its number of chunks.

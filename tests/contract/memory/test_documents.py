@@ -52,7 +52,7 @@ def new_document(tenant_id: TenantId, text: str = BAGGAGE, **more: object) -> Ne
 
 
 async def filled(documents: Documents, *given: NewDocument) -> BusinessContext:
-    context = BusinessContext(documents, HashingEmbedder(), clock=lambda: 2_000.0)
+    context = BusinessContext(documents, HashingEmbedder())
     for document in given:
         added = await documents.add(document)
         await context.embed(document.tenant_id, added.document_id)
@@ -148,7 +148,7 @@ async def test_embedding_again_replaces_and_another_space_counts_by_words_alone(
     [before] = await documents.list(Owned(tenant))
     added = before.document_id
     assert (tenant, added) not in await documents.unembedded(context.space, limit=100_000)
-    smaller = BusinessContext(documents, HashingEmbedder(64), clock=lambda: 2_000.0)
+    smaller = BusinessContext(documents, HashingEmbedder(64))
     assert (tenant, added) in await documents.unembedded(smaller.space, limit=100_000)
 
     by_words = await smaller.search(Owned(tenant), "dogs in the cabin")

@@ -65,7 +65,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
     domains = DomainRegistry("travel")
     inbox = others.get("inbox") or MemoryInbox(store)
     live = others.pop("live", None) or MemoryLiveEvents()
-    context = BusinessContext(MemoryDocuments(), HashingEmbedder(), clock=lambda: 0.0)
+    context = BusinessContext(MemoryDocuments(), HashingEmbedder())
     parts: dict[str, Any] = {
         "inbox": inbox,
         "sessions": MemorySessions(store),

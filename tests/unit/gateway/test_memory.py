@@ -36,7 +36,7 @@ class Embedding:
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
     store = MemoryStore()
-    context = BusinessContext(MemoryDocuments(), HashingEmbedder(), clock=lambda: 0.0)
+    context = BusinessContext(MemoryDocuments(), HashingEmbedder())
 
     async def notify_nobody(*_: object) -> None:
         return

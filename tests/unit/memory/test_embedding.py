@@ -126,10 +126,10 @@ def candidate(text: str, position: int = 0, **more: object) -> Candidate:
     return replace(made, **more)
 
 
-def ranked(question: str, *candidates: Candidate, now: float = 0.0, limit: int = 10) -> list[str]:
+def ranked(question: str, *candidates: Candidate, limit: int = 10) -> list[str]:
     asked = EMBEDDER.vector(question)
     compared = [replace(one, likeness=cosine(asked, EMBEDDER.vector(one.text))) for one in candidates]
-    found = rank(find_terms(question), compared, now=now, limit=limit)
+    found = rank(find_terms(question), compared, limit=limit)
     assert all(0 <= one.score <= 1 for one in found)
     return [one.text for one in found]
 
@@ -137,7 +137,7 @@ def ranked(question: str, *candidates: Candidate, now: float = 0.0, limit: int =
 def test_of_two_that_say_the_same_the_newer_is_given() -> None:
     old = candidate("bags cost ten euros", 0)
     new = candidate("bags cost ten euros", 1, updated_at=400 * DAY_S, title="new")
-    found = rank(("bag",), [old, new], now=400 * DAY_S, limit=2)
+    found = rank(("bag",), [old, new], limit=2)
 
     assert [one.title for one in found] == ["new"]
 

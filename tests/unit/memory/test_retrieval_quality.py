@@ -101,7 +101,7 @@ class Quality:
 
 
 async def measure(name: str, documents: dict[str, str], questions: list[tuple[str, str]]) -> Quality:
-    context = BusinessContext(MemoryDocuments(), HashingEmbedder(), clock=lambda: 0.0)
+    context = BusinessContext(MemoryDocuments(), HashingEmbedder())
     names: dict[str, str] = {}
     for key, text in documents.items():
         added = await context.documents.add(NewDocument(DEFAULT_TENANT, text, domain=""))
@@ -164,7 +164,7 @@ def _sections() -> list[tuple[str, str, str]]:
 async def test_questions_find_the_section_of_our_documents() -> None:
     """CO-4: recall at ten and mean reciprocal rank, of both kinds of search and their combination."""
     embedder, documents, owned = HashingEmbedder(), MemoryDocuments(), Owned(DEFAULT_TENANT)
-    context = BusinessContext(documents, embedder, clock=lambda: 0.0)
+    context = BusinessContext(documents, embedder)
     for page in sorted((HERE / "own_documents").iterdir()):
         title = f"{page.stem}.md"
         added = await documents.add(NewDocument(DEFAULT_TENANT, page.read_text(), title=title))
@@ -176,9 +176,9 @@ async def test_questions_find_the_section_of_our_documents() -> None:
         by_both = await documents.candidates(owned, space=embedder.space, vector=vector, terms=terms)
         nearest = sorted(by_both, key=lambda one: -(one.likeness or 0.0))[:10]
         found = {
-            "words": rank(terms, by_words, now=0.0, limit=10),
+            "words": rank(terms, by_words, limit=10),
             "likeness": nearest,
-            "both": rank(terms, by_both, now=0.0, limit=10),
+            "both": rank(terms, by_both, limit=10),
         }
         for way, passages in found.items():
             ranks[way].append(_place(passages, page, section))
