@@ -17,8 +17,7 @@ from hypothesis import HealthCheck, settings
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.nlu.system1 import reader
-from orchestrator.nlu.system1.classifier import LinearModel
-from orchestrator.nlu.system1.linear import TrainedModels
+from orchestrator.nlu.system1.linear import LinearModel, TrainedModels
 from parley.embedded import Stores
 from parley.embedded import stores as open_stores
 from tests.processes.clusters import make_clusters_once

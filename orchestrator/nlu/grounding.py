@@ -11,11 +11,11 @@ from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.system1.extract.extractor import Extractor, accepts_names, kinds_of, value_kind
+from orchestrator.nlu.system1.extract.extractor import Extractor, accepts_names, fits, kinds_of, value_kind
 from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
 from orchestrator.nlu.system1.extract.gazetteer import entity_kind
-from orchestrator.nlu.system1.extract.numbers import find_numbers
-from orchestrator.nlu.system1.slot_assignment import fits, is_negated, is_pronoun, read_as
+from orchestrator.nlu.system1.extract.numbers import find_numbers, is_pronoun
+from orchestrator.nlu.system1.slot_assignment import is_negated, read_as
 from orchestrator.nlu.text import Utterance, clean, key_of, tokenize, word_set
 from orchestrator.types import Json, same_value
 

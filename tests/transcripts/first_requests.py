@@ -50,7 +50,7 @@ flights from oslo to rome under 300 dollars | origin=OSL destination=FCO | dolla
 flights from oslo to rome that land at ciampino | origin=OSL destination=FCO | ciampino
 flights from oslo to rome excluding ryanair | origin=OSL destination=FCO | ryanair
 book a flight from oslo to rome on behalf of my company | origin=OSL destination=FCO | company
-book a flight from oslo to rome connecting to sicily | origin=OSL | sicily
+book a flight from oslo to rome connecting to sicily | origin=OSL | connecting
 """
 _CLEAN: Final = """
 book a flight from oslo to rome | origin=OSL destination=FCO | -

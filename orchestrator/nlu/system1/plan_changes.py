@@ -22,10 +22,10 @@ from orchestrator.nlu.clauses import Mood, find_moods
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.step_words import find_words, list_step_words
+from orchestrator.nlu.system1.extract.extractor import fits
 from orchestrator.nlu.system1.extract.found import Candidate
 from orchestrator.nlu.system1.leftovers import request_verbs, unexplained
 from orchestrator.nlu.system1.rivals import slots_named
-from orchestrator.nlu.system1.slot_assignment import fits
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 

@@ -6,7 +6,7 @@ is kept; constant afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from re import Pattern
@@ -18,7 +18,7 @@ from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
 from orchestrator.nlu.system1.classifier import Classifier
-from orchestrator.nlu.system1.extract.extractor import CODES, Extractor, Find, kinds_of
+from orchestrator.nlu.system1.extract.extractor import CODES, Extractor, kinds_of
 from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
 from orchestrator.nlu.system1.extract.misspelling import mend
 from orchestrator.nlu.system1.leftovers import SURE_OF_VALUES
@@ -35,7 +35,6 @@ from orchestrator.nlu.system1.training.examples import (
     kind_texts,
     lower_words,
     typical_values,
-    without_spans,
 )
 from orchestrator.nlu.system1.training.learning import learn_labels, learn_slots
 from orchestrator.nlu.text import Lexicon
@@ -77,31 +76,22 @@ class System1:
         answers: Iterable[Answer] = (),
         *,
         patterns: Mapping[str, Pattern[str]] | None = None,
-        extra: Sequence[Example] = (),
         likely: float = LIKELY,
         kept: TrainedModels | None = None,
         rows: Mapping[ToolId, RowsSpec] | None = None,
-        find_more_names: Find | None = None,
         lexicon: Lexicon | None = None,
     ) -> System1:
-        """Train for a domain.
-
-        `extra`: annotated messages besides the flows' examples, and `find_more_names` learned from them; only
-        evaluations have these. `kept`: storage of trained models, if any.
-        """
+        """Train for a domain. `kept`: storage of trained models, if any."""
         specs = {flow.dact: flow for flow in flows}
         known = {answer.name: answer for answer in answers}
         texts = [text for flow in specs.values() for text in flow.examples]
         texts += [text for answer in known.values() for text in answer.examples]
         texts += [text for _kind, text in kind_texts()]
-        common = lower_words([*texts, *(without_spans(example) for example in extra)])
-        extractor = Extractor(specs.values(), entities, common, patterns, find_more_names)
-        learnt_from = partial(_examples, specs.values(), known.values(), extra, extractor.gazetteer)
+        extractor = Extractor(specs.values(), entities, lower_words(texts), patterns)
+        learnt_from = partial(_examples, specs.values(), known.values(), extractor.gazetteer)
 
-        taught = {
-            answer.name: answer.examples for answer in known.values()
-        }  # what is answered teaches nothing
-        version = key_of(specs, entities, taught, patterns, extra)
+        taught = {name: answer.examples for name, answer in known.items()}  # what is answered teaches nothing
+        version = key_of(specs, entities, taught, patterns)
         labelling = train_once(kept, f"{version}-labels", lambda: learn_labels(learnt_from(), extractor))
         assigning = train_once(kept, f"{version}-slots", lambda: learn_slots(learnt_from(), extractor, specs))
         return cls(
@@ -208,11 +198,10 @@ def _in_own_words(reading: Reading, message: Message) -> Reading:
 
 
 def _examples(
-    flows: Iterable[FlowSpec], answers: Iterable[Answer], extra: Iterable[Example], gazetteer: Gazetteer
+    flows: Iterable[FlowSpec], answers: Iterable[Answer], gazetteer: Gazetteer
 ) -> Iterator[Example]:
     for flow in flows:
         yield from flow_examples(flow, gazetteer)
     for answer in answers:
         yield from (Example(text, answer_label(answer.name)) for text in answer.examples)
     yield from kind_examples(typical_values(flows, gazetteer))
-    yield from extra

@@ -22,12 +22,13 @@ from orchestrator.nlu.nlu_context import NluContext, values_of
 from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.system1 import references, withdrawals
 from orchestrator.nlu.system1.choices import choose
-from orchestrator.nlu.system1.classifier import Opinion, Weighed, delexicalize, weigh
+from orchestrator.nlu.system1.classifier import Opinion, Weighed, weigh
 from orchestrator.nlu.system1.extract.answers import read_new_text
 from orchestrator.nlu.system1.extract.dates import names_place
 from orchestrator.nlu.system1.extract.days import count_from
-from orchestrator.nlu.system1.extract.extractor import is_free_text
+from orchestrator.nlu.system1.extract.extractor import is_free_text, kinds_by_slot
 from orchestrator.nlu.system1.extract.found import NAME, QUOTE, Candidate
+from orchestrator.nlu.system1.features import delexicalize
 from orchestrator.nlu.system1.learnt import Learnt
 from orchestrator.nlu.system1.leftovers import (
     SURE_OF_VALUES,
@@ -238,7 +239,7 @@ def _look_up_again(case: Case) -> Reading | None:
     if (alone and len(case.candidates) > 1) or not is_bare(evidence, whole=alone, besides=besides):
         return None
     said = count_from(case.find_slots(past.spec, case.listed), past.spec, past.values)
-    found = assign_to_past(said, past, evidence, case.system1.slots)
+    found = assign_to_past(said, past, evidence)
     if all(m.value is None or past.values.get(name) == m.value for name, m in found.items()):
         return None
     spec, text, flows = past.spec, case.utterance.text, evidence.weighed.flows
@@ -251,7 +252,7 @@ def _read_plan_value(case: Case) -> Reading | None:
     plan = case.context.plan
     if plan is None or case.context.question.slot is not None or case.kind not in _OF_PLANS:
         return None
-    takes = case.system1.slots.know(plan.spec).kinds
+    takes = kinds_by_slot(plan.spec.slots)
     found = count_from(case.find_slots(plan.spec), plan.spec, values_of(plan))
     read = read_plan_value(case.utterance, case.candidates, plan, takes, found)
     return None if read is None else Reading(read, SURE_OF_VALUES, is_final=False)
@@ -319,7 +320,7 @@ def _with_rivals(case: Case) -> Mapping[str, Mention]:
     active, mentions = case.context.active, case.evidence.mentions
     if active is None or case.asks_text or len(case.candidates) <= len(mentions):
         return mentions
-    takes = case.system1.slots.know(active).kinds
+    takes = kinds_by_slot(active.slots)
     return {**mentions, **find_rivals(case.utterance, case.candidates, mentions, takes)}
 
 
@@ -332,7 +333,7 @@ def _task(
     about_active = active is not None and active.dact == spec.dact
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
     if len(case.candidates) > len(mentions):
-        takes = case.system1.slots.know(spec).kinds
+        takes = kinds_by_slot(spec.slots)
         mentions = {**mentions, **find_rivals(case.utterance, case.candidates, mentions, takes)}
     left = unexplained(case.utterance, mentions.values(), spec)
     if left and owner is None and is_about_another_thing(case.utterance, left):
@@ -354,7 +355,7 @@ def _correction(understand: Callable[..., Understanding], case: Case) -> Underst
     if context.active is not None:
         mentions = withdrawals.replace_old(case.evidence, context.values, dict(case.evidence.mentions))
         mentions = doubt_little_known(case.evidence, mentions, case.system1.extractor.gazetteer)
-        takes = case.system1.slots.know(context.active).kinds
+        takes = kinds_by_slot(context.active.slots)
         either = find_owners(case.evidence, context, takes) if len(mentions) == 1 else ()
         if len(either) > 1:
             return correct(intent=context.intent, flows=(), slots=mentions, either=either)
@@ -365,7 +366,7 @@ def _correction(understand: Callable[..., Understanding], case: Case) -> Underst
     for past in context.completed:
         said = count_from(case.find_slots(past.spec), past.spec, past.values)
         if found := withdrawals.replace_old(case.evidence, past.values, said):
-            found = assign_to_past(found, past, case.evidence, case.system1.slots)
+            found = assign_to_past(found, past, case.evidence)
             return correct(intent=past.spec.intent, flows=(), slots=found, target=past.spec.dact)
     return correct()
 

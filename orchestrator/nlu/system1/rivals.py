@@ -11,10 +11,11 @@ from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.nlu_context import NluContext, PastFlow
+from orchestrator.nlu.system1.extract.extractor import fits, kinds_by_slot
 from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, RANGE, Candidate
 from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
 from orchestrator.nlu.system1.message_kind import Evidence
-from orchestrator.nlu.system1.slot_assignment import SlotAssigner, fits, is_negated
+from orchestrator.nlu.system1.slot_assignment import is_negated
 from orchestrator.nlu.text import NARROWING, PREPOSITIONS, Utterance, word_set
 from orchestrator.types import Json
 
@@ -147,9 +148,7 @@ def find_owners(
     return tuple(latest if len(latest) == 1 else fitting)
 
 
-def assign_to_past(
-    found: dict[str, Mention], past: PastFlow, evidence: Evidence, slots: SlotAssigner
-) -> dict[str, Mention]:
+def assign_to_past(found: dict[str, Mention], past: PastFlow, evidence: Evidence) -> dict[str, Mention]:
     """Assign a value without cues to the most likely changed slot of a completed task.
 
     Users who change their plans change the destination, seldom the origin; Parley asks before it acts
@@ -159,7 +158,7 @@ def assign_to_past(
         return found
     if not _is_uncued(evidence.utterance, evidence.candidates[0]):
         return found
-    takes = slots.know(past.spec).kinds
+    takes = kinds_by_slot(past.spec.slots)
     fitting = [
         name
         for name, slot in past.spec.slots.items()

@@ -10,8 +10,7 @@ from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.nlu.system1 import System1
-from orchestrator.nlu.system1.classifier import Features, LinearModel, add_up, pick_best
-from orchestrator.nlu.system1.linear import Examples, fit
+from orchestrator.nlu.system1.training.fitting import fit
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1, understand
@@ -31,10 +30,6 @@ UNSEEN = [
     ("please cancel the flight I booked", "cancel_booking"),
     ("I need my reservation AB12CD cancelled", "cancel_booking"),
 ]
-
-
-def score(model: LinearModel, features: Features) -> dict[str, float]:
-    return dict(zip(model.labels, add_up(model, features).tolist(), strict=True))
 
 
 def test_training_twice_gives_the_same_weights() -> None:
@@ -58,15 +53,9 @@ def test_values_do_not_decide() -> None:
     assert one == two
 
 
-def test_the_best_of_some_labels_is_as_likely_as_its_distance_from_the_others() -> None:
-    model = system1().classifier.model
-    assert pick_best(model, {"a": 3000.0, "b": 1.0, "c": -900.0}) == ("a", 1.0)
-    assert pick_best(model, {"a": 5.0, "b": 5.0}) == ("a", 0.5)
-
-
 def test_a_model_of_one_label_or_none_can_be_asked() -> None:
-    assert fit(Examples([{"a": 1.0}], ["only"]), 1.0).labels == ("only",)
-    assert fit(Examples([], []), 1.0).labels == ("",)
+    assert fit([{"a": 1.0}], ["only"], 1.0, balanced=True).labels == ("only",)
+    assert fit([], [], 1.0, balanced=True).labels == ("",)
 
 
 def test_a_domain_without_examples_still_knows_the_kinds() -> None:
@@ -94,29 +83,10 @@ def test_flows_that_are_alike_but_for_one_word_are_told_apart() -> None:
         assert opinion[Dact(dact)] > 0.65, opinion
 
 
-def test_labels_learn_from_others_that_they_have_a_part_in_common_with() -> None:
-    """No example of “flow:b” says “book”, but those of “flow:a” do, with a common part."""
-    rows = [
-        {"w:book": 1.0, "w:bus": 1.0},
-        {"w:find": 1.0, "w:bus": 1.0},
-        {"w:trip": 1.0},
-        {"w:look": 1.0},
-    ] * 5
-    labels = ["flow:a", "flow:x", "flow:b", "flow:y"] * 5
-    parts = {"flow:a": {"changes"}, "flow:b": {"changes"}, "flow:x": {"finds"}, "flow:y": {"finds"}}
-    apart = score(fit(Examples(rows, labels), 1.0), {"w:book": 1.0})
-    together = score(fit(Examples(rows, labels, parts=parts), 1.0), {"w:book": 1.0})
-    assert together["flow:b"] - together["flow:y"] > apart["flow:b"] - apart["flow:y"] + 0.1
-
-
-def test_a_row_decides_between_the_labels_that_were_possible_for_it() -> None:
-    rows = [{"w:to": 1.0}] * 6 + [{"w:from": 1.0}] * 6
-    labels = ["city", "destination"] * 3 + ["origin"] * 6
-    allowed = [{"city": 0.0, "-": 0.0}, {"destination": 0.0, "origin": 0.0}] * 3 + [
-        {"origin": 0.0, "destination": 0.0}
-    ] * 6
-    scores = score(fit(Examples(rows, labels, allowed), 4.0), {"w:to": 1.0})
-    assert scores["destination"] > scores["origin"] + 1.0
+def test_two_labels_are_told_apart() -> None:
+    model = fit([{"w:to": 1.0}, {"w:from": 1.0}] * 6, ["destination", "origin"] * 6, 4.0, balanced=False)
+    destination, origin = model.score({"w:to": 1.0})
+    assert destination > origin + 1.0
 
 
 def test_a_code_that_has_the_form_of_two_slots_goes_where_the_words_say() -> None:

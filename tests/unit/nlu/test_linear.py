@@ -20,9 +20,7 @@ from structlog.testing import capture_logs
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.system1 import linear as trained
-from orchestrator.nlu.system1.classifier import LinearModel
-from orchestrator.nlu.system1.linear import Examples, fit, key_of, pack, train_once
-from orchestrator.nlu.system1.training.examples import Example
+from orchestrator.nlu.system1.linear import LinearModel, fit, key_of, pack, train_once
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, CHECK, FLOWS, SEARCH, nothing_open, system1
 
 ROWS = [{"w:go": 1.0, "b:go on": 0.5}, {"w:stop": 1.0}, {"w:go": 0.7}, {"w:stop": 0.9, "w:now": 0.2}]
@@ -31,7 +29,7 @@ KEY = key_of(ROWS, LABELS)
 
 
 def learn() -> LinearModel:
-    return fit(Examples(ROWS, LABELS), 1.0)
+    return fit(ROWS, LABELS, 1.0, balanced=True)
 
 
 STARTS = """
@@ -39,10 +37,11 @@ import sys
 from pathlib import Path
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.nlu.system1 import System1
-from orchestrator.nlu.system1.linear import fit, train_once
+from orchestrator.nlu.system1.linear import train_once
+from orchestrator.nlu.system1.training.fitting import fit
 
 train_once(TrainedFiles(Path(sys.argv[1])), sys.argv[2], lambda: sys.exit("there is nothing to take over"))
-print(fit.__name__, "scipy" in sys.modules)
+print(fit.__name__, "sklearn" in sys.modules)
 """
 
 
@@ -80,7 +79,7 @@ def test_what_was_kept_is_not_trained_again() -> None:
 
 def test_a_model_without_rows_is_kept_too() -> None:
     kept = Kept()
-    assert same(*(train_once(kept, KEY, lambda: fit(Examples([], []), 1.0)) for _ in range(2)))
+    assert same(*(train_once(kept, KEY, lambda: fit([], [], 1.0, balanced=True)) for _ in range(2)))
 
 
 FEW = (SEARCH, CHECK)
@@ -104,7 +103,6 @@ def kept_of_domain() -> Kept:
         {"answers": [*ANSWERS[:-1], replace(ANSWERS[-1], examples=("what else",))]},
         {"patterns": {"code": re.compile("[a-z]+")}},
         {"patterns": {"code": re.compile("[a-z]+", re.IGNORECASE)}},
-        {"extra": [Example("nothing", "kind:denial")]},
     ],
 )
 def test_another_version_of_a_domain_is_trained_for_itself(changed: dict[str, Any]) -> None:
@@ -145,7 +143,7 @@ def _pickled(content: bytes) -> bytes:
 
 
 def _of_another_key(content: bytes) -> bytes:
-    return pack(fit(Examples(ROWS, LABELS), 2.0), "0" * 64)
+    return pack(fit(ROWS, LABELS, 2.0, balanced=True), "0" * 64)
 
 
 def _not_a_number(content: bytes) -> bytes:

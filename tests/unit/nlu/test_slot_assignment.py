@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.nlu.system1.classifier import LinearModel
 from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.extract.found import Candidate
 from orchestrator.nlu.system1.extract.which_day import find_named_day
+from orchestrator.nlu.system1.linear import LinearModel
 from orchestrator.nlu.system1.slot_assignment import SlotAssigner, is_negated
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact

@@ -4,7 +4,7 @@ An extractor is made once from the domain; it runs only what finds kinds that so
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import date
 from functools import lru_cache
 
@@ -133,6 +133,13 @@ def kinds_by_slot(slots: Mapping[str, SlotSpec]) -> dict[str, tuple[str, ...]]:
     return {name: kinds_of(slot) for name, slot in slots.items()}
 
 
+def fits(candidate: Candidate, slot: SlotSpec, kinds: Collection[str]) -> bool:
+    """Return whether one of the candidate's readings is of a kind that the slot takes."""
+    return not candidate.readings.keys().isdisjoint(kinds) or (
+        slot.entity is not None and candidate.kind == NAME
+    )
+
+
 def boolean_slots(slots: Mapping[str, SlotSpec]) -> dict[str, SlotSpec]:
     """Return the yes-or-no slots of a flow."""
     return {name: slot for name, slot in slots.items() if is_boolean(slot)}
@@ -165,12 +172,11 @@ class Extractor:
         entities: Mapping[str, Entity],
         common: frozenset[str],
         patterns: Mapping[str, re.Pattern[str]] | None = None,
-        find_more_names: Find | None = None,
     ) -> None:
         """Initialize the extractor.
 
         `common`: words in lower case in the examples, which do not begin names. `patterns`: patterns of the
-        domain's own slot types, by type. `find_more_names`: finds names besides the capitalized ones.
+        domain's own slot types, by type.
         """
         slots = [slot for flow in flows for slot in flow.slots.values()]
         kinds = {kind for slot in slots for kind in kinds_of(slot)}
@@ -184,7 +190,6 @@ class Extractor:
         self._dates = DATE in kinds
         self._units = [find for kind, find in _UNITS if kind in kinds]
         self._forms = [find for kind, find in _FORMS if kind in kinds or (kind == NUMBER and MONEY in kinds)]
-        self._find_more_names = find_more_names
         self._latest: tuple[str, date, Separators, list[Candidate]] = ("", date.min, ENGLISH_SEPARATORS, [])
         add_entities(self.gazetteer, entities.values())
         for slot in slots:
@@ -222,19 +227,10 @@ class Extractor:
                 if one.kind != NUMBER or not any(one.start < end and start < one.end for start, end in clock)
             ]
         found += find_patterns(utterance, self._patterns, self.common)
-        found += self._find_names(utterance, typed)
+        found += find_names(utterance, self.common, typed)
         if '"' in utterance.text or not utterance.text.isascii() or "'" in utterance.text:
             found += find_quotes(utterance)
         return self._resolve(utterance, found)
-
-    def _find_names(self, utterance: Utterance, typed: list[Found]) -> list[Found]:
-        capitals = find_names(utterance, self.common, typed)
-        if self._find_more_names is None:
-            return capitals
-        names = self._find_more_names(utterance)
-        return names + [
-            one for one in capitals if all(one.end <= name.start or name.end <= one.start for name in names)
-        ]
 
     def _resolve(self, utterance: Utterance, found: list[Found]) -> list[Candidate]:
         """Keep the longest of overlapping finds; finds of the same tokens become readings of one."""

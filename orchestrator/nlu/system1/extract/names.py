@@ -152,7 +152,7 @@ def find_patterns(
 ) -> list[Found]:
     """Find spans with a declared pattern, by kind; patterns of capitals also match lower case.
 
-    An ordinary word and a number after it are not a code: "make it 1" does not name flight IT 1.
+    An ordinary word is not a code, nor with a number after it: "make it 1" does not name flight IT 1.
     """
     text = utterance.text
     capitals = text.upper() if text.isascii() else text
@@ -169,14 +169,14 @@ def find_patterns(
             for match in matches
             if match.end() > match.start()
             and _stands_alone(text, match.start(), match.end())
-            and not _is_word_and_number(text[match.start() : match.end()], common)
+            and not _is_ordinary(text[match.start() : match.end()], common)
         ]
     return found
 
 
-def _is_word_and_number(said: str, common: frozenset[str]) -> bool:
-    word, space, number = said.partition(" ")
-    return bool(space) and number.isdigit() and not word.isupper() and word.lower() in common
+def _is_ordinary(said: str, common: frozenset[str]) -> bool:
+    word, _, number = said.partition(" ")
+    return (not number or number.isdigit()) and not word.isupper() and word.lower() in common
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:

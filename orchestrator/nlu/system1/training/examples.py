@@ -38,7 +38,7 @@ class Example:
 
     `label`: what the classifier should say (see `classifier`), None when only the slots of its values are taught.
     `spans`: (start, end, slot) in characters. `asked`: the slot whose question it answers. `dact`: the flow whose
-    slots the spans name. `said`: a user said it, rather than that it was written or made up.
+    slots the spans name.
     """
 
     text: str
@@ -46,7 +46,6 @@ class Example:
     spans: tuple[tuple[int, int, str], ...] = ()
     asked: str | None = None
     dact: Dact | None = None
-    said: bool = False
 
 
 def flow_label(dact: str) -> str:
@@ -169,16 +168,6 @@ def typical_values(flows: Iterable[FlowSpec], gazetteer: Gazetteer) -> list[str]
             if not is_boolean(slot) and not is_free_text(slot):
                 values |= dict.fromkeys(list(sample_values(slot, gazetteer))[:2])
     return list(values)
-
-
-def without_spans(example: Example) -> str:
-    """Return an example's words without the values that it mentions."""
-    pieces: list[str] = []
-    position = 0
-    for start, end, _slot in sorted(example.spans):
-        pieces.append(example.text[position:start])
-        position = end
-    return "".join([*pieces, example.text[position:]])
 
 
 def lower_words(texts: Iterable[str]) -> frozenset[str]:

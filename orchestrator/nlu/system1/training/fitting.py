@@ -1,0 +1,54 @@
+"""Fitting of linear models by scikit-learn.
+
+Only training imports scikit-learn, which takes seconds and more than 100 MB: a process that finds kept models needs
+neither.
+"""
+
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from orchestrator.nlu.system1.linear import Features, LinearModel
+
+_FOLDS = 3
+_MOST_STEPS = 400
+
+
+def fit(rows: Sequence[Features], labels: Sequence[str], strength: float, *, balanced: bool) -> LinearModel:
+    """Fit a logistic regression, with its confidence calibrated on held-out examples.
+
+    `strength`: inverse of the regularization. `balanced`: rare labels count as much as frequent ones.
+    """
+    known = tuple(sorted(set(labels)))
+    if len(known) < 2:
+        return LinearModel(known or ("",), {}, np.zeros((0, 1)), np.zeros(1))
+    from sklearn.calibration import CalibratedClassifierCV  # noqa: PLC0415
+    from sklearn.feature_extraction import DictVectorizer  # noqa: PLC0415
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415
+
+    vectorizer: Any = DictVectorizer()
+    matrix = vectorizer.fit_transform(rows)
+    weighting = "balanced" if balanced else None
+    estimator: Any = LogisticRegression(C=strength, class_weight=weighting, max_iter=_MOST_STEPS)
+    sharpness = 1.0
+    with threadpool_limits(1):  # small matrices: more threads only wait for each other
+        if min(Counter(labels).values()) >= _FOLDS:
+            options: dict[str, Any] = {"method": "temperature", "cv": _FOLDS, "ensemble": False}
+            calibrated: Any = CalibratedClassifierCV(estimator, **options).fit(matrix, labels)
+            fitted = calibrated.calibrated_classifiers_[0]
+            estimator, sharpness = fitted.estimator, float(fitted.calibrators[0].beta_)
+        else:
+            estimator.fit(matrix, labels)
+    weights, bias = estimator.coef_.T, estimator.intercept_
+    if len(known) == 2:  # scikit-learn keeps the second label's distance from the first
+        weights, bias = np.hstack([0 * weights, weights]), np.concatenate([0 * bias, bias])
+    places = {name: place for place, name in enumerate(vectorizer.feature_names_)}
+    return LinearModel(known, places, np.ascontiguousarray(weights), bias, sharpness)
