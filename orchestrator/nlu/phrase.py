@@ -9,9 +9,9 @@ from functools import cached_property
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.clauses import EXCLUDING_WORDS, Mood, find_moods
+from orchestrator.nlu.system1.corrections import is_apart
 from orchestrator.nlu.system1.extract.found import NAME, NUMBER, QUOTE, RANGE, Candidate
-from orchestrator.nlu.system1.extract.misspelling import is_slip
-from orchestrator.nlu.system1.rivals import is_apart
+from orchestrator.nlu.system1.extract.misspelling import SHORTEST_MISSPELT, spell
 from orchestrator.nlu.system1.slot_assignment import is_negated
 from orchestrator.nlu.text import NARROWING, Utterance, tokenize, word_set
 from orchestrator.types import Json, is_list
@@ -113,7 +113,7 @@ class Phrase:
             return False
         valued = {at for one in self.candidates for at in range(one.first, one.last)}
         others = {word for at, word in enumerate(self.utterance.words) if at not in valued}
-        strange = [word for word in others if is_telling(word, known) and not is_slip(word, known)]
+        strange = [word for word in others if is_telling(word, known) and not _is_slip(word, known)]
         return len(strange) > len(place)
 
     def find_excluded(self, told: str) -> Iterable[int]:
@@ -172,6 +172,10 @@ class Phrase:
 
 def _shares(candidates: Iterable[Json], values: Sequence[Json]) -> bool:
     return any(one in values for one in candidates)
+
+
+def _is_slip(word: str, known: Collection[str]) -> bool:
+    return len(word) >= SHORTEST_MISSPELT and bool(spell(word, known))
 
 
 def is_telling(word: str, known: Collection[str]) -> bool:

@@ -11,7 +11,7 @@ from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
 from orchestrator.nlu.clauses import Mood, find_moods
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.system1.leftovers import name_untaken, request_verbs
+from orchestrator.nlu.system1.requests import name_untaken, request_verbs
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.saying import Saying, say
 from orchestrator.types import Dact

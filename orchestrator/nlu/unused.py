@@ -27,11 +27,11 @@ from orchestrator.nlu.phrase import (
     find_rival,
     is_telling,
 )
+from orchestrator.nlu.system1.corrections import REPEATING
 from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.extract.found import Candidate
 from orchestrator.nlu.system1.extract.numbers import ORDINALS
-from orchestrator.nlu.system1.leftovers import POLITE_WORDS
-from orchestrator.nlu.system1.repeats import REPEATING
+from orchestrator.nlu.system1.requests import POLITE_WORDS
 from orchestrator.nlu.system1.training.examples import kind_texts
 from orchestrator.nlu.text import NARROWING, PREPOSITIONS, tokenize, word_set
 from orchestrator.saying import quote_all

@@ -21,7 +21,6 @@ from orchestrator.nlu.system1.extract.dates import find_dates
 from orchestrator.nlu.system1.extract.extractor import Extractor, kinds_of, value_kind
 from orchestrator.nlu.system1.extract.found import DATE
 from orchestrator.nlu.system1.extract.gazetteer import choose_nearest, entity_kind, reading_of
-from orchestrator.nlu.system1.taking_back import is_withdrawal
 from orchestrator.nlu.text import clean, key_of, tokenize
 from orchestrator.saying import say
 from orchestrator.types import Dact, Json
@@ -286,11 +285,7 @@ def _reconsider(
     is_foreign = kind is MessageKind.TASK and named.isdisjoint(asked)
     if context.active is not None:
         is_own = named <= context.active.slots.keys()
-        is_new = is_own and any(
-            context.values.get(name) != one.value for name, one in understanding.slots.items()
-        )
-        is_more = kind is MessageKind.CANCELLATION and is_new and not is_withdrawal(understanding.text)
-        is_value = is_foreign or is_more or kind is MessageKind.CHITCHAT
+        is_value = is_foreign or kind is MessageKind.CHITCHAT
         return MessageKind.SLOT_VALUE if is_own and is_value else kind
     last = next((past.spec for past in context.completed), None)
     is_again = last is not None and last.family is Family.READ and named <= last.slots.keys()

@@ -71,7 +71,7 @@ to Milan, not Rome | destination=MXP |
 no, from Bergen | origin=BGO |
 change the destination to Athens | destination=ATH |
 we leave from Stavanger | origin=SVG |
-from Torp rather than Gardermoen | | torp
+from Torp rather than Gardermoen | origin=TRF |
 Ciampino, please | destination=CIA | ciampino
 somewhere warmer | | warmer
 near Rome is enough | | near

@@ -91,7 +91,7 @@ async def test_a_question_aside_is_answered_and_the_task_goes_on() -> None:
 @pytest.mark.parametrize(
     ("said", "says"),
     [
-        ("what is the meaning of life", "right now"),  # no document is about it
+        ("what is the meaning of life", "I'm not sure what you mean"),  # no document is about it
         ("how many bags can I take", "bag"),  # the domain's own answer fits as well
     ],
 )

@@ -6,8 +6,16 @@ Components that a domain doesn't need are left out when the list is built.
 from collections.abc import Callable
 
 from orchestrator.nlu.protocol import Reader, ReaderSetup
-from orchestrator.nlu.readers import added_steps, commands, pages, plain_answers, refusals, system1, system2
-from orchestrator.nlu.system1 import plan_changes
+from orchestrator.nlu.readers import (
+    added_steps,
+    commands,
+    pages,
+    plain_answers,
+    plan_changes,
+    refusals,
+    system1,
+    system2,
+)
 
 READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
     refusals.make_unreadable,  # rejects messages that are too long, empty or imitate a model's special tokens

@@ -16,7 +16,7 @@ from orchestrator.dialogue.understanding import (
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.step_words import find_words, list_step_words
-from orchestrator.nlu.system1.leftovers import request_verbs, unexplained
+from orchestrator.nlu.system1.requests import request_verbs, unexplained
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact
 

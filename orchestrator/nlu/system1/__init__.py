@@ -3,7 +3,7 @@
 Other packages use what this module exports. Only NLU's own modules import the parts.
 """
 
-from orchestrator.nlu.system1.leftovers import unexplained
 from orchestrator.nlu.system1.reader import System1
+from orchestrator.nlu.system1.requests import unexplained
 
 __all__ = ["System1", "unexplained"]

@@ -14,14 +14,11 @@ from re import Pattern
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.domain.model import Answer, Domain, Entity, RowsSpec
-from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
 from orchestrator.nlu.system1.classifier import Classifier
 from orchestrator.nlu.system1.extract.extractor import CODES, Extractor, kinds_of
 from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
-from orchestrator.nlu.system1.extract.misspelling import mend
-from orchestrator.nlu.system1.leftovers import SURE_OF_VALUES
 from orchestrator.nlu.system1.linear import TrainedModels, key_of, train_once
 from orchestrator.nlu.system1.message_kind import Decider
 from orchestrator.nlu.system1.readings import Case, read
@@ -138,32 +135,12 @@ class System1:
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
         """Read a message; a model may know better, so this is not final."""
-        case = Case(self, message.english, context)
-        reading = self._or_corrected(case, read(case))
+        reading = read(Case(self, message.english, context))
         return reading if message.english == message.text else _in_own_words(reading, message)
 
     def think(self, text: str, context: NluContext) -> Reading:
         """Understand a cleaned message."""
-        case = Case(self, text, context)
-        return self._or_corrected(case, read(case))
-
-    def _or_corrected(self, case: Case, reading: Reading) -> Reading:
-        """Return the reading of a message with its misspellings corrected, if that is better."""
-        if reading.is_final or reading.confidence >= SURE_OF_VALUES or case.asks_text:
-            return reading
-        own = {name for names in case.context.own.values() for name in names}
-        text = case.utterance.text
-        mended = mend(text, lambda word: word in own or self._is_word(word), self._is_meant)
-        if mended == text:
-            return reading
-        other = read(Case(self, mended, case.context))
-        return other if other.confidence > reading.confidence else reading
-
-    def _is_word(self, word: str) -> bool:
-        return word in STOP_WORDS or self.classifier.knows(word) or self.extractor.gazetteer.has_word(word)
-
-    def _is_meant(self, word: str) -> bool:
-        return self.classifier.knows(word) or self.extractor.gazetteer.is_main_name(word)
+        return read(Case(self, text, context))
 
     def opinion(self, text: str, context: NluContext) -> dict[Dact, float]:
         """Rate how likely each flow is for a cleaned message, among all that a message may be."""

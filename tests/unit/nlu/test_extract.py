@@ -13,7 +13,6 @@ from orchestrator.domain.locales import separators_of
 from orchestrator.nlu.system1.extract.answers import core_of, find_booleans, read_answer
 from orchestrator.nlu.system1.extract.dates import find_dates
 from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
-from orchestrator.nlu.system1.extract.misspelling import mend
 from orchestrator.nlu.system1.extract.names import (
     find_codes,
     find_names,
@@ -324,25 +323,3 @@ KNOWN = {
     "plane",
     "book",
 }
-
-
-@pytest.mark.parametrize(
-    ("text", "meant"),
-    [
-        ("plna a tirp to rmoe", "plan a trip to rome"),
-        ("boook the flihgts to pariss", "book the flights to paris"),
-        ("sohw it", "show it"),
-        ("Rmoe", "Rmoe"),
-        ("light form a plane", "light form a plane"),
-        ("flght", "flght"),
-        ("“tirp”", "“tirp”"),
-        ("my-tirp", "my-tirp"),
-    ],
-)
-def test_only_swapped_and_doubled_letters_are_mended(text: str, meant: str) -> None:
-    """NL-7: a text that may be another word stays unchanged."""
-    assert mend(text, KNOWN.__contains__, KNOWN.__contains__) == meant
-
-
-def test_what_may_be_either_of_two_is_left() -> None:
-    assert mend("abdc", frozenset[str]().__contains__, {"badc", "abcd"}.__contains__) == "abdc"

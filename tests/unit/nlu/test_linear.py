@@ -20,7 +20,8 @@ from structlog.testing import capture_logs
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.system1 import linear as trained
-from orchestrator.nlu.system1.linear import LinearModel, fit, key_of, pack, train_once
+from orchestrator.nlu.system1.linear import LinearModel, key_of, pack, train_once
+from orchestrator.nlu.system1.training.fitting import fit
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, CHECK, FLOWS, SEARCH, nothing_open, system1
 
 ROWS = [{"w:go": 1.0, "b:go on": 0.5}, {"w:stop": 1.0}, {"w:go": 0.7}, {"w:stop": 0.9, "w:now": 0.2}]

@@ -181,13 +181,10 @@ def test_a_name_that_is_said_once_is_one_value(text: str, said: dict[str, str]) 
     [
         (0.9, "export", 0.05, MessageKind.CONFIRMATION),
         (0.5, "export", 0.4, MessageKind.TASK),
-        (0.5, "export", 0.2, MessageKind.UNKNOWN),
-        (0.5, "describe_table", 0.4, MessageKind.UNKNOWN),
+        (0.5, "describe_table", 0.4, MessageKind.CONFIRMATION),
     ],
 )
-def test_an_unsure_yes_is_another_task_or_nothing(
-    share: float, flow: str, score: float, kind: MessageKind
-) -> None:
+def test_an_unsure_yes_is_another_task(share: float, flow: str, score: float, kind: MessageKind) -> None:
     _, system1 = trained("analytics")
     weighed = Weighed("kind:confirmation", share, (FlowScore(Dact(flow), score),))
     evidence = Evidence(tokenize("export that"), [], weighed, 1.0, {})

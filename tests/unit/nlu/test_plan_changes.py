@@ -12,7 +12,7 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Digression, MessageKind, PlanAction, Understanding
 from orchestrator.nlu.nlu_context import read_nlu_context
 from orchestrator.nlu.protocol import Message
-from orchestrator.nlu.system1.plan_changes import PlanReader
+from orchestrator.nlu.readers.plan_changes import PlanReader
 from orchestrator.types import Dact, FlowId, SessionId
 from tests.unit.nlu.flights import at_once
 

@@ -4,14 +4,13 @@ Only words that name the plan or one of its steps count; other messages are unde
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.understanding import (
     Digression,
-    Mention,
     MessageKind,
     PlanAction,
     PlanChange,
@@ -22,11 +21,8 @@ from orchestrator.nlu.clauses import Mood, find_moods
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.step_words import find_words, list_step_words
-from orchestrator.nlu.system1.extract.extractor import fits
-from orchestrator.nlu.system1.extract.found import Candidate
-from orchestrator.nlu.system1.leftovers import request_verbs, unexplained
-from orchestrator.nlu.system1.rivals import slots_named
-from orchestrator.nlu.text import Utterance, tokenize, word_set
+from orchestrator.nlu.system1.requests import request_verbs, unexplained
+from orchestrator.nlu.text import tokenize, word_set
 from orchestrator.types import Dact
 
 LONGEST_READ = 160
@@ -208,38 +204,3 @@ def find_step(plan: PlanFlow, said: str) -> PlanStep | None:
     best = max((count for count, _ in shared), default=0)
     fitting = [step for count, step in shared if count == best > 0]
     return fitting[0] if len(fitting) == 1 else None
-
-
-def read_plan_value(
-    utterance: Utterance,
-    values: Sequence[Candidate],
-    plan: PlanFlow,
-    takes: Mapping[str, tuple[str, ...]],
-    found: Mapping[str, Mention],
-) -> Understanding | None:
-    """Read "leave on Tuesday" as the plan's own day of leaving, whatever step is running.
-
-    Args:
-        utterance: the message.
-        values: those in it; only one can be told.
-        plan: the one running, which has steps.
-        takes: the kinds of values that the plan's slots take.
-        found: what the message says for the plan's slots.
-    """
-    if len(values) != 1 or not plan.rounds:
-        return None
-    (said,), slots = values, plan.spec.slots
-    fitting = [slots[name] for name in plan.slots if name in slots and fits(said, slots[name], takes[name])]
-    around = [*utterance.words[: said.first], *utterance.words[said.last :]]
-    named = slots_named(around, fitting) if len(fitting) > 1 else []
-    if not named or len(found) != 1:
-        return None
-    return Understanding(
-        MessageKind.CORRECTION,
-        Source.SYSTEM1,
-        utterance.text,
-        plan.spec.intent,
-        slots=dict.fromkeys(named[:1], next(iter(found.values()))),
-        target=plan.dact,
-        either=tuple(named) if len(named) > 1 else (),
-    )
