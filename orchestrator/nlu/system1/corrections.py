@@ -145,6 +145,16 @@ def find_rejected(
     return old.pop() if len(old) == 1 else None
 
 
+def is_ordinary(utterance: Utterance, candidate: Candidate, common: Collection[str]) -> bool:
+    """Return whether a name is an ordinary word, and no other word introduces it: “nice!” names no city."""
+    words = utterance.words
+    around = {*words[: candidate.first], *words[candidate.last :]}
+    is_word = candidate.kind.startswith("entity:") and words[candidate.first : candidate.last] == [
+        word for word in words[candidate.first : candidate.last][:1] if word in common
+    ]
+    return is_word and around.isdisjoint(PREPOSITIONS | _INSTEAD)
+
+
 def replace_old(old: str | None, text: str, mentions: Mapping[str, Mention]) -> dict[str, Mention]:
     """Put a new value where the rejected one stands; a value that is only rejected is asked for anew."""
     if old is None or old in mentions or len(mentions) > 1:

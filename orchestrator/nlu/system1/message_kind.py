@@ -24,6 +24,8 @@ from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
 _DIGRESSIONS = frozenset({"question", "clarification", "help", "status", "person"})
+_WITH_EFFECT = frozenset({"cancellation", "person"})
+"""Kinds that stop a task or notify a person, and may therefore have no unknown word."""
 KNOWN = 0.34
 """Share of the words that training must have seen, in a message without values."""
 _SURE_OF_FLOW = 0.5
@@ -139,7 +141,8 @@ class Decider:
         is_unfamiliar = evidence.known < KNOWN and not evidence.is_grounded
         is_unlikely = evidence.weighed.share < self.likely or is_unfamiliar
         kind = MessageKind.UNKNOWN if is_unlikely else kind_of_label(evidence.weighed.label)
-        if kind is MessageKind.CANCELLATION and not is_cancellation(evidence.utterance.words, context):
+        name = evidence.weighed.label.removeprefix("kind:")
+        if name in _WITH_EFFECT and not names_only(evidence.utterance.words, name, context):
             kind = MessageKind.UNKNOWN
         if context.active is None:
             return self._decide_alone(kind, evidence, context)
@@ -270,12 +273,12 @@ class Decider:
         return True
 
 
-def is_cancellation(words: Sequence[str], context: NluContext) -> bool:
+def names_only(words: Sequence[str], kind: str, context: NluContext) -> bool:
     """Return whether each word says so or names a task: “let me think about it” gives nothing up."""
     texts = [
         text for flow in context.tasks for text in (flow.spec.dact.replace("_", " "), *flow.spec.examples)
     ]
-    texts += [text for kind, text in kind_texts() if kind == "cancellation"]
+    texts += [text for name, text in kind_texts() if name == kind]
     known = STOP_WORDS.union(*(tokenize(text.lower()).words for text in texts))
     return all(not word.isalpha() or not known.isdisjoint((word, word.removesuffix("s"))) for word in words)
 

@@ -14,6 +14,7 @@ from orchestrator.dialogue.understanding import (
     Source,
     Understanding,
 )
+from orchestrator.nlu.clauses import find_moods
 from orchestrator.nlu.nlu_context import NluContext, values_of
 from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.system1 import corrections, references
@@ -67,6 +68,9 @@ class Case:
     def candidates(self) -> list[Candidate]:
         found = self.system1.extractor.find(self.utterance, self.context.today, self.context.separators)
         is_place = len(found) == 1 and not self._asks_day and names_place(self.utterance, found[0])
+        if self.context.question.confirming:
+            common = self.system1.extractor.common
+            found = [one for one in found if not corrections.is_ordinary(self.utterance, one, common)]
         return [] if is_place else found
 
     @property
@@ -289,10 +293,19 @@ def _task(understand: Callable[..., Understanding], case: Case) -> Understanding
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
     mentions = {**mentions, **corrections.find_rivals(case.utterance, case.candidates, mentions, spec)}
     left = unexplained(case.utterance, mentions.values(), spec)
-    things = find_things(case.utterance)
-    if left and things and things <= set(left):
-        return understand(MessageKind.UNKNOWN, assumed=(name_unknown(left),), unexplained=tuple(left))
+    if (unknown := _name_things(understand, case, left)) is not None:
+        return unknown
     return understand(MessageKind.TASK, intent=spec.intent, slots=mentions, unexplained=tuple(left))
+
+
+def _name_things(
+    understand: Callable[..., Understanding], case: Case, left: Sequence[str]
+) -> Understanding | None:
+    """Return that a message is not understood if it names only things that nothing explains: “book a train”."""
+    things = find_things(case.utterance)
+    if not things or not things <= set(left):
+        return None
+    return understand(MessageKind.UNKNOWN, assumed=(name_unknown(left),), unexplained=tuple(left))
 
 
 def _correction(understand: Callable[..., Understanding], case: Case) -> Understanding:
@@ -300,6 +313,9 @@ def _correction(understand: Callable[..., Understanding], case: Case) -> Underst
     context, correct, said = case.context, partial(understand, MessageKind.CORRECTION), case.utterance
     mentions: dict[str, Mention] = {}
     if context.active is not None:
+        left = unexplained(said, case.evidence.mentions.values(), context.active)
+        if (unknown := _name_things(understand, case, left)) is not None:
+            return unknown
         mentions = corrections.replace_old(case.evidence.rejected, said.text, case.evidence.mentions)
         names = case.system1.extractor.gazetteer
         mentions = corrections.doubt_little_known(said, case.candidates, mentions, names)
@@ -329,6 +345,10 @@ def _digression(understand: Callable[..., Understanding], case: Case) -> Underst
         kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
         return understand(kind, digression=answer.digression, target=answer.name)
     digression = Digression(label.removeprefix("kind:")) if case.kind is MessageKind.DIGRESSION else None
+    words = case.utterance.words
+    last = max((place for place, word in enumerate(words) if word.isalnum()), default=0)
+    if digression is Digression.PERSON and last in find_moods(words, ()):
+        return understand(MessageKind.UNKNOWN)  # “I don't want to talk to a person”
     if digression is Digression.STATUS and case.evidence.is_grounded:
         digression = Digression.QUESTION  # how far we are is asked without values
     return understand(case.kind, digression=digression)

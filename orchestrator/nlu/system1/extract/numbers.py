@@ -290,7 +290,8 @@ def count_single(utterance: Utterance, things: Mapping[str, str]) -> dict[str, M
 
 
 _BEFORE_PRONOUN = word_set(
-    "which that this the best another good first second third fourth fifth next last any every no other cheap there"
+    "which that this the best another good nice great first second third fourth fifth next last any every no other "
+    "cheap there"
 )
 _AFTER_PRONOUN = word_set("way of that which in near with")
 
