@@ -128,6 +128,7 @@ def test_what_is_declared_is_used() -> None:
         "pyjwt",
         "python-dateutil",
         "pyyaml",
+        "scikit-learn",
         "opentelemetry-api",
     }
     unused = {

@@ -1,4 +1,4 @@
-"""Whose value a message changes: several values for a slot, several slots for a value, values of completed tasks."""
+"""Changes of values: several values for a slot, several slots for a value, values of completed tasks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONGEST_STRETCH = 7
 """Days after the first that are worth offering."""
 _LOOSE = frozenset({NAME, QUOTE, NUMBER, RANGE})
 """Kinds of values with frequent false positives."""
-_UNDOING = word_set("cancel undo delete refund revoke")
+UNDOING = word_set("cancel undo delete refund revoke")
 REPEATING = word_set("same another more again")
 _AFTER_REPEATING = STOP_WORDS | word_set("one thing please like again")
 
@@ -156,7 +156,7 @@ def is_ordinary(utterance: Utterance, candidate: Candidate, common: Collection[s
 
 
 def replace_old(old: str | None, text: str, mentions: Mapping[str, Mention]) -> dict[str, Mention]:
-    """Put a new value where the rejected one stands; a value that is only rejected is asked for anew."""
+    """Return a new value where the rejected one stands; a value that is only rejected is asked for again."""
     if old is None or old in mentions or len(mentions) > 1:
         return dict(mentions)
     return {old: next(iter(mentions.values()), Mention(None, text))}
@@ -165,7 +165,7 @@ def replace_old(old: str | None, text: str, mentions: Mapping[str, Mention]) -> 
 def doubt_little_known(
     utterance: Utterance, candidates: Sequence[Candidate], mentions: Mapping[str, Mention], names: Gazetteer
 ) -> dict[str, Mention]:
-    """Ask about a little-known name that no preposition or article introduces: "I'd rather fly Iberia"."""
+    """Ask about a little-known name without a preposition or article before it: "I'd rather fly Iberia"."""
     doubtful = {
         one.text
         for one in candidates
@@ -228,7 +228,7 @@ def find_undone(
     utterance: Utterance, candidates: Sequence[Candidate], flows: Iterable[FlowSpec], context: NluContext
 ) -> Understanding | None:
     """Read "cancel it" after tasks as the flow that undoes one: it takes what they gave, and begins with the verb."""
-    verbs, done = _UNDOING.intersection(utterance.words), context.completed
+    verbs, done = UNDOING.intersection(utterance.words), context.completed
     held = {str(value) for past in done for value in past.values.values()}
     is_other = not all(is_pronoun(utterance, one) or held & values_in(one) for one in candidates)
     if context.tasks or is_other:

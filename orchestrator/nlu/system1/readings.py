@@ -25,7 +25,6 @@ from orchestrator.nlu.system1.extract.dates import names_place
 from orchestrator.nlu.system1.extract.days import count_from
 from orchestrator.nlu.system1.extract.extractor import is_free_text
 from orchestrator.nlu.system1.extract.found import NAME, QUOTE, Candidate
-from orchestrator.nlu.system1.features import delexicalize
 from orchestrator.nlu.system1.learnt import Learnt
 from orchestrator.nlu.system1.message_kind import Evidence
 from orchestrator.nlu.system1.requests import (
@@ -85,7 +84,7 @@ class Case:
 
     @cached_property
     def _opinion(self) -> Opinion:
-        return self.system1.classifier.classify(delexicalize(self.utterance, self.candidates))
+        return self.system1.classifier.classify(self.utterance, self.candidates)
 
     @property
     def probabilities(self) -> Mapping[str, float]:
@@ -174,6 +173,8 @@ def _read_new_text(case: Case) -> Reading | None:
 
 def _read_undone(case: Case) -> Reading | None:
     """Read "cancel it" after a task, when nothing is running, as the flow that undoes it."""
+    if case.context.tasks or corrections.UNDOING.isdisjoint(case.utterance.words):
+        return None
     flows = case.system1.flows.values()
     return _rule(corrections.find_undone(case.utterance, case.listed, flows, case.context))
 
@@ -208,7 +209,7 @@ def _look_up_again(case: Case) -> Reading | None:
     past = context.completed[0] if context.completed else None
     if context.active is not None or kind not in _BARE or past is None:
         return None
-    is_task = kind is MessageKind.TASK  # a task of several values is one; a single value may be no task
+    is_task = kind is MessageKind.TASK  # a task of several values is one; a single value often isn't
     is_likely = is_task and evidence.best_score >= case.system1.likely
     besides = frozenset[str]() if is_likely else slot_words(past.spec)
     if (is_task and len(case.candidates) > 1) or not evidence.is_bare(besides, 1.0 if is_task else 0.75):
@@ -291,7 +292,8 @@ def _task(understand: Callable[..., Understanding], case: Case) -> Understanding
     spec = case.system1.flows[case.evidence.weighed.flows[0].dact]
     about_active = active is not None and active.dact == spec.dact
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
-    mentions = {**mentions, **corrections.find_rivals(case.utterance, case.candidates, mentions, spec)}
+    if len(case.candidates) > len(mentions):
+        mentions |= corrections.find_rivals(case.utterance, case.candidates, mentions, spec)
     left = unexplained(case.utterance, mentions.values(), spec)
     if (unknown := _name_things(understand, case, left)) is not None:
         return unknown
@@ -302,7 +304,7 @@ def _name_things(
     understand: Callable[..., Understanding], case: Case, left: Sequence[str]
 ) -> Understanding | None:
     """Return that a message is not understood if it names only things that nothing explains: “book a train”."""
-    things = find_things(case.utterance)
+    things = find_things(case.utterance) if left else set[str]()
     if not things or not things <= set(left):
         return None
     return understand(MessageKind.UNKNOWN, assumed=(name_unknown(left),), unexplained=tuple(left))

@@ -12,23 +12,29 @@ from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.clauses import EXCLUDING_WORDS, Mood, find_moods
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.system1.classifier import features_around, put_kinds
 from orchestrator.nlu.system1.extract.answers import find_booleans, read_answer
-from orchestrator.nlu.system1.extract.days import count_from, find_shifted
+from orchestrator.nlu.system1.extract.days import SHIFTS, count_from, find_shifted
 from orchestrator.nlu.system1.extract.extractor import (
     LISTS,
     Extractor,
     boolean_slots,
-    fits,
+    find_takers,
     kinds_by_slot,
     kinds_of,
     type_name,
-    value_kind,
 )
 from orchestrator.nlu.system1.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
-from orchestrator.nlu.system1.extract.numbers import TIMES, count_people, count_single, is_pronoun
+from orchestrator.nlu.system1.extract.gazetteer import LISTED
+from orchestrator.nlu.system1.extract.numbers import (
+    TELL_PEOPLE,
+    TIMES,
+    count_people,
+    count_single,
+    is_pronoun,
+)
 from orchestrator.nlu.system1.extract.times import in_part_of_day
 from orchestrator.nlu.system1.extract.which_day import find_named_day
-from orchestrator.nlu.system1.features import features_around, put_kinds
 from orchestrator.nlu.system1.linear import LinearModel
 from orchestrator.nlu.system1.training.learning import NO_SLOT
 from orchestrator.nlu.text import Utterance, word_set
@@ -51,6 +57,25 @@ _AFTER_NAME = word_set("to be should is must as not a the : = in for")  # betwee
 
 
 @dataclass(frozen=True, slots=True)
+class _FlowSlots:
+    """Values that a flow's slots take. `kinds`: by slot. `things`: slots by the noun that they count."""
+
+    kinds: Mapping[str, tuple[str, ...]]
+    things: Mapping[str, str]
+    yes_or_no: Mapping[str, SlotSpec]
+    people: str | None
+    lists: frozenset[str]
+
+    @classmethod
+    def of(cls, flow: FlowSpec) -> _FlowSlots:
+        kinds, slots = kinds_by_slot(flow.slots), flow.slots.values()
+        things = {name[:-1]: name for name in kinds if name[-1] == "s" and NUMBER in kinds[name]}
+        people = next((slot.name for slot in slots if slot.counts == PEOPLE), None)
+        lists = frozenset(slot.name for slot in slots if type_name(slot) in LISTS)
+        return cls(kinds, things, boolean_slots(flow.slots), people, lists)
+
+
+@dataclass(frozen=True, slots=True)
 class Guess:
     """A candidate for a slot, and how likely."""
 
@@ -66,6 +91,7 @@ class SlotAssigner:
         self._model = model
         self._extractor = extractor
         slots = [slot for flow in flows for slot in flow.slots.values()]
+        self._known: dict[str, _FlowSlots] = {}
         self._numbers = {slot.name for slot in slots if NUMBER in kinds_of(slot)}
 
     def find_slots(
@@ -74,31 +100,40 @@ class SlotAssigner:
         """Fill the slots of a flow from candidates, from wishes, and from the answer to a yes-or-no question."""
         is_active = context.active is not None and flow.dact == context.active.dact
         asked = context.question.slot if is_active else None
+        known, words = self._know(flow), utterance.words
         mentions = self.assign(utterance, candidates, flow, asked)
-        mentions = count_single(utterance, _countables(flow)) | mentions
-        people = next((slot.name for slot in flow.slots.values() if slot.counts == PEOPLE), None)
-        if people is not None and (counted := count_people(utterance)) is not None:
-            mentions[people] = Mention(*counted)
-        yes_or_no = boolean_slots(flow.slots)
-        mentions = find_booleans(utterance, yes_or_no) | mentions
-        if asked in yes_or_no and asked not in mentions:
-            answer = read_answer(utterance, yes_or_no[asked], self._extractor.gazetteer, context.today)
+        if not known.things.keys().isdisjoint(words):
+            mentions = count_single(utterance, known.things) | mentions
+        if known.people is not None and not TELL_PEOPLE.isdisjoint(words):
+            counted = count_people(utterance)
+            mentions |= {} if counted is None else {known.people: Mention(*counted)}
+        if known.yes_or_no:
+            mentions = find_booleans(utterance, known.yes_or_no) | mentions
+        if asked is not None and asked in known.yes_or_no and asked not in mentions:
+            answer = read_answer(utterance, known.yes_or_no[asked], self._extractor.gazetteer, context.today)
             mentions |= {} if answer is None else {asked: answer}
         mentions = count_from(mentions, flow, context.values) if is_active else mentions
+        if SHIFTS.isdisjoint(words):
+            return mentions
         shifted = find_shifted(utterance, flow, context)
         said = {word for mention in shifted.values() for word in mention.text.split()}
         # The “later” of “a day later” isn't a time of day.
         return shifted | {name: one for name, one in mentions.items() if one.text not in said}
 
+    def _know(self, flow: FlowSpec) -> _FlowSlots:
+        if flow.dact not in self._known:
+            self._known[flow.dact] = _FlowSlots.of(flow)
+        return self._known[flow.dact]
+
     def assign(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None
     ) -> dict[str, Mention]:
         """Assign each slot of the flow its likeliest value; each value fills at most one slot."""
-        kinds = kinds_by_slot(flow.slots)
-        guesses: list[Guess] = []
+        slots, has_one = self._know(flow), "one" in utterance.words
+        kinds, guesses = slots.kinds, list[Guess]()
         tokens, places = put_kinds(utterance.words, candidates)
         for candidate, place in zip(candidates, places, strict=True):
-            if is_negated(utterance, candidate) or is_pronoun(utterance, candidate):
+            if is_negated(utterance, candidate) or (has_one and is_pronoun(utterance, candidate)):
                 continue
             possible = _takers(utterance, candidate, flow, kinds)
             named = named_slot(utterance, candidate, possible)
@@ -114,7 +149,7 @@ class SlotAssigner:
         used: set[int] = set()
         for guess in guesses:
             name, first = guess.slot.name, guess.candidate.first
-            is_list = type_name(guess.slot) in LISTS
+            is_list = name in slots.lists
             if first in used or (name in mentions and not is_list):
                 continue
             mention = self._mention(guess.candidate, guess.slot, kinds[name])
@@ -136,11 +171,13 @@ class SlotAssigner:
         odds = {name: math.exp(min(60.0, score)) for name, score in scores.items()}
         powers: list[float] = []
         for place, slot in enumerate(possible):
-            score = _ASKED * (slot.name == asked) + _LISTED * (value_kind(slot.name) in candidate.readings)
+            score = _ASKED * (slot.name == asked) + _LISTED * (f"{LISTED}{slot.name}" in candidate.readings)
             score -= _LATER * place * (candidate.kind == DATE)
             powers.append(odds.get(slot.name, _UNSEEN) * math.exp(score * self._model.sharpness))
         total = sum(powers) + odds.get(NO_SLOT, _UNSEEN * max(powers))
-        if candidate.kind == NUMBER:  # "two bags" are no passengers, though nothing else here takes a number
+        if (
+            candidate.kind == NUMBER
+        ):  # "two bags" counts other things than passengers, even if nothing else here takes a number
             elsewhere = self._numbers.difference(slot.name for slot in possible)
             total += max((odds.get(name, 0.0) for name in elsewhere), default=0.0)
         least = _LEAST_SHARE_OPEN if candidate.kind in {NAME, QUOTE} else _LEAST_SHARE
@@ -169,18 +206,11 @@ class SlotAssigner:
         return Mention(None, candidate.text, invalid=say("no_such_name", kind=what, name=candidate.text))
 
 
-def _countables(flow: FlowSpec) -> dict[str, str]:
-    """Return the slots that count things, by the noun of one: “bag” for `bags`."""
-    return {
-        name[:-1]: name for name, slot in flow.slots.items() if name[-1] == "s" and NUMBER in kinds_of(slot)
-    }
-
-
 def _takers(
     utterance: Utterance, candidate: Candidate, flow: FlowSpec, kinds: Mapping[str, tuple[str, ...]]
 ) -> list[SlotSpec]:
     """List the slots of the flow that may take a candidate; “two days longer” counts no people."""
-    takers = [slot for slot in flow.slots.values() if fits(candidate, slot, kinds[slot.name])]
+    takers = find_takers(candidate, flow.slots.values(), kinds)
     if candidate.kind == NUMBER and not TIMES.isdisjoint(utterance.words[candidate.last :][:1]):
         return [slot for slot in takers if slot.counts is None]
     return takers

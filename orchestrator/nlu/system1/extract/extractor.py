@@ -140,6 +140,13 @@ def fits(candidate: Candidate, slot: SlotSpec, kinds: Collection[str]) -> bool:
     )
 
 
+def find_takers(
+    candidate: Candidate, slots: Iterable[SlotSpec], kinds: Mapping[str, Collection[str]]
+) -> list[SlotSpec]:
+    """List the slots that may take a candidate. `kinds`: accepted kinds by slot."""
+    return [slot for slot in slots if fits(candidate, slot, kinds[slot.name])]
+
+
 def boolean_slots(slots: Mapping[str, SlotSpec]) -> dict[str, SlotSpec]:
     """Return the yes-or-no slots of a flow."""
     return {name: slot for name, slot in slots.items() if is_boolean(slot)}

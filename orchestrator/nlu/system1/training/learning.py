@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.nlu.system1.extract.extractor import Extractor, fits, is_listed, kinds_by_slot
-from orchestrator.nlu.system1.extract.found import NAME, Candidate, Reading
-from orchestrator.nlu.system1.features import (
+from orchestrator.nlu.system1.classifier import (
     delexicalize,
     features_around,
     features_of,
     put_kinds,
 )
+from orchestrator.nlu.system1.extract.extractor import Extractor, fits, is_listed, kinds_by_slot
+from orchestrator.nlu.system1.extract.found import NAME, Candidate, Reading
 from orchestrator.nlu.system1.linear import LinearModel
 from orchestrator.nlu.system1.training.examples import Example
 from orchestrator.nlu.system1.training.fitting import fit
@@ -73,5 +73,5 @@ def _mark_candidates(
 
 
 def _kinds_of_span(taken: Sequence[str]) -> Sequence[str]:
-    """Return the kinds of a span that no extractor finds: those of its slot that no list has, or else a name."""
+    """Return the kinds of a span that no extractor finds: those that its slot lists nowhere, or else a name."""
     return [kind for kind in taken if not is_listed(kind)] or taken or [NAME]
