@@ -180,7 +180,7 @@ class Bookings(Service):
         booking = await self._find(booking_ref, call)
         message = ""
         if booking["status"] == "cancelled":
-            message = f"Booking {booking_ref} is cancelled already."
+            message = f"Booking {booking_ref} is already canceled."
         elif booking["leaves_at"] <= call.now:
             message = f"The flight of booking {booking_ref} has left."
         if message:

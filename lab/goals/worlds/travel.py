@@ -122,7 +122,7 @@ class Travel:
                 wish.outcomes[""] = (ref, {**agreement.deed.values})
                 wish.told = wish.wanted
         elif agreed and wish.kind in {"cancel", "bags"}:
-            wish.told = bool(re.search(r"is cancelled|^Added|now has", seen.text))
+            wish.told = bool(re.search(r"is cancel+ed|^Added|now has", seen.text))
         elif wish.kind == "seat" and wish.is_open:
             wish.told = bool(re.search(r"Seat \w+ \(\w+\) is yours", seen.text))
         elif wish.kind == "bookings" and wish.is_open:
@@ -249,14 +249,14 @@ class Travel:
         found += [f"says that {ref} is booked, but it is not"
                   for ref in re.findall(r"[Rr]eference is ([A-Z0-9]{6})", text) if ref not in new]  # fmt: skip
         found += [f"says that {ref} is cancelled, but it is not"
-                  for ref in re.findall(r"Booking ([A-Z0-9]{6}) is cancelled\.", text)
+                  for ref in re.findall(r"Booking ([A-Z0-9]{6}) is cancel+ed\.", text)
                   if store.get(ref, {}).get("status") != "cancelled"]  # fmt: skip
         found += [f"says that {ref} is changed, but it is not"
                   for ref in re.findall(r"Changed\. Booking ([A-Z0-9]{6}) is now", text) if ref not in new]  # fmt: skip
         for effect in effects:
             if effect.kind in {"booked", "rebooked"} and effect.key not in text:
                 found.append(f"{effect.kind} {effect.key} without reporting it")
-            if effect.kind == "status" and not re.search(r"cancelled|undone|cancell", text):
+            if effect.kind == "status" and not re.search(r"cancel|undone", text):
                 found.append(f"cancelled {effect.key} without reporting it")
         return found + _false_trips(text, store, wishes)
 

@@ -43,11 +43,11 @@ _QUESTIONS = (
     ("ref", r"booking reference"),
     ("bags", r"[Hh]ow many bags"),
     ("passengers", r"[Hh]ow many (people|passengers)"),
-    ("seat", r"window, in the middle or at the aisle"),
+    ("seat", r"window, middle or aisle seat"),
     ("cabin", r"[Ww]hich cabin"),
 )
 _DOINGS = {"booking a flight": "book", "searching for flights": "pick", "planning your trip": "trip",
-           "cancelling a booking": "cancel", "adding bags": "bags", "choosing a seat": "seat"}  # fmt: skip
+           "canceling a booking": "cancel", "adding bags": "bags", "choosing a seat": "seat"}  # fmt: skip
 
 
 def read(text: str, actions: Sequence[Mapping[str, Any]]) -> Seen:

@@ -149,5 +149,5 @@ async def test_what_cannot_be_done_any_more_is_not_offered(words: str) -> None:
     for said in ("cancel my booking", "yes"):
         await talk.say(said)
     turn = await talk.say(words)
-    assert "is cancelled already" in turn["reply"]
+    assert "is already canceled" in turn["reply"]
     assert "Shall I" not in turn["reply"]

@@ -78,11 +78,11 @@ async def test_a_branch_knows_what_was_booked_before_it() -> None:
     assert (had.tool_id, had.status, had.of_session) == ("flight_book", "done", parent.session_id)
     assert reference in (await branch.say("show my bookings"))["reply"]
     await parent.say("cancel it")
-    assert f"{reference} is cancelled" in (await parent.say("yes"))["reply"]
+    assert f"{reference} is canceled" in (await parent.say("yes"))["reply"]
 
     told = await branch.say("cancel it")
 
-    assert f"Booking {reference} is cancelled already" in told["reply"]
+    assert f"Booking {reference} is already canceled" in told["reply"]
     assert "booking_cancel" not in calls(told)
 
 

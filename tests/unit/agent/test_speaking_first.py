@@ -72,7 +72,7 @@ async def test_a_reminder_of_a_cancelled_booking_says_so(talk: Conversation) -> 
     await talk.say("cancel my booking")
     assert (await talk.say("yes"))["completed"] == ["cancel_booking"]
     [turn] = await talk.wait(8 * DAY_S)
-    assert "is cancelled" in turn["reply"]
+    assert "is canceled" in turn["reply"]
 
 
 async def test_an_outside_event_is_told_from_the_present_state(talk: Conversation) -> None:

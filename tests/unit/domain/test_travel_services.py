@@ -162,7 +162,7 @@ async def test_a_cancelled_booking_gives_its_seat_back_and_stays_cancelled() -> 
     assert (cancelled["status"], cancelled["refund"]) == ("cancelled", booked["price"])
     assert await seats_left(records, booked["flight_number"]) == before + 1
     assert (await bookings.list(call=CALL))["count"] == 0
-    with pytest.raises(ToolFailure, match="cancelled already"):
+    with pytest.raises(ToolFailure, match="already canceled"):
         await bookings.cancel(booking_ref=booked["booking_ref"], call=replace(CALL, idempotency_key="later"))
 
 

@@ -170,5 +170,5 @@ def test_a_worker_words_replies_in_the_language_of_the_domain(tmp_path: Path) ->
     domains = DomainRegistry(str(place))
 
     assert render_told(domains, "treasury", say("turn_canceled")) == "Diese Anfrage wurde abgebrochen."
-    assert render_told(domains, "travel", say("turn_canceled")) == "That request was cancelled."
-    assert render_told(domains, "gone", say("turn_canceled")) == "That request was cancelled."
+    assert render_told(domains, "travel", say("turn_canceled")) == "That request was canceled."
+    assert render_told(domains, "gone", say("turn_canceled")) == "That request was canceled."

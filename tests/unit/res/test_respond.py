@@ -100,7 +100,7 @@ async def test_tasks_to_come_back_to_are_offered() -> None:
     turn = await talk.say("go back to what we were doing before")
 
     assert turn["interaction"]["kind"] == "options"
-    assert labels(turn) == ["Cancelling a booking", "Booking a flight"]
+    assert labels(turn) == ["Canceling a booking", "Booking a flight"]
     back = await talk.act(turn["actions"][1]["name"], turn["actions"][1]["payload"])
     assert back["flows"][-1]["dact"] == "book_flight"
 
