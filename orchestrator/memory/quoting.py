@@ -16,12 +16,6 @@ _BULLET = re.compile(r"^(?:[-*•]|\d+\.)\s+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-def share_of(question: str, text: str) -> float:
-    """Return the share of a question's words that occur in a text, from 0 to 1."""
-    asked = set(find_terms(question))
-    return len(asked & set(find_terms(text))) / len(asked) if asked else 0.0
-
-
 def split_heading(passage: Passage | Candidate) -> tuple[str, str]:
     first, _, rest = passage.text.partition("\n")
     is_heading = bool(rest.strip()) and len(first) <= LONGEST_HEADING and not first.endswith(_ENDS_SENTENCE)

@@ -22,6 +22,12 @@ def find_terms(text: str) -> tuple[str, ...]:
     return tuple(_stem(word) for word in split_words(text) if word not in STOP_WORDS)
 
 
+def share_of(text: str, other: str, *, empty: float = 0.0) -> float:
+    """Return the share of a text's search terms that occur in another text, or `empty` if the text has none."""
+    terms = set(find_terms(text))
+    return len(terms & set(find_terms(other))) / len(terms) if terms else empty
+
+
 def split_words(text: str) -> list[str]:
     """Return the words of a text without case and accents."""
     return _WORD.findall(fold(text))

@@ -15,7 +15,7 @@ from orchestrator.domain.services import Service, ToolCall
 from orchestrator.domain.services import UserMemory as Port
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.memory.forgetting import REPLACES, read_replaced
-from orchestrator.memory.tokenizer import find_terms, split_words
+from orchestrator.memory.tokenizer import share_of, split_words
 from orchestrator.ports.memory.preferences import (
     LONGEST_TEXT,
     Preference,
@@ -222,15 +222,12 @@ def _choose(rules: list[Preference], dact: str, spec: SlotSpec) -> Preference | 
 
 def _find(known: list[Preference], words: str, *, least: float = LIKE_ENOUGH) -> list[Preference]:
     """Return the memories relevant to some words, best first, or all if the words have no search terms."""
-    asked = set(find_terms(words))
-    if not asked:
-        return known
-    scored = [(len(asked & _terms_of(one)) / len(asked), one) for one in known]
+    scored = [(share_of(words, _text_of(one), empty=1.0), one) for one in known]
     return [one for score, one in sorted(scored, key=lambda pair: -pair[0]) if score >= least]
 
 
-def _terms_of(one: Preference) -> set[str]:
-    return set(find_terms(f"{one.text} {one.key.replace('_', ' ').replace('.', ' ')} {one.value or ''}"))
+def _text_of(one: Preference) -> str:
+    return f"{one.text} {one.key.replace('_', ' ').replace('.', ' ')} {one.value or ''}"
 
 
 def _explicit(

@@ -4,7 +4,8 @@ The policy quotes the best passage. If a model is available, the flow's skill an
 instead. If the skill fails, the quotation stays.
 """
 
-from orchestrator.memory.quoting import find_unfounded_numbers, quote, share_of
+from orchestrator.memory.quoting import find_unfounded_numbers, quote
+from orchestrator.memory.tokenizer import share_of
 from orchestrator.pex.calls.guarded_call import call_in_order
 from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.policy import BasePolicy

@@ -9,11 +9,11 @@ from internal_flows.housekeeping.session.promotion import (
     Bars,
     describe_origin,
     find_cause,
-    overlap,
     select,
     with_data,
 )
 from internal_flows.stages import InternalFlow, RunContext, skip
+from orchestrator.memory.tokenizer import share_of
 from orchestrator.memory.user_memory import name_note
 from orchestrator.ports.material import CONVERSATION, HABITS, Conversation, SlotUse
 from orchestrator.ports.memory.preferences import LONGEST_TEXT, Preference, PreferenceKind, Source
@@ -71,7 +71,7 @@ class DistilPreferences(InternalFlow):
         notes: list[Preference] = []
         for entry in select(await pad.read(run.tenant_id, run.session_id, touch=False), About.USER):
             text = (entry.text or "")[:LONGEST_TEXT]
-            familiar = max((overlap(text, preference.text) for preference in known), default=0.0)
+            familiar = max((share_of(text, preference.text, empty=1.0) for preference in known), default=0.0)
             cause = find_cause(entry, familiar, bars)
             if cause is None or UNTRUSTED in entry.labels:
                 continue

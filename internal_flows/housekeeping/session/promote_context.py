@@ -9,11 +9,11 @@ from internal_flows.housekeeping.session.promotion import (
     Cause,
     describe_origin,
     find_cause,
-    overlap,
     select,
     with_data,
 )
 from internal_flows.stages import InternalFlow, RunContext, before_all_response, skip
+from orchestrator.memory.tokenizer import share_of
 from orchestrator.ports.material import CONVERSATION, Conversation
 from orchestrator.ports.memory.documents import NewDocument, Owned
 from orchestrator.ports.memory.scratchpad import Entry
@@ -56,7 +56,7 @@ class PromoteContext(InternalFlow):
             return skip("It carries labels, and the session has no known user.")
         owned = Owned(run.tenant_id, owner, run.data["domain"])
         passages = await run.tools["context"].search(owned, entry.text or "", limit=1)
-        known = overlap(entry.text or "", passages[0].text) if passages else 0.0
+        known = share_of(entry.text or "", passages[0].text, empty=1.0) if passages else 0.0
         cause = find_cause(entry, known, Bars.of(run.config))
         if cause is None:
             return skip("It is neither salient, surprising, frequent nor asked for.")

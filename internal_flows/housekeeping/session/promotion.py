@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orchestrator.memory.tokenizer import find_terms
 from orchestrator.ports.memory.context import GATHER_CONTEXT
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import Json, JsonObject, is_object
@@ -109,12 +108,6 @@ def find_cause(entry: Entry, known: float, bars: Bars) -> Cause | None:
     salience = data.get("salience")
     judged = float(salience) if isinstance(salience, int | float) else 0.0
     return Cause.SALIENT if judged >= bars.salient and 1 - known >= bars.surprising else None
-
-
-def overlap(text: str, other: str) -> float:
-    """Return the share of a text's terms that occur in another text."""
-    terms = set(find_terms(text))
-    return len(terms & set(find_terms(other))) / len(terms) if terms else 1.0
 
 
 def describe_origin(entry: Entry, run_id: str, session_id: str, cause: Cause) -> JsonObject:

@@ -22,7 +22,7 @@ from orchestrator.dialogue.understanding import Mention
 from orchestrator.domain.locales import ENGLISH, forms_for, forms_in_use
 from orchestrator.errors import Unavailable
 from orchestrator.memory.notes import FlowNotes, SharedNotes
-from orchestrator.memory.quoting import share_of
+from orchestrator.memory.tokenizer import share_of
 from orchestrator.memory.user_memory import UserPreferences, assumable, owner_of
 from orchestrator.models.calling import CallContext
 from orchestrator.models.journal import CallJournal

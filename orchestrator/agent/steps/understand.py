@@ -18,7 +18,8 @@ from orchestrator.dialogue.understanding import (
     Understanding,
 )
 from orchestrator.errors import InvalidInput, Unavailable
-from orchestrator.memory.quoting import ABOUT, share_of
+from orchestrator.memory.quoting import ABOUT
+from orchestrator.memory.tokenizer import share_of
 from orchestrator.nlu.actions import Action
 from orchestrator.pex.documents import QUESTION
 from orchestrator.pex.skills.components import search_documents
