@@ -1,7 +1,6 @@
 """Restraint on tasks that the words forbid, report, suppose or place in the past (NL-8).
 
-The user is told how the message was understood. The interpretation may be a model's or System 1's; the words
-decide.
+The user is told how the message was understood. Only interpretations by System 1 are restrained.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,7 +17,8 @@ from orchestrator.types import Dact
 
 _WISHING = word_set("want need like wish please can could")
 _FIRST = word_set("i we i've we've i'd we'd")
-_CLOSED = frozenset({Source.COMMAND, Source.ACTION})
+_CLOSED = frozenset({Source.COMMAND, Source.ACTION, Source.SYSTEM2})
+"""A model hears a negation itself (NL-9); the rest is closed."""
 _VAGUE = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION})
 _BESIDES = frozenset({MessageKind.CORRECTION, MessageKind.TASK})
 _LONGEST_READ = 400
