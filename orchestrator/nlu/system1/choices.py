@@ -7,18 +7,11 @@ from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Source, Understanding
 from orchestrator.nlu.actions import Action, react
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.system1.extract.numbers import NUMBERS, ORDINALS
 from orchestrator.nlu.text import Utterance, key_of, word_set
 from orchestrator.types import Dact
 
-_ORDINALS = ("first", "second", "third", "fourth", "fifth")
-_NUMBERS = ("one", "two", "three", "four", "five")
-_PLACES = {
-    **{word: place for place, word in enumerate(_ORDINALS)},
-    **{word: place for place, word in enumerate(_NUMBERS)},
-    "former": 0,
-    "latter": -1,
-    "last": -1,
-}
+_PLACES = ORDINALS | NUMBERS | {"former": 0, "latter": -1}
 _AROUND = word_set(
     "the one of option number please i want take i'd like choose pick go with let's that is it's ok okay yes"
 )

@@ -132,10 +132,6 @@ class Gazetteer:
             return None
         return reading_of(values) if sure else Reading(candidates=values)
 
-    def has_word(self, word: str) -> bool:
-        """Return whether a folded word is a name, or the first word of one."""
-        return word in self._longest
-
     def is_main_name(self, word: str) -> bool:
         """Return whether a folded word is one of the main names, if a domain marks those."""
         return any(word in (self._main.get(kind) or names) for kind, names in self._by_kind.items())
