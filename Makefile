@@ -16,7 +16,7 @@ SOAK_ARGUMENTS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: llama run demo demo-picture up test test-unit test-times test-ten test-long goals check lint format types imports bench bench-peers bench-length bench-growth bench-listeners \
-	bench-graphs bench-housekeeping bench-ratio bench-hurtful bench-waiting bench-workers bench-local docs release site screenshots faults faults-stops faults-interruptions faults-conversations faults-storm faults-idle \
+	bench-graphs bench-maintenance bench-ratio bench-hurtful bench-waiting bench-workers bench-local docs release site screenshots faults faults-stops faults-interruptions faults-conversations faults-storm faults-idle \
 	faults-poison faults-every-second faults-submissions faults-repairs soak soak-ten chaos fuzz audit audit-online bom lock clean
 
 run: $(INSTALLED)
@@ -102,8 +102,8 @@ bench-peers: $(VENV)/.installed-dev
 bench-graphs: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.graphs
 
-bench-housekeeping: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.integration.internal.housekeeping_bench
+bench-maintenance: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.integration.internal.maintenance_bench
 
 bench-hurtful: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.integration.tools.hurtful_tools

@@ -2,8 +2,8 @@
 
 from functools import cached_property
 
+from internal_flows.builtin import FLOWS
 from internal_flows.catalogue import Catalogue, flows_among
-from internal_flows.housekeeping import FLOWS
 from orchestrator.adapters.domains.code import import_internal_flows
 from orchestrator.adapters.domains.folder import served_folders
 from orchestrator.domain.compile.problems import Problems

@@ -115,7 +115,7 @@ class InternalFlow:
     """Type that inputs are validated against and converted to."""
     options: ClassVar[Options] = Options()
     on_failure: ClassVar[OnFailure] = OnFailure.BLOCK
-    urgency: ClassVar[Urgency] = Urgency.HOUSEKEEPING
+    urgency: ClassVar[Urgency] = Urgency.BACKGROUND
     redo_ceiling: ClassVar[int | None] = DEFAULT_REDO_CEILING
     """Maximum number of consecutive reruns, or None for no limit. The configuration can change it."""
 

@@ -55,7 +55,7 @@ class WorkerLifecycle:
         """Lower the priority of a process that runs only background work. Must run before it starts threads."""
         queues = set(self._app.amqp.queues.consume_from)
         if TURNS not in queues and queues != {SUBMISSIONS}:
-            os.nice(self._settings.housekeeping_nice)  # of this thread and the threads it starts
+            os.nice(self._settings.background_nice)  # of this thread and the threads it starts
 
     def open(self, consumer: Any) -> None:
         """Open the process, waiting for the stores.

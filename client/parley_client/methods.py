@@ -271,9 +271,9 @@ class Methods(OperatorMethods[One, Many]):
         """List background runs, newest first."""
         return self._get("runs", session_id=session_id, flow=flow, status=status, limit=limit)
 
-    def housekeeping_debt(self, *, limit: int = 100) -> One:
+    def backlog(self, *, limit: int = 100) -> One:
         """Return deferred maintenance: ``{turn_wait_s, sessions: [{session_id, runs, oldest_s}]}``."""
-        return self._get("runs", "debt", limit=limit)
+        return self._get("runs", "backlog", limit=limit)
 
     def run(self, run_id: str) -> One:
         """Return a run, with the IDs of all runs in its `chain`."""

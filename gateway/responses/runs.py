@@ -39,7 +39,7 @@ class RunInChain(Run):
     chain: list[str]
 
 
-class RunDebt(ResponseModel):
+class RunBacklog(ResponseModel):
     """A session's backlog of maintenance runs. `session_id`: null for runs without a session."""
 
     session_id: str | None
@@ -47,11 +47,11 @@ class RunDebt(ResponseModel):
     oldest_s: float
 
 
-class HousekeepingDebt(ResponseModel):
+class Backlog(ResponseModel):
     """Deferred maintenance. `turn_wait_s`: 95th percentile of the time that recent turns waited for a worker."""
 
     turn_wait_s: float
-    sessions: list[RunDebt]
+    sessions: list[RunBacklog]
 
 
 class StartedRun(ResponseModel):

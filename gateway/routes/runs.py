@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from gateway.dependencies import TheRuns, TheSessions, TheTenant
 from gateway.parameters import Limit
 from gateway.request_bodies import NewRunBody
-from gateway.responses.runs import HousekeepingDebt, Run, RunInChain, RunItem, StartedRun
+from gateway.responses.runs import Backlog, Run, RunInChain, RunItem, StartedRun
 from internal_flows.start_request import read_start
 from orchestrator.ports.runs.records import ItemRecord, RunRecord
 from orchestrator.ports.runs.status import RunStatus
@@ -46,11 +46,11 @@ async def list_runs(
     return await runs.store.list(tenant, session_id=session_id, flow=flow, status=status, limit=limit)
 
 
-@router.get("/debt", response_model=HousekeepingDebt)
-async def show_debt(runs: TheRuns, tenant: TheTenant, limit: Limit = 100) -> JsonObject:
+@router.get("/backlog", response_model=Backlog)
+async def show_backlog(runs: TheRuns, tenant: TheTenant, limit: Limit = 100) -> JsonObject:
     """List deferred maintenance by session, oldest first."""
-    debt = await runs.load.housekeeping_debt(tenant, limit=limit)
-    return {"turn_wait_s": round(await runs.load.turn_wait_s(), 3), "sessions": debt}
+    waiting = await runs.load.backlog(tenant, limit=limit)
+    return {"turn_wait_s": round(await runs.load.turn_wait_s(), 3), "sessions": waiting}
 
 
 @router.get("/{run_id}", response_model=RunInChain)

@@ -22,7 +22,7 @@ TURNS: Final = "turns"
 INTERNAL: Final = "internal"
 URGENT: Final = "urgent"
 
-QUEUE_OF: Final = {Urgency.URGENT: URGENT, Urgency.HOUSEKEEPING: INTERNAL}
+QUEUE_OF: Final = {Urgency.URGENT: URGENT, Urgency.BACKGROUND: INTERNAL}
 
 QUEUES: Final = (SUBMISSIONS, TURNS, INTERNAL, URGENT)
 

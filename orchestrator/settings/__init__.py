@@ -209,7 +209,7 @@ class Settings(BaseSettings):
     """Defer maintenance while the 95th percentile of recent turns' waiting times for a worker is above this."""
     defer_at_most_s: Annotated[Seconds, INTERNAL] = Field(60.0, ge=0)
     """Maximum time for which maintenance is deferred. After that, it runs slowly."""
-    housekeeping_nice: Annotated[int, INTERNAL, Form("nice increment")] = Field(10, ge=0, le=19)
+    background_nice: Annotated[int, INTERNAL, Form("nice increment")] = Field(10, ge=0, le=19)
     """Reduction of the CPU priority of processes that run no turns."""
     trained_folder: Annotated[Path | None, WORKERS] = None
     """The folder where trained local classifiers are stored for reuse. Default: train at every start."""

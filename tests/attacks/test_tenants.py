@@ -79,7 +79,7 @@ TELLS_NOTHING_OF_TENANTS = {
     "/v1/domains/{domain}/flows",
     "/v1/whoami",
     "/v1/webhooks/failing",
-    "/v1/runs/debt",
+    "/v1/runs/backlog",
     "/v1/turns/days",  # counts: see test_turn_search.py
     "/v1/turns/users",
 }

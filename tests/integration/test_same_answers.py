@@ -1,4 +1,4 @@
-"""A long chat has the same answers with all housekeeping on as with it off, on real workers (IF-12)."""
+"""A long chat has the same answers with all maintenance on as with it off, on real workers (IF-12)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def _compare(database_url: str, redis_url: str, tmp_path: Path, turns: int
                 said = lines(turns)
                 told[name] = [await _say(ports, session_id, line) for line in said[: turns // 2]]
                 if name == "on":
-                    await _await_housekeeping(ports, session_id)
+                    await _await_background(ports, session_id)
                 told[name] += [await _say(ports, session_id, line) for line in said[turns // 2 :]]
                 assert bool(await _done(ports, session_id)) is (name == "on")
 
@@ -68,7 +68,7 @@ async def _done(ports: Ports, session_id: SessionId) -> list[RunRecord]:
     return await ports.stores.runs.list(DEFAULT_TENANT, session_id=session_id, status=RunStatus.DONE)
 
 
-async def _await_housekeeping(ports: Ports, session_id: SessionId) -> None:
+async def _await_background(ports: Ports, session_id: SessionId) -> None:
     """What is said from here on is answered after something was tidied, however slow the machine."""
     ends_at = time.monotonic() + WITHIN_S
     while not await _done(ports, session_id):

@@ -89,7 +89,7 @@ def test_everything_that_is_missing_is_named() -> None:
         ("PARLEY_METRICS_PORT", "70000", "should be less than or equal to 65535"),
         ("PARLEY_LEASE_TTL_S", "0", "should be greater than 0"),
         ("PARLEY_SWEEP_GRACE_S", "hush", "should be a valid number"),
-        ("PARLEY_HOUSEKEEPING_NICE", "20", "should be less than or equal to 19"),
+        ("PARLEY_BACKGROUND_NICE", "20", "should be less than or equal to 19"),
         ("PARLEY_MAX_ATTEMPTS", "", "should be a valid integer"),
         ("PARLEY_DOCS", "hush", "should be a valid boolean"),
         ("PARLEY_AUTH", "hush", "should be 'open' or 'required'"),

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from internal_flows.builtin import FLOWS
 from internal_flows.catalogue import Catalogue, flows_among, sort_out
-from internal_flows.housekeeping import FLOWS
 from internal_flows.schedule import read_jobs
 from internal_flows.stages import InternalFlow
 from orchestrator.adapters.domains.code import import_internal_flows

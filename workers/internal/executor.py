@@ -18,7 +18,7 @@ from internal_flows.execution import (
     run_before_all,
     run_item,
 )
-from internal_flows.housekeeping.maintenance.states import REPAIR_STATE
+from internal_flows.maintenance.states import REPAIR_STATE
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork

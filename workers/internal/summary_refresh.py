@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import Final
 
-from internal_flows.housekeeping.session.summarize_session import SUMMARY_NOTE
+from internal_flows.session.summarize_session import SUMMARY_NOTE
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.ports.memory.scratchpad import EntryKind, Scratchpad
 from orchestrator.ports.runs.records import Hint

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from internal_flows.catalogue import Catalogue
-from orchestrator.adapters.postgres.housekeeping import PostgresHousekeeping
+from orchestrator.adapters.postgres.maintenance import PostgresMaintenance
 from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
 from orchestrator.adapters.postgres.memory.forgetting import PostgresForgetting
 from orchestrator.adapters.postgres.memory.material import PostgresSessionMaterial
@@ -95,7 +95,7 @@ SESSION_TOOLS: Final[Mapping[str, _Make]] = {
 TOOLS: Final[Mapping[str, _Make]] = {
     **SESSION_TOOLS,
     "forgetting": lambda ports: PostgresForgetting(ports.stores.database),
-    "housekeeping": lambda ports: PostgresHousekeeping(ports.stores.database),
+    "maintenance": lambda ports: PostgresMaintenance(ports.stores.database),
     "sessions": lambda ports: ports.stores.sessions,
     "triggers": RunTriggers,
     "lanes": lambda ports: SystemTurns(ports.submitter),

@@ -72,7 +72,7 @@ NEWEST_TURNS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Debt:
+class SessionBacklog:
     """The backlog of a session: the number of due maintenance runs, and the age of the oldest."""
 
     session_id: SessionId | None
@@ -92,8 +92,8 @@ class PostgresLoad:
         row = await self._database.fetch_one(statement("turn_wait"), arguments)
         return 0.0 if row is None or row[0] is None else row[0]
 
-    async def housekeeping_debt(self, tenant_id: TenantId | None = None, *, limit: int = 100) -> list[Debt]:
+    async def backlog(self, tenant_id: TenantId | None = None, *, limit: int = 100) -> list[SessionBacklog]:
         """Return the backlog by session, oldest first. Default: of all tenants."""
         arguments = {"tenant_id": tenant_id, "limit": limit}
-        rows = await self._database.fetch_all(statement("run_debt"), arguments)
-        return [Debt(*row) for row in rows]
+        rows = await self._database.fetch_all(statement("run_backlog"), arguments)
+        return [SessionBacklog(*row) for row in rows]

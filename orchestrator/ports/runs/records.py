@@ -33,7 +33,7 @@ class NewRun:
     session_id: SessionId | None = None
     flight_key: str | None = None
     on_failure: OnFailure = OnFailure.BLOCK
-    urgency: Urgency = Urgency.HOUSEKEEPING
+    urgency: Urgency = Urgency.BACKGROUND
     after: str | None = None
     turn_id: TurnId | None = None
 

@@ -66,7 +66,7 @@ class Urgency(StrEnum):
 
     URGENT = "urgent"
     """A turn waits for the run."""
-    HOUSEKEEPING = "housekeeping"
+    BACKGROUND = "background"
 
 
 class OnFailure(StrEnum):

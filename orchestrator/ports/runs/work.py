@@ -25,7 +25,7 @@ class RunFacts:
     options: JsonObject
     config: JsonObject
     data: Json
-    urgency: Urgency = Urgency.HOUSEKEEPING
+    urgency: Urgency = Urgency.BACKGROUND
     turn_id: TurnId | None = None
 
 

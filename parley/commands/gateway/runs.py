@@ -36,9 +36,9 @@ def list_runs(
 
 
 @gateway_command(app)
-def debt(client: Client) -> Rows:
+def backlog(client: Client) -> Rows:
     """Show the backlog of deferred background work, by session."""
-    found = client.housekeeping_debt()
+    found = client.backlog()
     return Rows(found["sessions"], value=found)
 
 

@@ -52,7 +52,7 @@ def is_put_off(workers: Fleet) -> Callable[[], bool]:
     return lambda: "Maintenance is deferred." in workers.workers[0].log.read_text()
 
 
-async def test_housekeeping_waits_while_turns_wait_and_what_a_turn_waits_for_does_not(
+async def test_maintenance_waits_while_turns_wait_and_what_a_turn_waits_for_does_not(
     database: Database, database_url: str, broker: str, tmp_path: Path
 ) -> None:
     """IF-14: deferred runs appear in the session's backlog, and run when no turn waits."""
@@ -73,18 +73,18 @@ async def test_housekeeping_waits_while_turns_wait_and_what_a_turn_waits_for_doe
         assert urgent[-1].status is RunStatus.DONE
         record = await on_workers.runs.get(DEFAULT_TENANT, put_off.runs["doubling"])
         assert record.status is RunStatus.READY
-        [debt] = await load.housekeeping_debt(DEFAULT_TENANT)
-        assert (debt.session_id, debt.runs) == (session, 1)
-        assert debt.oldest_s > 0
+        [waiting] = await load.backlog(DEFAULT_TENANT)
+        assert (waiting.session_id, waiting.runs) == (session, 1)
+        assert waiting.oldest_s > 0
 
         await inbox.cancel(DEFAULT_TENANT, turn_id)
         chain = await on_workers.chain_ended(put_off.runs["doubling"])
 
     assert chain[-1].status is RunStatus.DONE
-    assert await load.housekeeping_debt(DEFAULT_TENANT) == []
+    assert await load.backlog(DEFAULT_TENANT) == []
 
 
-async def test_housekeeping_ages_and_never_starves(
+async def test_maintenance_ages_and_never_starves(
     database: Database, database_url: str, broker: str, tmp_path: Path
 ) -> None:
     """IF-14: even if turns keep waiting."""

@@ -207,7 +207,7 @@ async def test_doubled_messages_do_nothing_twice(crew: Fleet, on_workers: OnWork
     started = await on_workers.start((run,))
     run_id = started.runs["doubling"]
     for _ in range(15):
-        await on_workers.canvas.send((Hint(run_id, "doubling", Urgency.HOUSEKEEPING),))
+        await on_workers.canvas.send((Hint(run_id, "doubling", Urgency.BACKGROUND),))
     [record] = await on_workers.chain_ended(run_id)
 
     assert record.status is RunStatus.DONE

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
+from internal_flows.builtin import FLOWS, session
 from internal_flows.catalogue import Catalogue
-from internal_flows.housekeeping import FLOWS, session
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.roles import SESSION_FLOWS, make_session_flows_role
 from orchestrator.bootstrap import Ports, open_lane, open_ports
@@ -21,7 +21,7 @@ from orchestrator.settings import Settings
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId, new_id
 from tests.contract.internal.in_process import InProcessRunner
 from tests.integration.access.tenants import NOT_OF_TENANTS, A, Place, insert_row, tables_of
-from tests.integration.internal.test_housekeeping import House, spoken
+from tests.integration.internal.test_maintenance import House, spoken
 from workers.internal.tools import SESSION_TOOLS, make_session_side, make_tools
 
 WRITTEN = {"scratchpad_entries", "preferences", "documents", "document_chunks"}
@@ -66,7 +66,7 @@ async def test_the_tools_of_session_flows_reach_no_connection_with_more_rights(
         for name in SESSION_TOOLS:
             assert set(map(id, databases_of(tools[name]))) <= {id(ports.flows_database)}, name
         assert databases_of(tools["scratchpad"]) == [ports.flows_database]
-        assert databases_of(tools["housekeeping"]) == [ports.stores.database]
+        assert databases_of(tools["maintenance"]) == [ports.stores.database]
 
 
 def test_the_role_of_session_flows_reads_and_writes_nothing_of_a_session(filled: Place) -> None:

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from internal_flows.housekeeping.maintenance.states import REPAIR_STATE
+from internal_flows.maintenance.states import REPAIR_STATE
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.runs.records import RunRecord

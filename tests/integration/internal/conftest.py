@@ -9,7 +9,7 @@ import pytest
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_lane, open_ports
 from orchestrator.settings import Settings
-from tests.integration.internal.test_housekeeping import House
+from tests.integration.internal.test_maintenance import House
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from orchestrator.turns.lease import ArchivedFlow
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId, new_id
 from tests.contract.factories import commit_for, submission, take_turn
 from tests.integration.chaos.fleet import fleet
-from tests.integration.internal.test_housekeeping import House, spoken
+from tests.integration.internal.test_maintenance import House, spoken
 from tests.integration.internal.test_memory_flows import eventually, say
 from tests.integration.internal.test_retention import everything
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from internal_flows.builtin import FLOWS
 from internal_flows.catalogue import Catalogue
-from internal_flows.housekeeping import FLOWS
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.dialogue.records import Label, LabelSource
@@ -28,7 +28,7 @@ from orchestrator.turns.turn import FINISHED, Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId, new_id
 from tests.contract.internal.in_process import InProcessRunner
 from tests.integration.chaos.fleet import fleet
-from tests.integration.internal.test_housekeeping import House, spoken
+from tests.integration.internal.test_maintenance import House, spoken
 from workers.internal.tools import make_session_side, make_tools
 
 WITHIN_S = 90

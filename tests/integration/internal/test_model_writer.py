@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from internal_flows.housekeeping.session.summarize_session import JUDGED_BY, PROMPT, summary_schema
+from internal_flows.session.summarize_session import JUDGED_BY, PROMPT, summary_schema
 from orchestrator.bootstrap import open_ports
 from orchestrator.errors import BudgetExceeded
 from orchestrator.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.ports.memory.preferences import Source
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId, new_id
-from tests.integration.internal.test_housekeeping import House, spoken
+from tests.integration.internal.test_maintenance import House, spoken
 from tests.integration.internal.test_memory_flows import note, run_graph
 
 

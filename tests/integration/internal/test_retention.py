@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from orchestrator.adapters.postgres.housekeeping import PostgresHousekeeping
+from orchestrator.adapters.postgres.maintenance import PostgresMaintenance
 from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
@@ -19,7 +19,7 @@ from orchestrator.ports.runs.status import RunStatus
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId
 from tests.contract.factories import commit_of
-from tests.integration.internal.test_housekeeping import House, spoken
+from tests.integration.internal.test_maintenance import House, spoken
 
 SECRET = "passport X4711"
 PER_SESSION = 1000
@@ -116,13 +116,13 @@ async def test_a_note_that_arrives_while_its_session_is_deleted_is_deleted_with_
     """RT-28: the outbox delivers what a turn noted at any moment, and Redis would keep it for a week."""
     session_id = await house.session(spoken(1), user="late")
     note = Entry("look", "turn 1", EntryKind.FINDING, time.time(), text=SECRET)
-    delete = PostgresHousekeeping.delete_session
+    delete = PostgresMaintenance.delete_session
 
-    async def delete_while_it_arrives(self: PostgresHousekeeping, *names: Any) -> Any:
+    async def delete_while_it_arrives(self: PostgresMaintenance, *names: Any) -> Any:
         await house.ports.shared.scratchpad.put(DEFAULT_TENANT, session_id, (note,))
         return await delete(self, *names)
 
-    monkeypatch.setattr(PostgresHousekeeping, "delete_session", delete_while_it_arrives)
+    monkeypatch.setattr(PostgresMaintenance, "delete_session", delete_while_it_arrives)
     if flow == "expire_sessions":
         await house.ports.stores.sessions.close(DEFAULT_TENANT, session_id)
         house.config[flow] = {"retention_s": 0}

@@ -108,7 +108,7 @@ def nobody_works(day: Day) -> None:
         day.http.post("/v1/runs", json={"flow": flow}).raise_for_status()
     day.sees('parley_lanes{state="waiting"} == 1 and on () parley_unfinished_turns == 1')
     day.sees("parley_oldest_turn_age_seconds > 1")
-    for urgency in ("housekeeping", "urgent"):
+    for urgency in ("background", "urgent"):
         day.sees(f'parley_internal_runs_waiting{{urgency="{urgency}"}} == 1')
 
 

@@ -54,7 +54,7 @@ class System:
                 "PARLEY_HEARTBEAT_FILE": str(self.heartbeat(role)),
                 "PARLEY_DOMAIN": str(DEPOT),
                 "PARLEY_SHUTDOWN_GRACE_S": "1",
-                "PARLEY_HOUSEKEEPING_NICE": str(STANDS_BACK),
+                "PARLEY_BACKGROUND_NICE": str(STANDS_BACK),
             },
             log=self.folder / f"{role.value}.log",
         )

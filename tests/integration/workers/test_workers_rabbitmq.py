@@ -277,10 +277,10 @@ async def test_a_turn_outlives_the_worker_that_is_killed_in_the_middle_of_it(
     assert (again["status"], again["reply"]) == ("done", "2"), "the first one was counted, and once"
 
 
-async def test_what_a_turn_waits_for_overtakes_housekeeping(
+async def test_what_a_turn_waits_for_overtakes_background(
     node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """IF-14, with queues of RabbitMQ: housekeeping is put off, what is urgent is not."""
+    """IF-14, with queues of RabbitMQ: background is put off, what is urgent is not."""
     migrate(database_url)
     environment = {
         "PARLEY_BROKER_URL": node.url,
@@ -304,8 +304,8 @@ async def test_what_a_turn_waits_for_overtakes_housekeeping(
             on_workers = OnWorkers(PostgresRuns(database), backend)
             put_off = await on_workers.start((on_workers.catalogue.new_run("doubling", inputs=(1, 2)),))
             urgent = await on_workers.run(on_workers.catalogue.new_run("pressing", inputs=(1, 2)))
-            housekeeping = await on_workers.runs.get(DEFAULT_TENANT, put_off.runs["doubling"])
-            assert (urgent[-1].status, housekeeping.status) == (RunStatus.DONE, RunStatus.READY)
+            background = await on_workers.runs.get(DEFAULT_TENANT, put_off.runs["doubling"])
+            assert (urgent[-1].status, background.status) == (RunStatus.DONE, RunStatus.READY)
 
             await PostgresInbox(database).cancel(DEFAULT_TENANT, receipt.turn_id)
             chain = await on_workers.chain_ended(put_off.runs["doubling"])

@@ -10,7 +10,7 @@ import pytest
 from kombu.exceptions import OperationalError
 
 from internal_flows.catalogue import Catalogue
-from internal_flows.housekeeping.maintenance.states import REPAIR_STATE
+from internal_flows.maintenance.states import REPAIR_STATE
 from internal_flows.stages import InternalFlow
 from orchestrator.adapters.postgres.runs.starting import ATTEMPTS
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork

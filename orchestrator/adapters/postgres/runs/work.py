@@ -104,7 +104,7 @@ class PostgresRunWork:
             if run[-1]:
                 return Deferred.ITEMS
             facts = _facts(run_id, run)
-            slowly = waited_s > 0 and facts.urgency is Urgency.HOUSEKEEPING
+            slowly = waited_s > 0 and facts.urgency is Urgency.BACKGROUND
             arguments = {
                 "run_id": run_id,
                 "concurrency": 1 if slowly else facts.options["concurrency"],

@@ -40,7 +40,7 @@ CREATE TABLE internal_runs (
     open_predecessors integer NOT NULL DEFAULT 0,
     successors        text[] NOT NULL DEFAULT '{}',
     on_failure        text NOT NULL DEFAULT 'block',
-    urgency           text NOT NULL DEFAULT 'housekeeping',
+    urgency           text NOT NULL DEFAULT 'background',
     attempts          integer NOT NULL DEFAULT 0,
     again             json,          -- graph requested while this run was active; starts when it ends
     turn_id           text,          -- turn that triggered the run, if any

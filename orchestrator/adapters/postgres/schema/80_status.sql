@@ -10,7 +10,7 @@ $$;
 
 -- Returns the status of the whole system. `oldest_turn_s`: age of the oldest unfinished turn in the 1,000 lanes that have
 -- been due longest. `outbox` by kind and `runs` by urgency: number of waiting entries and age of the first, with due runs
--- as in sql/run_debt.sql. `jobs` by name: last firing and next due time, in Unix seconds.
+-- as in sql/run_backlog.sql. `jobs` by name: last firing and next due time, in Unix seconds.
 CREATE FUNCTION parley_status() RETURNS TABLE (
     unfinished_turns bigint, held_lanes bigint, waiting_lanes bigint, oldest_turn_s float8,
     quarantined_turns bigint, workers bigint, pending_approvals bigint, outbox json, runs json,

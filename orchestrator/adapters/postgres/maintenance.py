@@ -13,7 +13,7 @@ from orchestrator.adapters.postgres.statements import parse, run_named, statemen
 from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, seconds, sessions, states
 from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.memory.user_memory import SESSION_OWNER, owner_of
-from orchestrator.ports.housekeeping import SessionRows, SessionState
+from orchestrator.ports.maintenance import SessionRows, SessionState
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 _LOOK_BACK_S = 86_400.0
@@ -25,8 +25,8 @@ BATCH = 5000
 _PAGE = parse("SELECT session_id FROM lanes WHERE session_id > %(after)s ORDER BY session_id LIMIT %(limit)s")
 
 
-class PostgresHousekeeping:
-    """The `housekeeping` tool of background flows, for all tenants. Every method raises Unavailable."""
+class PostgresMaintenance:
+    """The `maintenance` tool of background flows, for all tenants. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

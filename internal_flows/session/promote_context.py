@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from internal_flows.housekeeping.session.promotion import (
+from internal_flows.session.promotion import (
     PROMOTED,
     About,
     Bars,

@@ -1,4 +1,4 @@
-"""`make bench-housekeeping`: what 1,000 housekeeping items cost the turns beside them (the bar: 1.5 times, p95).
+"""`make bench-maintenance`: what 1,000 maintenance items cost the turns beside them (the bar: 1.5 times, p95).
 
 Turns arrive at a fixed rate over many sessions. Rounds without and with a run of Internal flows alternate in one
 process; each item computes for some milliseconds and is recorded. The ratio is of medians of the rounds' p95.
@@ -109,7 +109,7 @@ async def measure(ports: Ports, arguments: argparse.Namespace) -> list[tuple[flo
 
 async def main() -> int:
     arguments = parse(
-        "tests.integration.internal.housekeeping_bench",
+        "tests.integration.internal.maintenance_bench",
         __doc__,
         rounds=(5, "rounds without and with background items"),
         turns=(150, "turns per round"),
@@ -135,7 +135,7 @@ async def main() -> int:
         async with open_ports(settings_of(running)) as ports:
             rounds = await measure(ports, arguments)
     ratio = statistics.median(busy for _, busy in rounds) / statistics.median(alone for alone, _ in rounds)
-    return 0 if verdict("95th percentile of turns beside housekeeping / alone", ratio, BAR) else 1
+    return 0 if verdict("95th percentile of turns beside maintenance / alone", ratio, BAR) else 1
 
 
 if __name__ == "__main__":

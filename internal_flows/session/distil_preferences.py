@@ -3,7 +3,7 @@
 from itertools import groupby
 from typing import Any, ClassVar
 
-from internal_flows.housekeeping.session.promotion import (
+from internal_flows.session.promotion import (
     PROMOTED,
     About,
     Bars,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from internal_flows.housekeeping.maintenance.retention import PRUNE_WITHIN_S, delete_session
+from internal_flows.maintenance.retention import PRUNE_WITHIN_S, delete_session
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response
 from orchestrator.memory.forgetting import Unwanted, collect_unwanted
 from orchestrator.ports.memory.scratchpad import Entry
@@ -36,12 +36,12 @@ class Forget(InternalFlow):
 
     name: ClassVar[str] = "forget"
     trigger: ClassVar[str] = "forget"
-    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "scratchpad")
+    tools: ClassVar[tuple[str, ...]] = ("maintenance", "scratchpad")
     input_type: ClassVar[Any] = Forgotten
     options: ClassVar[Options] = Options(timeout_s=PRUNE_WITHIN_S)
 
     async def work(self, run: RunContext, item: Forgotten, data: Json) -> int:
-        store, tenant_id = run.tools["housekeeping"], run.tenant_id
+        store, tenant_id = run.tools["maintenance"], run.tenant_id
         if item.session_id is None:
             names = await store.sessions_of(tenant_id, item.user_id)
         else:  # delete forks first: they contain the session's content, and are found through the session
@@ -72,7 +72,7 @@ class EraseForgotten(InternalFlow):
 
     name: ClassVar[str] = "erase_forgotten"
     trigger: ClassVar[str] = "erase_forgotten"
-    tools: ClassVar[tuple[str, ...]] = ("forgetting", "housekeeping", "scratchpad")
+    tools: ClassVar[tuple[str, ...]] = ("forgetting", "maintenance", "scratchpad")
     input_type: ClassVar[Any] = Erasing
     options: ClassVar[Options] = Options(timeout_s=PRUNE_WITHIN_S)
 
@@ -89,7 +89,7 @@ class EraseForgotten(InternalFlow):
         store, tenant_id, until = run.tools["forgetting"], item.tenant_id, run.data["until"]
         forgotten = await store.forgotten(tenant_id, item.owner, until)
         unwanted = collect_unwanted(forgotten)
-        theirs = await run.tools["housekeeping"].sessions_of(tenant_id, item.owner)
+        theirs = await run.tools["maintenance"].sessions_of(tenant_id, item.owner)
         await store.drop_documents(tenant_id, item.owner, theirs, unwanted)
         done = [await self._erase(run, tenant_id, session_id, unwanted) for session_id in theirs]
         if all(done):

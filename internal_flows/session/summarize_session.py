@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any, ClassVar
 
-from internal_flows.housekeeping.session.promotion import SALIENT, About, is_lasting
+from internal_flows.session.promotion import SALIENT, About, is_lasting
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, skip
 from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ModelUnavailable
 from orchestrator.models.schemas import bounded_text, closed, list_of, one_of

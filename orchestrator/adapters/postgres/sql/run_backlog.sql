@@ -6,7 +6,7 @@ SELECT session_id, count(*), max(extract(epoch FROM clock_timestamp() - ready_at
 FROM internal_runs
 WHERE hint_at IS NOT NULL
   AND status IN ('ready', 'running')
-  AND urgency = 'housekeeping'
+  AND urgency = 'background'
   AND ready_at <= clock_timestamp()
   AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
   AND NOT EXISTS (SELECT FROM internal_claims WHERE internal_claims.run_id = internal_runs.run_id)

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from internal_flows.stages import InternalFlow, RunContext, before_all_response, redo_run, skip
 from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.storage.serialization import diff
-from orchestrator.ports.housekeeping import SessionRows, SessionState
+from orchestrator.ports.maintenance import SessionRows, SessionState
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId
 
@@ -31,7 +31,7 @@ class Found(BaseModel):
 class _Proposing(InternalFlow, ABC):
     """A flow that examines every session with open tasks and proposes the changes that `find` returns."""
 
-    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "proposals")
+    tools: ClassVar[tuple[str, ...]] = ("maintenance", "proposals")
     input_type: ClassVar[Any] = Found
     proposes: ClassVar[str]
 
@@ -46,7 +46,7 @@ class _Proposing(InternalFlow, ABC):
     async def before_all(self, run: RunContext) -> Any:
         found: list[Json] = []
         after = ""
-        while page := await run.tools["housekeeping"].states(
+        while page := await run.tools["maintenance"].states(
             quiet_for_s=self.quiet_for_s(run), after=after, limit=PAGE, among=run.parameters.get("sessions")
         ):
             found += [one.model_dump() for session in page if (one := self._look(run, session)) is not None]
@@ -125,7 +125,7 @@ class RepairState(_Proposing):
 
     name: ClassVar[str] = "repair_state"
     trigger: ClassVar[str] = REPAIR_STATE
-    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "proposals", "scratchpad")
+    tools: ClassVar[tuple[str, ...]] = ("maintenance", "proposals", "scratchpad")
     input_type: ClassVar[Any] = Found | BrokenRows
     proposes: ClassVar[str] = "repair"
 
@@ -138,7 +138,7 @@ class RepairState(_Proposing):
 
     async def before_all(self, run: RunContext) -> Any:
         found = list((await super().before_all(run)).inputs)
-        after, store = "", run.tools["housekeeping"]
+        after, store = "", run.tools["maintenance"]
         while page := await store.broken(
             quiet_for_s=self.quiet_for_s(run), after=after, limit=PAGE, among=run.parameters.get("sessions")
         ):
@@ -169,7 +169,7 @@ class RepairState(_Proposing):
     async def output(self, run: RunContext, item: Found | BrokenRows, data: Json, result: Json) -> Json:
         if isinstance(item, Found):
             return await super().output(run, item, data, result)
-        repaired = await run.tools["housekeeping"].repair(item.session_id)
+        repaired = await run.tools["maintenance"].repair(item.session_id)
         return {"session_id": item.session_id, "repaired": repaired, "why": item.why}
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:

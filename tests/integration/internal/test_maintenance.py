@@ -9,8 +9,8 @@ import orjson
 import psycopg
 import pytest
 
+from internal_flows.builtin import FLOWS
 from internal_flows.catalogue import Catalogue
-from internal_flows.housekeeping import FLOWS
 from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.bootstrap import Ports
 from orchestrator.dialogue.state import DialogueState
@@ -271,7 +271,7 @@ async def test_what_was_remembered_of_a_session_goes_with_it(house: House) -> No
     owner = owner_of(None, session_id)
     note = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text="likes tea")
     await house.ports.stores.preferences.remember(DEFAULT_TENANT, owner, (note,))
-    await make_tools(house.ports)["housekeeping"].delete_session(DEFAULT_TENANT, session_id)
+    await make_tools(house.ports)["maintenance"].delete_session(DEFAULT_TENANT, session_id)
 
     assert await house.ports.stores.preferences.of_user(DEFAULT_TENANT, owner) == []
 
@@ -294,7 +294,7 @@ async def test_nothing_of_a_deleted_session_is_left_in_any_table(house: House) -
         *(session_id, DEFAULT_TENANT, secret),
     )
 
-    await make_tools(house.ports)["housekeeping"].delete_session(DEFAULT_TENANT, session_id)
+    await make_tools(house.ports)["maintenance"].delete_session(DEFAULT_TENANT, session_id)
 
     for table in metadata.tables:
         for trace in (session_id, secret, run_id):

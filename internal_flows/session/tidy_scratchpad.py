@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from internal_flows.housekeeping.session.promotion import PROMOTED, TIMES, data_of, with_data
+from internal_flows.session.promotion import PROMOTED, TIMES, data_of, with_data
 from internal_flows.stages import InternalFlow, RunContext, skip
 from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind
 from orchestrator.types import Json

@@ -14,10 +14,10 @@ PRUNE_WITHIN_S = 600.0
 
 
 async def delete_session(run: RunContext, tenant_id: TenantId, session_id: SessionId) -> None:
-    """Delete a session and its scratchpad. Requires the tools `housekeeping` and `scratchpad`."""
+    """Delete a session and its scratchpad. Requires the tools `maintenance` and `scratchpad`."""
     pad = run.tools["scratchpad"]
     await pad.forget(tenant_id, session_id)
-    await run.tools["housekeeping"].delete_session(tenant_id, session_id)
+    await run.tools["maintenance"].delete_session(tenant_id, session_id)
     # Entries may have been added meanwhile. Deleted sessions accept no new entries.
     await pad.forget(tenant_id, session_id)
 
@@ -39,12 +39,12 @@ class ExpireSessions(InternalFlow):
 
     name: ClassVar[str] = "expire_sessions"
     trigger: ClassVar[str] = "expire_sessions"
-    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "sessions", "scratchpad")
+    tools: ClassVar[tuple[str, ...]] = ("maintenance", "sessions", "scratchpad")
     input_type: ClassVar[Any] = Expiring
     options: ClassVar[Options] = Options(concurrency=2)
 
     async def before_all(self, run: RunContext) -> Any:
-        store = run.tools["housekeeping"]
+        store = run.tools["maintenance"]
         idle = await store.idle(idle_s=run.config.get("idle_s", 7 * _DAY_S), limit=BATCH)
         expired = await store.expired(retention_s=run.config.get("retention_s", 90 * _DAY_S), limit=BATCH)
         inputs = [
@@ -76,12 +76,12 @@ class PruneArchive(InternalFlow):
 
     name: ClassVar[str] = "prune_archive"
     trigger: ClassVar[str] = "prune_archive"
-    tools: ClassVar[tuple[str, ...]] = ("housekeeping",)
+    tools: ClassVar[tuple[str, ...]] = ("maintenance",)
     options: ClassVar[Options] = Options(timeout_s=2 * PRUNE_WITHIN_S)
     redo_ceiling: ClassVar[int | None] = None
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:
-        counts, all_gone = await run.tools["housekeeping"].prune_archive(
+        counts, all_gone = await run.tools["maintenance"].prune_archive(
             keep_flows=run.config.get("keep_flows", 1000),
             keep_epochs=run.config.get("keep_epochs", 1000),
             within_s=PRUNE_WITHIN_S,
@@ -94,12 +94,12 @@ class PruneRuntime(InternalFlow):
 
     name: ClassVar[str] = "prune_runtime"
     trigger: ClassVar[str] = "prune_runtime"
-    tools: ClassVar[tuple[str, ...]] = ("housekeeping",)
+    tools: ClassVar[tuple[str, ...]] = ("maintenance",)
     options: ClassVar[Options] = Options(timeout_s=2 * PRUNE_WITHIN_S)
     redo_ceiling: ClassVar[int | None] = None
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:
-        counts, all_gone = await run.tools["housekeeping"].prune_runtime(
+        counts, all_gone = await run.tools["maintenance"].prune_runtime(
             older_than_s=run.config.get("older_than_s", 30 * _DAY_S), within_s=PRUNE_WITHIN_S
         )
         return counts if all_gone else redo_run()

@@ -1,5 +1,5 @@
 """Parley's built-in background flows."""
 
-from internal_flows.housekeeping import maintenance, session
+from internal_flows import maintenance, session
 
 FLOWS = (*session.FLOWS, *maintenance.FLOWS)

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from internal_flows.housekeeping.session.summarize_session import SummarizeSession
+from internal_flows.session.summarize_session import SummarizeSession
 from internal_flows.stages import InternalFlow, RunContext, Urgency, before_all_response
 from orchestrator.ports.memory.context import CONTEXT_READY, HAND_OVER_CONTEXT
 from orchestrator.types import Json, SessionId
@@ -19,10 +19,10 @@ class SummarizeIdle(InternalFlow):
 
     name: ClassVar[str] = "summarize_idle"
     trigger: ClassVar[str] = "summarize_idle"
-    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "triggers")
+    tools: ClassVar[tuple[str, ...]] = ("maintenance", "triggers")
 
     async def before_all(self, run: RunContext) -> Any:
-        found = await run.tools["housekeeping"].unsummarised(
+        found = await run.tools["maintenance"].unsummarised(
             idle_s=run.config.get("idle_s", IDLE_S), least_turns=run.config.get("least_turns", LEAST_TURNS)
         )
         return before_all_response(inputs=[[*names] for names in found])
