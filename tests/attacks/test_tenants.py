@@ -210,7 +210,8 @@ async def answer_turn(house: House) -> None:
 def insert_rows(connection: psycopg.Connection[Any], turn_id: str) -> None:
     """What turns leave behind and no call of the API writes."""
     text, body = f"'{WORD}'", f"""'{{"text": "{WORD}"}}'"""
-    frame = f"""'{{"frame_id": "bolt-frame", "table_id": null, "data": [{{"text": "{WORD}"}}]}}'"""
+    shown = {"frame_id": "bolt-frame", "flow_id": "bolt-flow", "display_type": "table"}
+    frame = f"'{json.dumps({**shown, 'data': [{'text': WORD}]})}'"
     of_session = {"session_id": f"'{SESSION}'", "turn_id": f"'{turn_id}'", "flow_id": "'bolt-flow'"}
     rows: dict[str, dict[str, str]] = {
         "approvals": {
