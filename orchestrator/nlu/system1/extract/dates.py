@@ -7,8 +7,11 @@ open question is about a date.
 import re
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from functools import lru_cache
+
+from dateutil.relativedelta import relativedelta
 
 from orchestrator.nlu.system1.extract.found import DATE, Candidate, Found, Reading
 from orchestrator.nlu.system1.extract.holidays import HOLIDAY, find_holiday
@@ -232,13 +235,9 @@ def _read_ordinal(match: re.Match[str], today: date) -> Reading:
     text = (match.group(1) or match.group(2) or match.group(3)).lower()
     day = int(text) if text.isdigit() else ORDINALS[text]
     for ahead in range(13):
-        month = today.month - 1 + ahead
-        try:
-            when = date(today.year + month // 12, month % 12 + 1, day)
-        except ValueError:
-            continue
-        if when >= today:
-            return Reading(when.isoformat())
+        with suppress(ValueError):  # a month without that day
+            if (when := (today.replace(day=1) + relativedelta(months=ahead)).replace(day=day)) >= today:
+                return Reading(when.isoformat())
     return Reading(invalid=say("no_month_has_day", day=day))
 
 
@@ -247,16 +246,10 @@ def _after(today: date, days: int) -> Reading:
 
 
 def _add_months(today: date, months: int) -> Reading:
-    month = today.month - 1 + months
-    year, month = today.year + month // 12, month % 12 + 1
-    if year > 9999:
+    try:
+        return Reading((today + relativedelta(months=months)).isoformat())
+    except ValueError:
         return Reading(invalid=say("too_far_ahead"))
-    for day in range(today.day, 0, -1):
-        try:
-            return Reading(date(year, month, day).isoformat())
-        except ValueError:
-            continue
-    raise AssertionError("every month has a first day")
 
 
 def _read_holiday(match: re.Match[str], today: date) -> Reading:
