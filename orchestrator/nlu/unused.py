@@ -72,6 +72,8 @@ class UnusedWords:
             for name, slot in flow.slots.items():
                 if slot.type == "date":
                     self._cues.setdefault(name, set()).add("by")
+                    if slot.not_before is not None:
+                        self._cues[name] |= {"until", "till", "through"}
 
     def judge(self, understood: Understanding, text: str, context: NluContext) -> Understanding:
         """Return the interpretation with its unused words, and without values of half-used phrases.
