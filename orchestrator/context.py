@@ -12,8 +12,8 @@ from orchestrator.dialogue.ambiguity import Asked
 from orchestrator.dialogue.base_flow import ValueFinder
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FlowState
+from orchestrator.dialogue.notice import Notice, NoticeKind
 from orchestrator.dialogue.records import Frame
-from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.tables import ShownTable
 from orchestrator.dialogue.understanding import Understanding
@@ -177,7 +177,7 @@ class TurnChanges:
         outbox: additional messages to send after the commit.
     """
 
-    messages: list[Remark | BaseFlow] = field(default_factory=list["Remark | BaseFlow"])
+    messages: list[Notice | BaseFlow] = field(default_factory=list["Notice | BaseFlow"])
     finished: list[BaseFlow] = field(default_factory=list[BaseFlow])
     frames: dict[FlowId, Frame] = field(default_factory=dict[FlowId, Frame])
     findings: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject])
@@ -236,9 +236,9 @@ class TurnContext:
     action: JsonObject | None = None
     arrived_at: float = 0.0
 
-    def remark(self, kind: RemarkKind, /, **values: Json) -> None:
-        """Add a remark to the answer."""
-        self.changes.messages.append(Remark(kind, values))
+    def tell(self, kind: NoticeKind, /, **values: Json) -> None:
+        """Add a notice to the answer."""
+        self.changes.messages.append(Notice(kind, values))
 
 
 NO_INTERACTION: JsonObject = {"kind": "none"}

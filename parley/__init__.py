@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from orchestrator.dialogue.flow import PlanFlow as PlanFlow
+    from orchestrator.dialogue.notice import NoticeKind as NoticeKind
     from orchestrator.dialogue.questions import AskSlot as AskSlot
     from orchestrator.dialogue.questions import Option as Option
     from orchestrator.dialogue.records import Frame as Frame
-    from orchestrator.dialogue.remark import RemarkKind as RemarkKind
     from orchestrator.dialogue.slots import SlotSource as SlotSource
     from orchestrator.domain.export_links import ExportLink as ExportLink
     from orchestrator.domain.model import EntityValue as EntityValue
@@ -48,7 +48,7 @@ _MODULES = {
     "dialogue.flow": ("PlanFlow",),
     "dialogue.questions": ("AskSlot", "Option"),
     "dialogue.records": ("Frame",),
-    "dialogue.remark": ("RemarkKind",),
+    "dialogue.notice": ("NoticeKind",),
     "dialogue.slots": ("SlotSource",),
     "domain.export_links": ("ExportLink",),
     "domain.model": ("EntityValue",),

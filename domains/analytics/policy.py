@@ -15,10 +15,10 @@ from parley import (
     Frame,
     JsonObject,
     NeedsInput,
+    NoticeKind,
     Option,
     Recover,
     Recovery,
-    RemarkKind,
     SlotSource,
 )
 
@@ -44,8 +44,8 @@ class TablePolicy(BasePolicy):
         """Ask for another table if the named one does not exist."""
         if failure.category is FailureCategory.NOT_FOUND and not has_table(run):
             category = FailureCategory.NOT_FOUND.value
-            run.context.remark(
-                RemarkKind.FAILED, dact=run.flow.dact, category=category, message=failure.message
+            run.context.tell(
+                NoticeKind.FAILED, dact=run.flow.dact, category=category, message=failure.message
             )
             run.flow.clear("table")
             return ask(run, "table")

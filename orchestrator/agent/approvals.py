@@ -6,9 +6,9 @@ from orchestrator.agent.tasks import cancel
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.consent import grant
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import Level
 from orchestrator.dialogue.records import PendingApproval
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Understanding
 from orchestrator.pex.calls.consent import bind, present_to_user
 from orchestrator.telemetry import SignalType
@@ -33,7 +33,7 @@ async def take_decision(context: TurnContext, understood: Understanding) -> bool
         return True
     if named is None:
         return False
-    context.remark(RemarkKind.APPROVAL_OVER)
+    context.tell(NoticeKind.APPROVAL_OVER)
     context.changes.asks_again = True
     context.changes.carry_on = context.state.stack.active is not None
     return True
@@ -107,7 +107,7 @@ def _act(
         context.changes.carry_on = True
         return
     reason = record.reason if record is not None else None
-    context.remark(RemarkKind.NOT_APPROVED, status=status.value, reason=reason or "", flow_id=flow.flow_id)
+    context.tell(NoticeKind.NOT_APPROVED, status=status.value, reason=reason or "", flow_id=flow.flow_id)
     cancel(context, flow, told=False)
 
 

@@ -7,7 +7,7 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT
-from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.errors import FailureCategory
 from orchestrator.memory.notes import LONGEST, Note, NoteKind
@@ -64,7 +64,7 @@ def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until
     why = {"category": failure.category.value, "message": str(failure.message), "evidence": failure.evidence}
     flow.progress.wait_for({"run_id": run_id, "until": until, "failure": why})
     turn.context.state.stack.park(flow, turn.context.now, AWAITING_CONTEXT)
-    turn.context.remark(RemarkKind.LOOKING, flow_id=flow.flow_id)
+    turn.context.tell(NoticeKind.LOOKING, flow_id=flow.flow_id)
     parameters: JsonObject = {"flow_id": flow.flow_id, "run_id": run_id}
     turn.context.changes.outbox.append(
         OutboxEntry(

@@ -6,8 +6,8 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.changes.inheritance import take_inputs
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import LeftOpen, TryAgain
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.errors import FailureCategory
@@ -68,8 +68,8 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
         return False
     turn.reroutes += 1
     _signal(turn, flow, ending.recovery, ending.failure, target=target)
-    turn.context.remark(
-        RemarkKind.FAILED, message=ending.failure.message, category=ending.failure.category.value
+    turn.context.tell(
+        NoticeKind.FAILED, message=ending.failure.message, category=ending.failure.category.value
     )
     fresh = turn.context.state.stack.fall_back(turn.context.world.domain.flows[target], turn.context.now)
     take_inputs(turn.context.state, fresh)
@@ -139,8 +139,8 @@ def _skip(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> bool:
 
 def _tell(turn: RunningTurn, failure: Failed, flow: BaseFlow | None) -> None:
     turn.context.state.note_issues()
-    turn.context.remark(
-        RemarkKind.FAILED,
+    turn.context.tell(
+        NoticeKind.FAILED,
         message=failure.message,
         category=failure.category.value,
         flow_id=flow.flow_id if flow is not None else None,

@@ -7,8 +7,8 @@ the session back. Until a takeover, the assistant continues to serve the user.
 
 from orchestrator.agent.takeover import waits_for_person
 from orchestrator.context import TurnContext
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.records import PendingApproval
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.consent import record_of
 from orchestrator.res.wording import name_doing
 from orchestrator.turns.approval import PERSON, ApprovalRecord, ApprovalStatus
@@ -44,7 +44,7 @@ def hand_over(context: TurnContext, cause: str) -> None:
         state.ask_approval(approval)
         context.changes.approvals.asked.append(record_of(context, approval))
         context.log.event("handover_requested", approval_id=approval.approval_id, cause=cause)
-    context.remark(RemarkKind.HANDED_OVER, waits=waits)
+    context.tell(NoticeKind.HANDED_OVER, waits=waits)
 
 
 def request_operator_if_stuck(context: TurnContext) -> None:
@@ -59,8 +59,8 @@ def tell_answer(context: TurnContext, status: ApprovalStatus, record: ApprovalRe
     """Show the operator's answer, or that no operator could help."""
     answered = status is ApprovalStatus.GRANTED
     said = record.reason if record is not None else None
-    context.remark(
-        RemarkKind.PERSON_ANSWERED,
+    context.tell(
+        NoticeKind.PERSON_ANSWERED,
         answered=answered,
         text=said or "",
         by=(record.decided_by if record is not None else None) or "",

@@ -1,8 +1,8 @@
 """Keep, close or leave the open question when a message does not answer it."""
 
 from orchestrator.context import TurnContext
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import Level
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.domain.model import Domain
 
@@ -20,7 +20,7 @@ def reject(context: TurnContext, why: str) -> None:
     """Answer a message that `prepare` rejected, without stacking a flow (AG-5)."""
     names = ", ".join(_LANGUAGES.get(code, code) for code in context.world.domain.config.language.supported)
     asks = context.state.ambiguity.current is not None
-    context.remark(RemarkKind.REJECTED, why=why, languages=names, asks=asks)
+    context.tell(NoticeKind.REJECTED, why=why, languages=names, asks=asks)
     leave_open(context)
 
 
@@ -60,7 +60,7 @@ def is_plain(understood: Understanding) -> bool:
 
 def ask_for_plain_yes(context: TurnContext) -> None:
     """Repeat the question with the word that confirms it, because the message may have meant yes."""
-    context.remark(RemarkKind.SAY_YES, yes=_find_yes(context.world.domain))
+    context.tell(NoticeKind.SAY_YES, yes=_find_yes(context.world.domain))
     context.changes.carry_on = False
 
 
@@ -71,5 +71,5 @@ def _find_yes(domain: Domain) -> str:
 
 def nothing_open(context: TurnContext) -> None:
     if context.state.stack.active is None:
-        context.remark(RemarkKind.NOTHING_OPEN)
+        context.tell(NoticeKind.NOTHING_OPEN)
     leave_open(context)

@@ -2,7 +2,7 @@
 
 from orchestrator.agent.modules import Modules
 from orchestrator.context import TurnContext
-from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.tables import ShownTable
 from orchestrator.domain.services import Paged, ToolCall
 from orchestrator.errors import NotFound, ToolFailure
@@ -15,28 +15,28 @@ STEP = "page"
 async def show_page(context: TurnContext, modules: Modules, wanted: str | None) -> None:
     """Show a page, or report that the table doesn't have it. `wanted`: next, previous, first, last, or a number."""
     kind, values = await _turn_to(context, modules, wanted)
-    context.remark(kind, **values)
+    context.tell(kind, **values)
 
 
 async def _turn_to(
     context: TurnContext, modules: Modules, wanted: str | None
-) -> tuple[RemarkKind, JsonObject]:
+) -> tuple[NoticeKind, JsonObject]:
     table = context.state.table
     if table is None:
-        return RemarkKind.NO_PAGE, {"page": None, "pages": 0, "at": 0, "lost": False}
+        return NoticeKind.NO_PAGE, {"page": None, "pages": 0, "at": 0, "lost": False}
     number = _find_number(table, wanted)
     missing: JsonObject = {"page": number, "pages": table.pages, "at": table.page, "lost": False}
     if not 1 <= number <= table.pages:
-        return RemarkKind.NO_PAGE, missing
+        return NoticeKind.NO_PAGE, missing
     page = table.turn_to(number)
     try:
         rows = await _read(context, modules, page)
     except (NotFound, ToolFailure) as error:
         context.log.failed_check("agent", "page", str(error))
-        return RemarkKind.NO_PAGE, {**missing, "lost": True}
+        return NoticeKind.NO_PAGE, {**missing, "lost": True}
     context.state.note_table(page)
     context.changes.page = page, rows
-    return RemarkKind.PAGE, {
+    return NoticeKind.PAGE, {
         "title": page.title,
         "first": page.first,
         "last": page.last,

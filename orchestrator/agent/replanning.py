@@ -8,7 +8,7 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.consent import read_candidate
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL, FlowState
-from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.plans.bindings import inherit, resolve, settle
 from orchestrator.plans.changes import Change, ChangeKind, note_revision, stack_plan
@@ -100,8 +100,8 @@ def report_changes(context: TurnContext, plan: PlanFlow, changes: Sequence[Chang
     told = [change for change in changes if change.matters]
     if not told or all(step.is_finished for step in plan.steps):
         return
-    context.remark(
-        RemarkKind.REPLANNED,
+    context.tell(
+        NoticeKind.REPLANNED,
         flow_id=plan.flow_id,
         added=_labels(told, ChangeKind.EXPAND),
         dropped=_labels(told, ChangeKind.PRUNE),

@@ -15,9 +15,9 @@ from orchestrator.agent.steps.carry_out import carry_out
 from orchestrator.agent.system_turns import commit_quietly, find_line
 from orchestrator.dialogue.consent import drop_candidate
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.progress import AwaitedCall
 from orchestrator.dialogue.records import EffectNote, EffectStatus
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.domain.model import ToolSpec
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.calls.effects import query_status
@@ -164,7 +164,7 @@ def _update_note(turn: RunningTurn, note: EffectNote, answer: JsonObject) -> Non
     elif isinstance(result, ToolError) and not result.undecided:
         turn.context.state.forget_call(note.fingerprint)
     message = "" if is_done or not isinstance(result, ToolError) else result.message
-    turn.context.remark(RemarkKind.LATE_RESULT, what=name, done=is_done, message=message)
+    turn.context.tell(NoticeKind.LATE_RESULT, what=name, done=is_done, message=message)
 
 
 def _end_quietly(turn: RunningTurn, what: str) -> TurnCommit:
@@ -182,7 +182,7 @@ async def continue_with_result(turn: RunningTurn, modules: Modules) -> None:
     state.ambiguity.resolve(flow_id=flow.flow_id)
     drop_candidate(flow)
     if awaited.expired:
-        turn.context.remark(RemarkKind.RESULT_OVERDUE, flow_id=flow.flow_id)
+        turn.context.tell(NoticeKind.RESULT_OVERDUE, flow_id=flow.flow_id)
     turn.context.log.event(
         "result_overdue" if awaited.expired else "result_arrived",
         tool_id=awaited.tool_id,

@@ -10,8 +10,8 @@ from orchestrator.dialogue.base_flow import Labels, ProblemKind, SlotProblem
 from orchestrator.dialogue.changes.inheritance import inherit
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import PARKED, FlowState, Reason
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import AskSlot, ChangeWhat, ChooseValue, Option, WhichSlot
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Family, Priority
 from orchestrator.dialogue.understanding import Cue, Mention, MessageKind, Source, Understanding
 from orchestrator.pex.calls.consent import drop_consent
@@ -30,8 +30,8 @@ def cancel(context: TurnContext, flow: BaseFlow, *, told: bool = True) -> None:
     for one in gone:
         state.ambiguity.resolve(flow_id=one.flow_id)
     if told:
-        context.remark(
-            RemarkKind.CANCELLED,
+        context.tell(
+            NoticeKind.CANCELLED,
             flow_id=flow.flow_id,
             done=done_by(context, flow),
             awaited=[_name_call(context, one) for one in gone if one.progress.awaits is not None],
@@ -55,7 +55,7 @@ def put_off(context: TurnContext, *requests: str) -> None:
 def report_awaited(context: TurnContext, flow: BaseFlow) -> None:
     """Explain that a call of the flow is under way, and cannot be changed before its result is there."""
     what = _name_call(context, flow)
-    context.remark(RemarkKind.AWAITING, flow_id=flow.flow_id, what=what, message="", again=True)
+    context.tell(NoticeKind.AWAITING, flow_id=flow.flow_id, what=what, message="", again=True)
 
 
 def _name_call(context: TurnContext, flow: BaseFlow) -> str:
@@ -117,7 +117,7 @@ def fill(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
                 {"name": name_slot_of(flow, name), "value": shown(context, flow, name, flow.value(name))}
                 for name in carried
             ]
-            context.remark(RemarkKind.CARRIED, values=values)
+            context.tell(NoticeKind.CARRIED, values=values)
     drop_stale_candidate(context, flow, labels)
     context.changes.carry_on = not ask_about(context, flow, problems)
 
@@ -145,7 +145,7 @@ def ask_about(context: TurnContext, flow: BaseFlow, problems: list[SlotProblem])
     """Explain rejected values and ask about the first. Returns False if all fit."""
     for problem in problems:
         if problem.kind is ProblemKind.INVALID:
-            context.remark(RemarkKind.INVALID_VALUE, why=problem.why, slot=name_slot(problem.slot))
+            context.tell(NoticeKind.INVALID_VALUE, why=problem.why, slot=name_slot(problem.slot))
     first = next((problem for problem in problems if _is_worth_asking(flow, problem)), None)
     if first is None:
         return False
@@ -234,6 +234,6 @@ def update_stack(context: TurnContext) -> bool:
     going = before is not None and before.state is FlowState.PENDING
     state.keep_going(going=going)
     if active is not None and before is not None and before.reason is Reason.INTERRUPTED:
-        context.remark(RemarkKind.BACK_TO, flow_id=active.flow_id)
+        context.tell(NoticeKind.BACK_TO, flow_id=active.flow_id)
         context.changes.asks_again = True
     return going

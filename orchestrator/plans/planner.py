@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.records import PlanStep
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.plans.advisor import Advisor
 from orchestrator.plans.changes import Change, revise
 from orchestrator.plans.drafts import Draft, Refused
@@ -65,7 +65,7 @@ class Planner:
                 return declared
         found = await self._ask_for_steps(plan, context, room) if self._may_ask(context) else None
         if found is None and plan.beyond and plan.rounds == 0:
-            context.remark(RemarkKind.NOT_UNDERSTOOD, words=[*plan.beyond])
+            context.tell(NoticeKind.NOT_UNDERSTOOD, words=[*plan.beyond])
         return found or self._follow_recipe(plan, room)
 
     def _follow_recipe(self, plan: PlanFlow, room: int) -> Decomposed | None:

@@ -7,7 +7,7 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.changes.plan_steps import add_steps
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import FAILED
-from orchestrator.dialogue.remark import Remark, RemarkKind
+from orchestrator.dialogue.notice import Notice, NoticeKind
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.execution import Ending, Execution, Failed, GaveUp, Stacked
 from orchestrator.pex.policy import BasePolicy
@@ -61,8 +61,8 @@ class PlanPolicy(BasePolicy):
                 return self._stack(run, plan, found, "expand")
         self._report(run, plan, goal)
         note_revision(run.context, plan, "unfinished", "; ".join(goal.missing))
-        run.context.remark(
-            RemarkKind.PLAN_UNFINISHED,
+        run.context.tell(
+            NoticeKind.PLAN_UNFINISHED,
             flow_id=plan.flow_id,
             missing=list(goal.missing),
             done=list(dict.fromkeys(step.label for step in plan.steps if step.is_done)),
@@ -88,7 +88,7 @@ class PlanPolicy(BasePolicy):
         waiting = [step.label for step in plan.steps if not step.is_finished]
         if len(waiting) > 1:
             compared = 0 if found.search is None else len(found.search["nodes"]) - 1
-            context.remark(RemarkKind.PLANNED, flow_id=plan.flow_id, steps=waiting, compared=compared)
+            context.tell(NoticeKind.PLANNED, flow_id=plan.flow_id, steps=waiting, compared=compared)
         return Stacked()
 
     def _report_omissions(self, run: Execution, plan: PlanFlow) -> None:
@@ -104,7 +104,7 @@ class PlanPolicy(BasePolicy):
         if left_out:
             run.context.changes.silent.add(plan.flow_id)
             done = list(dict.fromkeys(step.label for step in plan.steps if step.is_done))
-            run.context.remark(RemarkKind.PLAN_IN_PART, flow_id=plan.flow_id, done=done, left_out=left_out)
+            run.context.tell(NoticeKind.PLAN_IN_PART, flow_id=plan.flow_id, done=done, left_out=left_out)
 
     def _report(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> None:
         """Store the variables of the plan's template."""
@@ -138,7 +138,7 @@ def _merge(plan: PlanFlow) -> JsonObject:
 
 def _reasons(plan: PlanFlow, context: TurnContext) -> list[Json]:
     """Return why steps were not done, without the reasons that this turn has already reported."""
-    said = {part.values.get("message") for part in context.changes.messages if isinstance(part, Remark)}
+    said = {part.values.get("message") for part in context.changes.messages if isinstance(part, Notice)}
     return [
         {"label": step.label, "why": step.note}
         for step in plan.steps

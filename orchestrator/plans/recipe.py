@@ -5,8 +5,8 @@ from __future__ import annotations
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.changes.plan_steps import drop_step, take_for_step
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.records import ANSWERED, EffectNote, PlanStep
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import FlowSpec, Priority, RecipeStep
 from orchestrator.plans.bindings import holds, read_bindings, resolve, settle
 from orchestrator.plans.changes import Change, ChangeKind
@@ -90,7 +90,7 @@ def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
         take_for_step(context.state.stack, plan, step, flow, context.now)
         settle(plan, step)
         _describe_sources(plan, step, context, {**flow.values(), **flow.outputs})
-        context.remark(RemarkKind.STAYS, flow_id=plan.flow_id, done=[note.summary], step=step.label)
+        context.tell(NoticeKind.STAYS, flow_id=plan.flow_id, done=[note.summary], step=step.label)
         return Change(ChangeKind.PRUNE, (step.label,), ANSWERED, matters=False)
     return None
 

@@ -18,7 +18,7 @@ ROOMS: Final = ("dialogue", "nlu", "plans", "pex", "agent", "memory", "tools", "
 TELLING: Final = frozenset(
     {
         *("Rejected", "SlotProblem", "Mention", "Reading", "Reference", "Understanding"),
-        *("ToolFailure", "ToolError", "Failed", "Failure", "Partial", "Option", "Cause", "remark"),
+        *("ToolFailure", "ToolError", "Failed", "Failure", "Partial", "Option", "Cause", "notice"),
     }
 )
 """Calls whose arguments reach the user."""

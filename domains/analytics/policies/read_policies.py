@@ -17,7 +17,7 @@ from parley import (
     FailureCategory,
     Frame,
     JsonObject,
-    RemarkKind,
+    NoticeKind,
     SlotSource,
 )
 
@@ -51,7 +51,7 @@ class Chart(TablePolicy):
         if failure.category is not FailureCategory.NOT_FOUND or not has_table(run):
             return await super().recover(run, failure)
         category = FailureCategory.NOT_FOUND.value
-        run.context.remark(RemarkKind.FAILED, dact=run.flow.dact, category=category, message=failure.message)
+        run.context.tell(NoticeKind.FAILED, dact=run.flow.dact, category=category, message=failure.message)
         for slot in _COLUMNS:
             run.flow.clear(slot)
         return ask(run, "column")

@@ -11,9 +11,9 @@ from parley import (
     Execution,
     JsonObject,
     NeedsInput,
+    NoticeKind,
     PlanFlow,
     PlanPolicy,
-    RemarkKind,
     SlotSource,
 )
 
@@ -61,9 +61,7 @@ def _resolve_weekend(run: Execution) -> None:
         held = plan.slots["date"]
         held.source, held.text = named.source, named.text  # still the user's words, now resolved to a weekend
     if news:
-        run.context.remark(
-            RemarkKind.ASSUMED, why=_describe(weekend, other_days=len(wanted) > len(OTHER_DAYS))
-        )
+        run.context.tell(NoticeKind.ASSUMED, why=_describe(weekend, other_days=len(wanted) > len(OTHER_DAYS)))
 
 
 def _is_users(plan: PlanFlow, slot: str) -> bool:
@@ -82,7 +80,7 @@ def _ask_again(run: Execution, slots: tuple[str, str], why: str) -> NeedsInput:
     """Ask again for one of two contradictory values, alternating between them (AM-4)."""
     slot = slots[1] if run.flow.notes.get(ASKED_AGAIN) == slots[0] else slots[0]
     run.flow.notes[ASKED_AGAIN] = slot
-    run.context.remark(RemarkKind.INVALID_VALUE, why=why, slot=slot.replace("_", " "))
+    run.context.tell(NoticeKind.INVALID_VALUE, why=why, slot=slot.replace("_", " "))
     run.flow.clear(slot)
     question = AskSlot(flow_id=run.flow.flow_id, slot=slot)
     run.context.state.ambiguity.declare(question, run.context.ids.turn_id)

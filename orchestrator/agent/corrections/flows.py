@@ -24,7 +24,7 @@ from orchestrator.dialogue.changes.correction import (
     move_along,
 )
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.res.wording import name_slot_of
 from orchestrator.types import JsonObject
 
@@ -91,7 +91,7 @@ def _find_too_early(context: TurnContext, flow: BaseFlow, days: JsonObject) -> s
         return None
     known = flow.values() | days
     slots: JsonObject = {name: known[name] for name in found}
-    context.remark(RemarkKind.TOO_EARLY, flow_id=flow.flow_id, slots=slots)
+    context.tell(NoticeKind.TOO_EARLY, flow_id=flow.flow_id, slots=slots)
     return found[0]
 
 
@@ -123,7 +123,7 @@ def report_changes(context: TurnContext, flow: BaseFlow, result: Correction) -> 
         if change.slot != chosen
     ]
     if changes:
-        context.remark(RemarkKind.CORRECTED, changes=changes)
+        context.tell(NoticeKind.CORRECTED, changes=changes)
     cleared = [name for name in result.cleared if (slot := flow.slot(name)) is not None and slot.prompt]
     if cleared:
-        context.remark(RemarkKind.CLEARED, names=[name_slot_of(flow, name) for name in cleared])
+        context.tell(NoticeKind.CLEARED, names=[name_slot_of(flow, name) for name in cleared])

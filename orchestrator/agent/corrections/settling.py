@@ -16,10 +16,10 @@ from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.tasks import shown
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import Option, SettleDone
 from orchestrator.dialogue.questions.deeds import Decision
 from orchestrator.dialogue.records import EffectNote, EffectStatus
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.plans.bindings import Disagreement, find_outdated, settle
 from orchestrator.plans.recipe import declared_step
@@ -155,7 +155,7 @@ def decide(context: TurnContext, name: Decision) -> None:
     """Apply the user's decision about committed effects; the open question has the wanted changes."""
     payload = _find_payload(context, name)
     if payload is None:
-        context.remark(RemarkKind.OVER)
+        context.tell(NoticeKind.OVER)
         leave_open(context)
         return
     flow = _find(context, payload["flow_id"])
@@ -164,7 +164,7 @@ def decide(context: TurnContext, name: Decision) -> None:
         for step in [plan.step_of(done) for done in payload.get("steps", ())] if plan is not None else ():
             if plan is not None and step is not None:
                 settle(plan, step)
-        context.remark(RemarkKind.STAYS)
+        context.tell(NoticeKind.STAYS)
         context.changes.carry_on = context.state.stack.active is not None
     elif "steps" in payload and plan is not None:
         plan.progress.undo_before(payload["steps"])
@@ -181,7 +181,7 @@ def decide(context: TurnContext, name: Decision) -> None:
 def _redo_in_plan(context: TurnContext, plan: PlanFlow, flow: BaseFlow, values: JsonObject) -> None:
     """Undo a plan's effects that used the old values, and repeat them with new ones; the rest stays."""
     done = [note.flow_id for note in effects_made_from(context, flow, values)]
-    context.remark(RemarkKind.CORRECTED, changes=show_changes(context, flow, values))
+    context.tell(NoticeKind.CORRECTED, changes=show_changes(context, flow, values))
     names = bound_names(plan, flow, values)
     if context.state.stack.get(plan.flow_id) is None:
         plan = reopen_plan(context, plan)

@@ -12,6 +12,7 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Ambiguity
 from orchestrator.dialogue.consent import agree, drop_candidate
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import SettleDone
 from orchestrator.dialogue.questions.deeds import (
     Agree,
@@ -27,7 +28,6 @@ from orchestrator.dialogue.questions.deeds import (
     Propose,
     Start,
 )
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.saying import say
 
 
@@ -37,7 +37,7 @@ def act(context: TurnContext, entry: Ambiguity, deed: Deed) -> None:
         case Decide(decision):
             decide(context, decision)
         case Propose(decision, label) if isinstance(entry.about, SettleDone):
-            context.remark(RemarkKind.ASSUMED, why=say("meant", option=label))
+            context.tell(NoticeKind.ASSUMED, why=say("meant", option=label))
             question = replace(entry.about, proposed=decision)
             context.state.ambiguity.declare(question, context.ids.turn_id)
         case CloseQuestion(told):
@@ -46,7 +46,7 @@ def act(context: TurnContext, entry: Ambiguity, deed: Deed) -> None:
             context.state.ambiguity.resolve(entry)
             start_task(context, dact, slots)
         case AskAgain() | Propose():
-            context.remark(RemarkKind.NOT_UNDERSTOOD)
+            context.tell(NoticeKind.NOT_UNDERSTOOD)
             context.changes.carry_on = False
         case _:
             flow = context.state.stack.active
@@ -60,7 +60,7 @@ def close(context: TurnContext, entry: Ambiguity, *, told: bool) -> None:
     """Close a question without acting on it; the running task continues."""
     context.state.ambiguity.resolve(entry)
     if told:
-        context.remark(RemarkKind.DECLINED)
+        context.tell(NoticeKind.DECLINED)
         context.changes.carry_on = context.state.stack.active is not None
     else:
         leave_open(context)
@@ -76,7 +76,7 @@ def _act_on_flow(
     match deed:
         case GiveUp(left_unknown):
             if left_unknown:
-                context.remark(RemarkKind.LEFT_UNKNOWN, flow_id=flow.flow_id)
+                context.tell(NoticeKind.LEFT_UNKNOWN, flow_id=flow.flow_id)
             cancel(context, flow, told=not left_unknown)
             return
         case Decline():
@@ -103,7 +103,7 @@ def _decline(context: TurnContext, flow: BaseFlow, entry: Ambiguity) -> None:
     """Handle a “no” to a call or rows: ask what to change, unless nothing can be changed."""
     drop_candidate(flow)
     context.state.ambiguity.resolve(entry)
-    context.remark(RemarkKind.DECLINED)
+    context.tell(NoticeKind.DECLINED)
     if _may_be_changed(flow):
         ask_what_to_change(context, flow, after_no=True)
     else:

@@ -7,7 +7,7 @@ from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.tasks import cancel
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.understanding import Cue, Understanding
 from orchestrator.types import FlowId
 
@@ -22,7 +22,7 @@ def cancel_task(context: TurnContext, understood: Understanding) -> None:
         act(context, question, instead)
         return
     if not live:
-        context.remark(RemarkKind.NOTHING_TO_CANCEL)
+        context.tell(NoticeKind.NOTHING_TO_CANCEL)
         leave_open(context)
         return
     everything = Cue.ALL_TASKS in understood.cues

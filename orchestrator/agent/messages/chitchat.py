@@ -5,7 +5,7 @@ from typing import get_args
 from orchestrator.agent.open_question import find_answer, leave_open
 from orchestrator.agent.tasks import cancel
 from orchestrator.context import TurnContext
-from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.understanding import Cue, Understanding
 from orchestrator.domain.schema import SmallTalkName
 
@@ -16,7 +16,7 @@ def answer_small_talk(context: TurnContext, about: str) -> None:
     """Answer small talk. A request to repeat gets the open question, or the last reply."""
     said = context.state.history.last_said("agent")
     if about != "repeat" or context.state.ambiguity.current is None:
-        context.remark(RemarkKind.SMALL_TALK, about=about, said=said)
+        context.tell(NoticeKind.SMALL_TALK, about=about, said=said)
 
 
 def _close_offer(context: TurnContext) -> None:
@@ -39,9 +39,9 @@ def chat(context: TurnContext, understood: Understanding) -> None:
         return
     first = context.state.turn <= 1
     if answer is None and first:
-        context.remark(RemarkKind.GREETING)
+        context.tell(NoticeKind.GREETING)
     elif answer is None and Cue.REQUESTS in understood.cues:
-        context.remark(RemarkKind.NO_ANSWER, request=True)
+        context.tell(NoticeKind.NO_ANSWER, request=True)
     else:
-        context.remark(RemarkKind.CHITCHAT, text=answer or "")
+        context.tell(NoticeKind.CHITCHAT, text=answer or "")
     leave_open(context)

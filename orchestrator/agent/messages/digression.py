@@ -8,7 +8,7 @@ from orchestrator.agent.tasks import shown
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.changes.plan_steps import read_progress
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Cue, Digression, Understanding
 from orchestrator.res.wording import name_doing, name_purpose, name_slot_of, name_task
@@ -17,8 +17,8 @@ from orchestrator.res.wording import name_doing, name_purpose, name_slot_of, nam
 def report_progress(context: TurnContext, plan: PlanFlow) -> None:
     """Report a plan's progress and its remaining steps (PL-4)."""
     progress = read_progress(plan)
-    context.remark(
-        RemarkKind.PLAN_STATUS,
+    context.tell(
+        NoticeKind.PLAN_STATUS,
         flow_id=plan.flow_id,
         completed=progress.completed,
         total=progress.total,
@@ -36,7 +36,7 @@ def digress(context: TurnContext, understood: Understanding) -> None:
     context.state.digression.record(kind)
     answer = find_answer(context, understood.target)
     if answer is not None:
-        context.remark(RemarkKind.ANSWER, text=answer)
+        context.tell(NoticeKind.ANSWER, text=answer)
     elif understood.target is not None and understood.target in SMALL_TALK:
         answer_small_talk(context, understood.target)
     elif not _is_about_rows(kind, understood) or not talk_about_rows(context, understood):
@@ -55,18 +55,18 @@ def _answer_unknown(context: TurnContext) -> None:
     if state.stack.active is not None and state.ambiguity.current is None:
         _report_status(context)
     else:
-        context.remark(RemarkKind.NO_ANSWER)
+        context.tell(NoticeKind.NO_ANSWER)
 
 
 def _explain(context: TurnContext) -> None:
     """Explain what the requested slot is and why it is needed."""
     entry, flow = context.state.ambiguity.current, context.state.stack.active
     if flow is None or entry is None or entry.flow_id != flow.flow_id:
-        context.remark(RemarkKind.CLARIFICATION, slot=None, description=None, purpose="")
+        context.tell(NoticeKind.CLARIFICATION, slot=None, description=None, purpose="")
         return
     slot = flow.slot(entry.slot) if entry.slot is not None else None
-    context.remark(
-        RemarkKind.CLARIFICATION,
+    context.tell(
+        NoticeKind.CLARIFICATION,
         slot=name_slot_of(flow, entry.slot) if entry.slot is not None else None,
         description=slot.description if slot is not None else None,
         level=entry.level.value,
@@ -81,7 +81,7 @@ def _help(context: TurnContext) -> None:
     wanted = [flow for flow in flows if flow.spec.family is not Family.INTERNAL and flow.spec.examples]
     tasks = [name_task(flow) for flow in wanted]
     flow_id = active.flow_id if active is not None else None
-    context.remark(RemarkKind.HELP, tasks=tasks[:MOST_TASKS_NAMED], flow_id=flow_id)
+    context.tell(NoticeKind.HELP, tasks=tasks[:MOST_TASKS_NAMED], flow_id=flow_id)
 
 
 def _report_status(context: TurnContext) -> None:
@@ -94,10 +94,10 @@ def _report_status(context: TurnContext) -> None:
     if active is None:
         if plan is None:
             done = [note.summary for note in context.state.effects if note.is_done and note.summary]
-            context.remark(RemarkKind.STATUS, done=done)
+            context.tell(NoticeKind.STATUS, done=done)
         return
-    context.remark(
-        RemarkKind.STATUS,
+    context.tell(
+        NoticeKind.STATUS,
         flow_id=active.flow_id,
         filled=_filled(context, active),
         missing=[name_slot_of(active, slot.name) for slot in active.missing()],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import NextTask, Option
 from orchestrator.dialogue.records import PRICE_WORDS, Shown
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Cue, Understanding
 from orchestrator.res.wording import name_slot, name_task, show_money
 from orchestrator.types import Json, JsonObject
@@ -27,11 +27,11 @@ def talk_about_rows(context: TurnContext, understood: Understanding) -> bool:
     if listed is None or Cue.OTHER_ROW not in understood.cues:
         return show_requested_fields(context, understood)
     if listed.place + 1 == len(listed.rows):
-        context.remark(RemarkKind.NO_MORE_ROWS, count=len(listed.rows))
+        context.tell(NoticeKind.NO_MORE_ROWS, count=len(listed.rows))
         return True
     context.state.talk_about(listed.place + 1)
     row = listed.rows[listed.place + 1]
-    context.remark(RemarkKind.ROW, row=_name(listed, row), fields=_tell(row, without=listed.key))
+    context.tell(NoticeKind.ROW, row=_name(listed, row), fields=_tell(row, without=listed.key))
     return True
 
 
@@ -47,11 +47,11 @@ def show_requested_fields(context: TurnContext, understood: Understanding) -> bo
             }
             for row in listed.rows
         ]
-        context.remark(RemarkKind.ROW_FIELDS, row="", fields=fields, each=True)
+        context.tell(NoticeKind.ROW_FIELDS, row="", fields=fields, each=True)
     elif asked:
         fields = _tell({name: row[name] for name in asked}, currency=str(row.get("currency", "")))
         name = "" if listed is None else _name(listed, row)
-        context.remark(RemarkKind.ROW_FIELDS, row=name, fields=fields, each=False)
+        context.tell(NoticeKind.ROW_FIELDS, row=name, fields=fields, each=False)
     return bool(asked)
 
 
@@ -74,7 +74,7 @@ def choose_row(context: TurnContext, understood: Understanding) -> bool:
         return False
     place = listed.place if understood.rows.named is None else understood.rows.named
     state.talk_about(place)
-    context.remark(RemarkKind.ROW_CHOSEN, row=_name(listed, listed.rows[place]))
+    context.tell(NoticeKind.ROW_CHOSEN, row=_name(listed, listed.rows[place]))
     option = Option(name_task(flows[next_ones[0]]), "start_flow", {"dact": next_ones[0]})
     state.ambiguity.declare(NextTask(options=(option,)), context.ids.turn_id)
     context.changes.carry_on = False

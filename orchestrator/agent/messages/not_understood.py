@@ -4,8 +4,8 @@ from orchestrator.agent.handover import request_operator_if_stuck
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import answer_open, leave_open
 from orchestrator.context import TurnContext
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import Level, Option, Unclear
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.wording import name_task
 
@@ -24,11 +24,11 @@ def be_unsure(context: TurnContext, understood: Understanding) -> None:
         leave_open(context)
         return
     if entry is not None and entry.level is not Level.GENERAL:
-        context.remark(RemarkKind.NOT_UNDERSTOOD, words=list(understood.not_understood))
+        context.tell(NoticeKind.NOT_UNDERSTOOD, words=list(understood.not_understood))
         request_operator_if_stuck(context)
         return
     if understood.not_understood:
-        context.remark(RemarkKind.NOT_UNDERSTOOD, words=list(understood.not_understood))
+        context.tell(NoticeKind.NOT_UNDERSTOOD, words=list(understood.not_understood))
     flows = context.world.domain.flows
     options = tuple(
         Option(name_task(flows[score.dact]), "start_flow", {"dact": score.dact})

@@ -7,8 +7,8 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step, order_steps
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.records import PlanStep
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import PlanAction, PlanChange, Understanding
 from orchestrator.plans.answer_schemas import LONGEST_PURPOSE
 from orchestrator.plans.changes import free_name, note_revision, stack_plan
@@ -43,7 +43,7 @@ def _add(context: TurnContext, plan: PlanFlow | None, change: PlanChange, unders
     request = understood.target or understood.text
     if count_steps(plan) >= most:
         put_off(context, request)
-        context.remark(RemarkKind.ASSUMED, why=say("later", request=request))
+        context.tell(NoticeKind.ASSUMED, why=say("later", request=request))
         leave_open(context)
         return
     dact = understood.flows[0].dact
@@ -60,7 +60,7 @@ def _add(context: TurnContext, plan: PlanFlow | None, change: PlanChange, unders
     add_steps(plan, [step], after={one.name for one in before})
     note_revision(context, plan, "edited", f"the user wants {step.label}")
     steps = [one.label for one in plan.steps if not one.is_finished]
-    context.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, added=[step.label], by_user=True, steps=steps)
+    context.tell(NoticeKind.REPLANNED, flow_id=plan.flow_id, added=[step.label], by_user=True, steps=steps)
     context.changes.plans.edited = True
     stack_plan(context, plan)
     _go_on(context, started=False)
@@ -68,7 +68,7 @@ def _add(context: TurnContext, plan: PlanFlow | None, change: PlanChange, unders
 
 def _refuse(context: TurnContext, plan: PlanFlow | None) -> None:
     steps = [step.label for step in plan.steps if not step.is_finished] if plan is not None else []
-    context.remark(RemarkKind.NO_SUCH_STEP, steps=steps)
+    context.tell(NoticeKind.NO_SUCH_STEP, steps=steps)
     leave_open(context)
 
 
@@ -80,7 +80,7 @@ def _skip(context: TurnContext, plan: PlanFlow, steps: list[PlanStep]) -> None:
         drop_step(state.stack, plan, step, "you wanted to leave it out", context.now, by_user=True)
         note_revision(context, plan, "edited", f"skip {step.name}")
     labels = [step.label for step in steps]
-    context.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, dropped=labels, by_user=True)
+    context.tell(NoticeKind.REPLANNED, flow_id=plan.flow_id, dropped=labels, by_user=True)
     context.changes.plans.edited = True
     _go_on(context, started=was_active)
 
@@ -91,7 +91,7 @@ def _move(context: TurnContext, plan: PlanFlow, step: PlanStep, change: PlanChan
     place = waiting.index(change.other) if change.other in waiting else 0
     blocked = _lacks(plan, step)
     if blocked is not None:
-        context.remark(RemarkKind.NO_SUCH_STEP, steps=[], step=step.label, needs=blocked.label)
+        context.tell(NoticeKind.NO_SUCH_STEP, steps=[], step=step.label, needs=blocked.label)
         leave_open(context)
         return
     top = context.state.stack.top
@@ -102,7 +102,7 @@ def _move(context: TurnContext, plan: PlanFlow, step: PlanStep, change: PlanChan
         set_back(context, active)
     note_revision(context, plan, "reorder", f"the user wants {step.name} earlier")
     steps = [other.label for other in plan.steps if not other.is_finished]
-    context.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, reordered=True, by_user=True, steps=steps)
+    context.tell(NoticeKind.REPLANNED, flow_id=plan.flow_id, reordered=True, by_user=True, steps=steps)
     stack_plan(context, plan)
     _go_on(context, started=True)
 

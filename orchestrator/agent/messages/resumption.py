@@ -8,8 +8,8 @@ from typing import TypeAlias
 from orchestrator.agent.open_question import leave_open
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import ChooseTask, Option
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.wording import name_doing
 
@@ -132,13 +132,13 @@ def resume_task(context: TurnContext, understood: Understanding) -> None:
             context.changes.carry_on = False
         case NothingToResume():
             if active is None:
-                context.remark(RemarkKind.NOTHING_TO_RESUME)
+                context.tell(NoticeKind.NOTHING_TO_RESUME)
             leave_open(context)
 
 
 def _resume(context: TurnContext, flow: BaseFlow) -> None:
     context.state.stack.resume(flow, context.now, reason="the user came back to another task")
-    context.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
+    context.tell(NoticeKind.RESUMED, flow_id=flow.flow_id)
     context.changes.asks_again = True
     context.changes.carry_on = True
 

@@ -9,9 +9,9 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.base_flow import Labels
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, AWAITING_RESULT, PARKED, PLANNED
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.questions import ChooseToStop, Option
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.understanding import Cue, Understanding
 from orchestrator.res.wording import name_doing, name_task
@@ -38,7 +38,7 @@ def take_task(context: TurnContext, understood: Understanding) -> None:
             correct_flow(context, done, understood.slots)
             return
         if done is not None and _resembles(done, understood.slots):
-            context.remark(RemarkKind.STAYS, flow_id=done.flow_id, done=done_by(context, done))
+            context.tell(NoticeKind.STAYS, flow_id=done.flow_id, done=done_by(context, done))
         if not _changes_the_offer(context, known[0], understood.slots):
             start_task(context, known[0], understood.slots)
     else:
@@ -104,7 +104,7 @@ def start_task(context: TurnContext, dact: Dact, labels: Labels) -> None:
     ):
         case Pushed(flow, cancelled):
             for other in cancelled:
-                context.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id, done=done_by(context, other))
+                context.tell(NoticeKind.MADE_ROOM, flow_id=other.flow_id, done=done_by(context, other))
             enter(context, flow)
         case Existing(flow) if flow.status in PARKED:
             if flow.status == AWAITING_RESULT or not changed_slots(flow, plain_values(labels)):
@@ -113,7 +113,7 @@ def start_task(context: TurnContext, dact: Dact, labels: Labels) -> None:
             stop_waiting(context, flow)
         case Existing(flow):
             if not was_active and flow.turn_ids:
-                context.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
+                context.tell(NoticeKind.RESUMED, flow_id=flow.flow_id)
             changed = changed_slots(flow, plain_values(labels))
             if changed & flow.slots.keys() or (changed and isinstance(flow, PlanFlow) and flow.rounds):
                 correct_flow(context, flow, labels)  # new or other values: the reply lists the changes
@@ -129,8 +129,8 @@ def _report_waiting(context: TurnContext, flow: BaseFlow) -> None:
     if flow.status == AWAITING_RESULT:
         report_awaited(context, flow)
         return
-    kind = RemarkKind.LOOKING if flow.status == AWAITING_CONTEXT else RemarkKind.STILL_WAITING
-    context.remark(kind, flow_id=flow.flow_id)
+    kind = NoticeKind.LOOKING if flow.status == AWAITING_CONTEXT else NoticeKind.STILL_WAITING
+    context.tell(kind, flow_id=flow.flow_id)
 
 
 def _is_beyond_plan(step: BaseFlow | None, values: JsonObject) -> bool:
@@ -178,6 +178,6 @@ def _refuse(context: TurnContext, reached: LimitReached, wanted: Dact, labels: L
         context.state.ambiguity.declare(question, context.ids.turn_id)
     else:
         flow_id = active.flow_id if active is not None else None
-        context.remark(RemarkKind.LIMIT_REACHED, count=len(reached.choices), flow_id=flow_id)
+        context.tell(NoticeKind.LIMIT_REACHED, count=len(reached.choices), flow_id=flow_id)
         context.changes.asks_again = True
     context.changes.carry_on = False

@@ -13,7 +13,7 @@ from orchestrator.agent.steps.dispatch import dispatch
 from orchestrator.agent.steps.load import hear
 from orchestrator.agent.tasks import put_off, update_stack
 from orchestrator.dialogue.consent import drop_candidate
-from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.pex.execution import Ending, Failed, Partial, Recover, Stacked
@@ -45,7 +45,7 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     if context.journal.stopped:
         done = [note for note in state.effects if note.turn_id == turn.work.turn_id and note.is_done]
         names = [note.summary or note.tool_id for note in done]
-        turn.context.remark(RemarkKind.STOPPED, done=names, overtaken=context.journal.overtaken)
+        turn.context.tell(NoticeKind.STOPPED, done=names, overtaken=context.journal.overtaken)
         for flow in state.stack.flows if context.journal.overtaken else ():
             drop_candidate(flow)  # the reply doesn't display it, so no answer can confirm it
     elif state.later and (due := state.take_due()):
@@ -56,7 +56,7 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
         turn.context.changes.understanding.later if turn.context.changes.understanding is not None else ""
     )
     if besides and any(besides in requests for requests in state.later.values()):
-        turn.context.remark(RemarkKind.ASSUMED, why=say("later", request=besides))
+        turn.context.tell(NoticeKind.ASSUMED, why=say("later", request=besides))
     turn.phases.enter("respond")
     turn.answer = await modules.res.respond(context)
 
@@ -72,7 +72,7 @@ async def _take_up(turn: RunningTurn, modules: Modules, request: str, *more: str
     if understood.kind in _ABOUT_WHAT_IS_OPEN:
         understood = replace(understood, kind=MessageKind.UNKNOWN)
     turn.context.changes.understanding = understood
-    turn.context.remark(RemarkKind.ASSUMED, why=say("now_to", request=understood.text or request))
+    turn.context.tell(NoticeKind.ASSUMED, why=say("now_to", request=understood.text or request))
     await dispatch(turn, modules)
     if more:
         put_off(turn.context, *more)

@@ -16,8 +16,8 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel, done_by, left_to_planner, plain_values, put_off
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Ambiguity
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions.deeds import Decision, Deed
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Digression, MessageKind, Source, Understanding
 from orchestrator.saying import say
 from orchestrator.types import FlowId, JsonObject, is_object
@@ -50,7 +50,7 @@ async def dispatch(turn: RunningTurn, modules: Modules) -> None:
         act(context, *chosen)
         return
     if _is_over(context, understood):
-        context.remark(RemarkKind.OVER)
+        context.tell(NoticeKind.OVER)
         leave_open(context)
         return
     is_decided = understood.kind in DECIDING and await take_decision(context, understood)
@@ -78,10 +78,10 @@ async def _turn_page(context: TurnContext, modules: Modules, understood: Underst
 def _report_reading(context: TurnContext, understood: Understanding) -> None:
     """Report assumptions to the user, and quote the words that were not used (IR-6)."""
     for why in understood.assumed:
-        context.remark(RemarkKind.ASSUMED, why=why)
+        context.tell(NoticeKind.ASSUMED, why=why)
     left = understood.not_understood if understood.kind is not MessageKind.UNKNOWN else ()
     if left and not _is_for_planner(context, understood):
-        context.remark(RemarkKind.NOT_UNDERSTOOD, words=list(left))
+        context.tell(NoticeKind.NOT_UNDERSTOOD, words=list(left))
 
 
 def _is_for_planner(context: TurnContext, understood: Understanding) -> bool:
@@ -177,7 +177,7 @@ def _drop_loose_questions(context: TurnContext, understood: Understanding) -> No
         state.ambiguity.resolve(entry)
         if request and not _starts(entry, understood):
             put_off(context, request)
-            context.remark(RemarkKind.ASSUMED, why=say("later", request=request))
+            context.tell(NoticeKind.ASSUMED, why=say("later", request=request))
 
 
 def _starts(entry: Ambiguity, understood: Understanding) -> bool:
@@ -199,4 +199,4 @@ def _abandon_stale(context: TurnContext) -> None:
         context.state.forget_later(*(flow.flow_id for flow in stale))
         for flow in stale:
             context.state.ambiguity.resolve(flow_id=flow.flow_id)
-            context.remark(RemarkKind.ABANDONED, flow_id=flow.flow_id, done=done_by(context, flow))
+            context.tell(NoticeKind.ABANDONED, flow_id=flow.flow_id, done=done_by(context, flow))

@@ -8,7 +8,7 @@ from orchestrator.agent.events import find_started_flow
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import is_asked_by_skill
 from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.understanding import (
     Digression,
     FlowScore,
@@ -38,7 +38,7 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
             understood = modules.nlu.react(action, state, context)
         except InvalidInput as error:
             context.log.failed_check("nlu", "action", str(error))
-            context.remark(RemarkKind.BAD_ACTION)
+            context.tell(NoticeKind.BAD_ACTION)
             return
     else:
         understood = await modules.nlu.think(given.text or "", state, context, context.call)

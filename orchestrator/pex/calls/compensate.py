@@ -4,8 +4,8 @@ A compensation is an ordinary call: it waits for an approval if it needs one.
 """
 
 from orchestrator.dialogue.lifecycle import FAILED
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.records import EffectNote
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.consent import hold_for_approval
 from orchestrator.pex.calls.effects import inputs_to_undo, resolve_by_query
 from orchestrator.pex.execution import Execution, GaveUp, Parked
@@ -27,10 +27,10 @@ async def undo_first(run: Execution) -> Parked | GaveUp | None:
         if isinstance(outcome, Parked):
             return outcome
         if outcome is not None:
-            run.context.remark(RemarkKind.FAILED, message=outcome, category="compensation")
+            run.context.tell(NoticeKind.FAILED, message=outcome, category="compensation")
             run.context.state.stack.invalidate(run.flow, FAILED)
             return GaveUp()
-        run.context.remark(RemarkKind.UNDONE, summary=note.summary)
+        run.context.tell(NoticeKind.UNDONE, summary=note.summary)
     run.flow.progress.undo_before(())
     return None
 

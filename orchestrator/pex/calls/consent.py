@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.consent import drop_candidate, fingerprint, propose, take_grant
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.progress import Candidate
 from orchestrator.dialogue.questions import PendingCall, StoppedCall, UnknownOutcome
 from orchestrator.dialogue.records import PendingApproval
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.domain.model import ToolSpec
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
@@ -140,8 +140,8 @@ def present_to_user(context: TurnContext, approval: PendingApproval) -> None:
     """Show the user which call waits for an approval, and why."""
     spec = context.world.domain.tools.get(approval.tool_id)
     approval.put(context.state.turn)
-    context.remark(
-        RemarkKind.APPROVAL,
+    context.tell(
+        NoticeKind.APPROVAL,
         what=spec.name if spec is not None else approval.tool_id,
         cause=approval.cause,
         arguments=approval.arguments if spec is None else visible(spec, approval.arguments),

@@ -2,9 +2,9 @@
 
 from functools import partial
 
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import UnknownOutcome as AskToRepeat
 from orchestrator.dialogue.records import EffectNote, EffectStatus
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.consent import ask, make_candidate
 from orchestrator.pex.choices import Choices, is_short
 from orchestrator.pex.execution import Execution, NeedsInput
@@ -153,6 +153,6 @@ def ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: JsonO
     """Report the unknown outcome, and ask whether to repeat the call."""
     flow_id = run.flow.flow_id
     note_effect(run, policy, tool, arguments, None)
-    run.context.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow_id)
+    run.context.tell(NoticeKind.UNKNOWN_OUTCOME, flow_id=flow_id)
     candidate = make_candidate(run, policy, tool, arguments, again=True)
     return ask(run, policy, candidate, partial(AskToRepeat, what=tool.spec.name))

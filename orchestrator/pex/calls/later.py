@@ -2,8 +2,8 @@
 
 from orchestrator.dialogue.consent import drop_candidate
 from orchestrator.dialogue.lifecycle import AWAITING_RESULT
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.progress import AwaitedCall, Candidate
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.effects import ask_what_to_do, note_effect, resolve_by_query
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
@@ -25,8 +25,8 @@ def wait_for_result(
     if tool.has_effect:
         note_effect(run, policy, tool, arguments, None, awaited=True)
     context.state.stack.park(flow, context.now, AWAITING_RESULT)
-    context.remark(
-        RemarkKind.AWAITING, flow_id=flow.flow_id, what=tool.spec.name, message=accepted.message, again=False
+    context.tell(
+        NoticeKind.AWAITING, flow_id=flow.flow_id, what=tool.spec.name, message=accepted.message, again=False
     )
     context.log.event(
         "result_awaited",

@@ -7,8 +7,8 @@ ladder. So does a value that a tool rejected, because only the user can provide 
 from __future__ import annotations
 
 from orchestrator.dialogue.consent import drop_candidate
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import ChangeWhat, Option
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.choices import Choices
@@ -94,8 +94,8 @@ def _values_of_user(run: Execution) -> list[str]:
 
 
 def _tell(run: Execution, failure: Failed) -> None:
-    run.context.remark(
-        RemarkKind.FAILED, dact=run.flow.spec.dact, category=failure.category.value, message=failure.message
+    run.context.tell(
+        NoticeKind.FAILED, dact=run.flow.spec.dact, category=failure.category.value, message=failure.message
     )
 
 

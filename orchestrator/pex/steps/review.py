@@ -1,8 +1,8 @@
 """Review the slots (PX-4): fill slots without asking if possible, then ask for the first missing one."""
 
 from orchestrator.dialogue.changes.correction import find_too_early
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import AskSlot
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.memory.user_memory import assumable, say_where_from
 from orchestrator.pex.choices import Choices
@@ -23,7 +23,7 @@ async def review(_policy: Choices, run: Execution) -> Ending | None:
         await flow.fill_slot_values(run.context.recall.recent_turns, None, turn_id=run.context.ids.turn_id)
         found: JsonObject = {name: slot.value for name, slot in flow.slots.items() if name not in known}
         if found:
-            run.context.remark(RemarkKind.SAID_BEFORE, flow_id=flow.flow_id, slots=found)
+            run.context.tell(NoticeKind.SAID_BEFORE, flow_id=flow.flow_id, slots=found)
     await _look_up(run)
     if (too_early := _drop_too_early(run)) is not None:
         return ask_for(run, too_early)
@@ -56,7 +56,7 @@ def _drop_too_early(run: Execution) -> str | None:
     said = [name for name in found if name in flow.slots and flow.slots[name].source is SlotSource.USER]
     again = said == [found[0]] or (len(said) != 1 and flow.progress.out_of_order == days)
     flow.progress.note_out_of_order(days)
-    run.context.remark(RemarkKind.TOO_EARLY, flow_id=flow.flow_id, slots=days)
+    run.context.tell(NoticeKind.TOO_EARLY, flow_id=flow.flow_id, slots=days)
     flow.clear(found[again])
     return found[again]
 
@@ -98,7 +98,7 @@ async def _look_up(run: Execution) -> None:
     sources: JsonObject = {
         name: say("from_document", title=finder.sources[name].title or "") for name in taken
     }
-    run.context.remark(RemarkKind.LOOKED_UP, flow_id=flow.flow_id, slots=taken, sources=sources)
+    run.context.tell(NoticeKind.LOOKED_UP, flow_id=flow.flow_id, slots=taken, sources=sources)
 
 
 def _assume(run: Execution, found: dict[str, Preference]) -> None:
@@ -110,4 +110,4 @@ def _assume(run: Execution, found: dict[str, Preference]) -> None:
         join_labels(run.context.state, found[name].labels, "what I remember about you")
     if taken:
         sources: JsonObject = {name: say_where_from(found[name]) for name in taken}
-        context.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=taken, sources=sources)
+        context.tell(NoticeKind.RECALLED, flow_id=flow.flow_id, slots=taken, sources=sources)

@@ -11,8 +11,8 @@ from functools import partial
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Ambiguity, AmbiguityHandler, Asked
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.notice import Notice, NoticeKind
 from orchestrator.dialogue.questions import Level, Option
-from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.res.arguments import list_arguments, list_unshown
 from orchestrator.res.languages import word
@@ -33,7 +33,7 @@ from orchestrator.saying import Saying, Told, say
 from orchestrator.types import Json, JsonObject
 
 FEWEST_FIELDS = 2
-_REGRETS = frozenset({RemarkKind.NOT_UNDERSTOOD, RemarkKind.ASSUMED})
+_REGRETS = frozenset({NoticeKind.NOT_UNDERSTOOD, NoticeKind.ASSUMED})
 _INPUTS = {"date": "date", "time": "time", "level": "number", "number": "number", "integer": "number"}
 """Form inputs by slot type. Default: text, or a choice if the slot lists values."""
 
@@ -86,8 +86,8 @@ class Speech:
 
     @property
     def explained(self) -> bool:
-        said = {part.kind for part in self.context.changes.messages if isinstance(part, Remark)}
-        return not said.isdisjoint({RemarkKind.ASSUMED, RemarkKind.NOT_UNDERSTOOD})
+        said = {part.kind for part in self.context.changes.messages if isinstance(part, Notice)}
+        return not said.isdisjoint({NoticeKind.ASSUMED, NoticeKind.NOT_UNDERSTOOD})
 
     def render(self, template: str, /, **values: Json) -> str:
         return self.templates.render(template, **values)
@@ -180,7 +180,7 @@ async def clarify(response: Response) -> None:
     pressing = question.escalate and not context.changes.asks_again and not context.changes.completed
     if pressing:
         if not _REGRETS.intersection(answer.templates):  # one apology is enough
-            answer.add(templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else ""))
+            answer.add(templates.render(NoticeKind.ESCALATED.value, doing=name_doing(flow) if flow else ""))
         context.log.flags["escalated"] = True
     answer.add(text)
     answer.interaction = form or _describe(question)

@@ -7,8 +7,8 @@ from jinja2 import TemplateError
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.notice import Notice, NoticeKind
 from orchestrator.dialogue.records import Frame
-from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.domain.model import Domain
 from orchestrator.res.arguments import list_arguments
 from orchestrator.res.response import Response
@@ -32,29 +32,29 @@ LASTING_BUDGETS = frozenset({"session", "user_day", "tenant_day", "day"})
 
 LEADING = frozenset(
     {
-        RemarkKind.ASSUMED,
-        RemarkKind.BACK_TO,
-        RemarkKind.CARRIED,
-        RemarkKind.CANCELLED,
-        RemarkKind.CLEARED,
-        RemarkKind.CORRECTED,
-        RemarkKind.DECLINED,
-        RemarkKind.FAILED,
-        RemarkKind.INVALID_VALUE,
-        RemarkKind.MADE_ROOM,
-        RemarkKind.NOT_UNDERSTOOD,
-        RemarkKind.NO_SUCH_STEP,
-        RemarkKind.OVER,
-        RemarkKind.RESUMED,
-        RemarkKind.ROW_CHOSEN,
-        RemarkKind.SAY_YES,
-        RemarkKind.STAYS,
-        RemarkKind.NOT_APPROVED,
-        RemarkKind.APPROVAL_OVER,
-        RemarkKind.UNDONE,
-        RemarkKind.STOPPED,
-        RemarkKind.TOO_EARLY,
-        RemarkKind.UNKNOWN_OUTCOME,
+        NoticeKind.ASSUMED,
+        NoticeKind.BACK_TO,
+        NoticeKind.CARRIED,
+        NoticeKind.CANCELLED,
+        NoticeKind.CLEARED,
+        NoticeKind.CORRECTED,
+        NoticeKind.DECLINED,
+        NoticeKind.FAILED,
+        NoticeKind.INVALID_VALUE,
+        NoticeKind.MADE_ROOM,
+        NoticeKind.NOT_UNDERSTOOD,
+        NoticeKind.NO_SUCH_STEP,
+        NoticeKind.OVER,
+        NoticeKind.RESUMED,
+        NoticeKind.ROW_CHOSEN,
+        NoticeKind.SAY_YES,
+        NoticeKind.STAYS,
+        NoticeKind.NOT_APPROVED,
+        NoticeKind.APPROVAL_OVER,
+        NoticeKind.UNDONE,
+        NoticeKind.STOPPED,
+        NoticeKind.TOO_EARLY,
+        NoticeKind.UNKNOWN_OUTCOME,
     }
 )
 """Responses that a question can follow in the same paragraph."""
@@ -68,14 +68,14 @@ _log = get_logger(__name__)
 async def generate(response: Response) -> None:
     """Add text for results and messages, in order."""
     context, answer, templates = response.context, response.answer, response.templates
-    said: set[RemarkKind] = set()
+    said: set[NoticeKind] = set()
     for part in context.changes.messages:
-        if isinstance(part, Remark):
-            is_told = part.kind is RemarkKind.NOT_UNDERSTOOD and not part.values.get("words")
-            if is_told and RemarkKind.ASSUMED in said:
+        if isinstance(part, Notice):
+            is_told = part.kind is NoticeKind.NOT_UNDERSTOOD and not part.values.get("words")
+            if is_told and NoticeKind.ASSUMED in said:
                 continue  # NLU has already explained why it rejected the message
             said.add(part.kind)
-            name, text = render_remark(context, part, templates)
+            name, text = render_notice(context, part, templates)
             answer.add(text, leads=part.kind in LEADING, fixed=templates.is_fixed(name))
         elif part.flow_id in context.changes.silent:
             continue
@@ -158,32 +158,32 @@ def _warn(text: str, warning: str | None, templates: Templates) -> str:
     return text if not told or told in text else f"{text}\n\n{told}"
 
 
-def render_remark(context: TurnContext, remark: Remark, templates: Templates) -> tuple[str, str]:
+def render_notice(context: TurnContext, notice: Notice, templates: Templates) -> tuple[str, str]:
     """Return the template's name and the text for a response.
 
     A `flow_id` in the response's values adds the task's name and facts.
     """
-    name = remark.kind.value
+    name = notice.kind.value
     values: dict[str, Json] = {
         "persona": context.world.domain.config.persona,
         "doing": "",
         "facts": [],
-        **remark.values,
+        **notice.values,
     }
-    if context.changes.page is not None and remark.kind is RemarkKind.PAGE:
+    if context.changes.page is not None and notice.kind is NoticeKind.PAGE:
         values["lines"] = list_rows(*context.changes.page, context)
-    flow = _find_flow(context, remark.values.get("flow_id"))
+    flow = _find_flow(context, notice.values.get("flow_id"))
     if flow is not None:
         registry, now = context.world.registry, context.local_now
         values["doing"] = partial(name_doing, flow)
-        given: JsonObject = remark.values.get("arguments", {})
+        given: JsonObject = notice.values.get("arguments", {})
         values["facts"] = partial(list_facts, flow, given, registry, now)
-        if remark.kind is RemarkKind.APPROVAL:
-            listed = list_arguments(flow, given, remark.values.get("found", ()), registry, now)
+        if notice.kind is NoticeKind.APPROVAL:
+            listed = list_arguments(flow, given, notice.values.get("found", ()), registry, now)
             names = {one["name"] for one in listed}
             facts = list_facts(flow, given, registry, now)
             values["facts"] = [*(one for one in facts if one["name"] not in names), *listed]
-        if "slots" in remark.values:
+        if "slots" in notice.values:
             values["slots"] = [
                 {
                     "key": slot,
@@ -191,10 +191,10 @@ def render_remark(context: TurnContext, remark: Remark, templates: Templates) ->
                     "title": name_slot_of(flow, slot),
                     "value": show_slot(value, flow.spec.slots.get(slot), registry, now),
                 }
-                for slot, value in remark.values["slots"].items()
+                for slot, value in notice.values["slots"].items()
             ]
-    elif "dact" in remark.values:
-        values["doing"] = _doing_of(context.world.domain, remark.values["dact"])
+    elif "dact" in notice.values:
+        values["doing"] = _doing_of(context.world.domain, notice.values["dact"])
     return name, templates.render(name, **values)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.notice import Notice, NoticeKind
 from orchestrator.dialogue.questions import Option
-from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import Family
 from orchestrator.res.response import Response
 from orchestrator.res.steps.clarify import write_action
@@ -14,7 +14,7 @@ from orchestrator.saying import say
 from orchestrator.types import Dact
 
 ABOUT_PLANS = frozenset(
-    {RemarkKind.PLANNED, RemarkKind.REPLANNED, RemarkKind.PLAN_STATUS, RemarkKind.NO_SUCH_STEP}
+    {NoticeKind.PLANNED, NoticeKind.REPLANNED, NoticeKind.PLAN_STATUS, NoticeKind.NO_SUCH_STEP}
 )
 
 
@@ -30,7 +30,7 @@ async def suggest(response: Response) -> None:
 
 
 def _speaks_of_plans(context: TurnContext) -> bool:
-    return any(isinstance(part, Remark) and part.kind in ABOUT_PLANS for part in context.changes.messages)
+    return any(isinstance(part, Notice) and part.kind in ABOUT_PLANS for part in context.changes.messages)
 
 
 def _skips(plan: PlanFlow) -> Iterator[Option]:

@@ -10,7 +10,7 @@ from orchestrator.agent.messages.confirmation import confirm
 from orchestrator.agent.messages.correction import take_correction
 from orchestrator.agent.messages.denial import deny
 from orchestrator.dialogue.consent import read_candidate
-from orchestrator.dialogue.remark import Remark, RemarkKind
+from orchestrator.dialogue.notice import Notice, NoticeKind
 from orchestrator.dialogue.specification import ToolUse
 from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
 from tests.unit.pex.setting import SPEC, TAKE, Setting, make_setting
@@ -56,8 +56,8 @@ async def test_a_model_that_hears_a_yes_grants_nothing(text: str) -> None:
 
     assert not is_agreed(setting)
     assert not setting.context.changes.carry_on
-    assert [part.kind for part in setting.context.changes.messages if isinstance(part, Remark)] == [
-        RemarkKind.SAY_YES
+    assert [part.kind for part in setting.context.changes.messages if isinstance(part, Notice)] == [
+        NoticeKind.SAY_YES
     ]
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from orchestrator.dialogue.notice import Notice
 from orchestrator.dialogue.questions import PendingCall
-from orchestrator.dialogue.remark import Remark
 from orchestrator.domain.registry import Registry
 from orchestrator.pex.calls.consent import find_taken, hold_for_approval
 from orchestrator.pex.execution import Parked
 from orchestrator.res.arguments import LONGEST_SHOWN, list_arguments, list_unshown
 from orchestrator.res.languages import load_base_templates
 from orchestrator.res.steps.clarify import Speech
-from orchestrator.res.steps.generate import render_remark
+from orchestrator.res.steps.generate import render_notice
 from orchestrator.res.templates import Templates
 from orchestrator.tools.trifecta import Cause
 from orchestrator.types import JsonObject
@@ -71,8 +71,8 @@ def test_an_approval_shows_every_argument_whatever_the_flow_has_slots_for() -> N
     setting = make_setting()
     parked = hold_for_approval(setting.run, setting.run.own_tools[-1], MAIL, Cause("it is asked for"))
     assert isinstance(parked, Parked)
-    [remark] = [part for part in setting.context.changes.messages if isinstance(part, Remark)]
+    [notice] = [part for part in setting.context.changes.messages if isinstance(part, Notice)]
     templates = Templates(setting.context.world.domain, Registry({}), load_base_templates())
-    _, text = render_remark(setting.context, remark, templates)
+    _, text = render_notice(setting.context, notice, templates)
     assert "cc: eve@evil.example, bob@home.example" in text
     assert "headers: reply to: mallory@evil.example" in text

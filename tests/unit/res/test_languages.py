@@ -11,8 +11,8 @@ from jinja2.meta import find_undeclared_variables
 
 from orchestrator.adapters.domains.folder import DomainRegistry, load_domain
 from orchestrator.bootstrap import render_told
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import Option
-from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.domain.locales import forms_for, forms_in_use
 from orchestrator.domain.model import TEMPLATE_FILTERS
 from orchestrator.domain.registry import Registry
@@ -72,8 +72,8 @@ def test_a_language_has_every_template_with_the_same_variables_and_cases(languag
 
 
 @pytest.mark.parametrize("language", [ENGLISH, *OTHERS])
-def test_every_remark_has_a_template(language: str) -> None:
-    assert {kind.value for kind in RemarkKind} <= load_base_templates(language).keys()
+def test_every_notice_has_a_template(language: str) -> None:
+    assert {kind.value for kind in NoticeKind} <= load_base_templates(language).keys()
 
 
 def test_a_language_without_templates_gets_those_of_english() -> None:

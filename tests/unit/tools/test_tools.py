@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.specification import ToolUse
 from orchestrator.errors import ConfigurationError, FailureCategory, LaneLost, ToolFailure
 from orchestrator.pex.execution import Completed, NeedsInput, Recover, Recovery
@@ -138,7 +138,7 @@ async def test_an_unknown_outcome_is_put_to_the_user_and_not_repeated() -> None:
 
     assert await setting.policy.execute(setting.run) == NeedsInput()
     assert setting.things.calls == []
-    assert [part.kind for part in setting.context.changes.messages] == [RemarkKind.UNKNOWN_OUTCOME]
+    assert [part.kind for part in setting.context.changes.messages] == [NoticeKind.UNKNOWN_OUTCOME]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from enum import StrEnum
 from orchestrator.types import JsonObject
 
 
-class RemarkKind(StrEnum):
+class NoticeKind(StrEnum):
     """Kinds of messages. Each has a base template of the same name, which domains can override."""
 
     GREETING = "greeting"
@@ -120,6 +120,6 @@ class RemarkKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
-    kind: RemarkKind
+class Notice:
+    kind: NoticeKind
     values: JsonObject = field(default_factory=JsonObject)
