@@ -11,7 +11,7 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from gateway.auth.authentication import Access
-from gateway.auth.authorisation import Owners
+from gateway.auth.authorization import Owners
 from gateway.flows import KnownFlows
 from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.adapters.domains.frame_pages import FramePages

@@ -7,7 +7,7 @@ from fastapi import WebSocketException, status
 from starlette.requests import HTTPConnection
 
 from gateway.auth.authentication import TICKET, Access
-from gateway.auth.authorisation import authorise, route_of
+from gateway.auth.authorization import authorize, route_of
 from gateway.auth.rate_limits import count_failure, count_request
 from gateway.dependencies import dependencies_of
 from orchestrator.adapters.local_names import is_private_name
@@ -52,7 +52,7 @@ async def _guard(connection: HTTPConnection) -> None:
     caller = connection.state.caller = await _identify(connection, access, by_ticket=by_ticket, stream=stream)
     acting_tenant.set(caller.tenant_id)
     await count_request(access, caller, connection.path_params["session_id"] if route in SUBMITTING else None)
-    await authorise(connection, dependencies.owners, caller)
+    await authorize(connection, dependencies.owners, caller)
 
 
 async def _identify(

@@ -123,7 +123,7 @@ _BY_TAG: Final = {kind.tag: kind for kind in _KINDS}
 _BY_TYPE: Final = {kind.make: kind for kind in _KINDS}
 
 
-def recognise(value: Any, stage: Stage) -> Directive | None:
+def recognize(value: Any, stage: Stage) -> Directive | None:
     """Return the directive that a stage returned, or None for an ordinary value.
 
     Raises:

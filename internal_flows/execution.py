@@ -21,7 +21,7 @@ from internal_flows.directives import (
     RedoRun,
     Skip,
     Stage,
-    recognise,
+    recognize,
 )
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import DirectiveError, ParleyError
@@ -158,7 +158,7 @@ async def _call(stage: Stage, run: RunContext, enter: Callable[[], Awaitable[Any
 
 def _directive(returned: Any, stage: Stage) -> Directive | None:
     try:
-        return recognise(returned, stage)
+        return recognize(returned, stage)
     except DirectiveError as error:
         raise _Failure(stage, str(error)) from error
 

@@ -1,4 +1,4 @@
-"""Authentication: from a request's credentials to a caller (RT-22). For permissions, see `authorisation`.
+"""Authentication: from a request's credentials to a caller (RT-22). For permissions, see `authorization`.
 
 A key or token comes in the `Authorization` header. A browser's EventSource and WebSocket can't send headers,
 so they send a ticket in the query. A ticket is valid for at most a minute, and no longer than its key or

@@ -22,7 +22,7 @@ class SummarizeIdle(InternalFlow):
     tools: ClassVar[tuple[str, ...]] = ("maintenance", "triggers")
 
     async def before_all(self, run: RunContext) -> Any:
-        found = await run.tools["maintenance"].unsummarised(
+        found = await run.tools["maintenance"].unsummarized(
             idle_s=run.config.get("idle_s", IDLE_S), least_turns=run.config.get("least_turns", LEAST_TURNS)
         )
         return before_all_response(inputs=[[*names] for names in found])

@@ -182,7 +182,7 @@ def _print_report(report: DomainReport, *, as_json: bool) -> None:
         print_prompts(run["prompts"])
     for confusion in last["confusion"]:
         if confusion["expected"] != confusion["taken"]:
-            near = " (edge flows)" if confusion["neighbours"] else ""
+            near = " (edge flows)" if confusion["neighbors"] else ""
             print(f"{confusion['expected']} classified as {confusion['taken']}: {confusion['turns']}{near}")
     for finding in report.findings:
         print(f"! {finding}")

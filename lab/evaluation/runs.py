@@ -103,7 +103,7 @@ def describe_run(
                 "expected": wanted,
                 "taken": taken,
                 "turns": count,
-                "neighbours": (wanted, taken) in scores.neighbours,
+                "neighbors": (wanted, taken) in scores.neighbors,
             }
             for (wanted, taken), count in sorted(scores.confusion.items())
         ],

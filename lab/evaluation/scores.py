@@ -18,13 +18,13 @@ NOTHING = "(no flow)"
 class Scores:
     """The scores of a run, in report order.
 
-    `confusion`: number of turns by expected and actual flow. `neighbours`: confused flows that are each other's
+    `confusion`: number of turns by expected and actual flow. `neighbors`: confused flows that are each other's
     `edge_flows`.
     """
 
     figures: dict[str, float | None]
     confusion: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    neighbours: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    neighbors: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
 def measure(outcomes: Sequence[Outcome], edges: Mapping[str, Iterable[str]]) -> Scores:

@@ -63,5 +63,5 @@ async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Fr
         return 0
     known = turn.context.state.history.summary
     if renewed.summary is not None and (known is None or known.through_turn < renewed.through_turn):
-        turn.context.state.summarise(renewed.summary, renewed.through_turn)
+        turn.context.state.summarize(renewed.summary, renewed.through_turn)
     return renewed.through_turn

@@ -199,7 +199,7 @@ def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
         return Verdict(
             Decision.DROPPED, f"There is a summary through turn {state.history.summary.through_turn}."
         )
-    state.summarise(text, through)
+    state.summarize(text, through)
     labels = proposal.change.get("labels")
     if is_list(labels):
         join_labels(state, [label for label in labels if label in set(Label)], "an earlier part of this talk")

@@ -209,7 +209,7 @@ class DialogueState:
     def close_approval(self, approval: PendingApproval) -> None:
         self.approvals.remove(approval)
 
-    def summarise(self, text: str, through_turn: int) -> None:
+    def summarize(self, text: str, through_turn: int) -> None:
         """Store a summary of the conversation up to and including a turn."""
         self.history.summary = Summary(text, through_turn)
 

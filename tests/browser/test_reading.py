@@ -211,7 +211,7 @@ def _keep_run(path: Path, name: str, figure: float, faults: list[str]) -> None:
         "conversations": 1,
         "turns": 1,
         "figures": {"turns_as_expected": figure},
-        "confusion": [{"expected": "book_flight", "taken": "find_flights", "turns": 1, "neighbours": True}],
+        "confusion": [{"expected": "book_flight", "taken": "find_flights", "turns": 1, "neighbors": True}],
         "outcomes": [{"conversation": "booking.yaml: one", "turns": [turn]}],
     }
     path.parent.mkdir(parents=True, exist_ok=True)

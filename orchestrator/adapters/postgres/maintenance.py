@@ -167,7 +167,7 @@ class PostgresMaintenance:
             total += gone
         return total
 
-    async def unsummarised(
+    async def unsummarized(
         self, *, idle_s: float, least_turns: int, limit: int = 100
     ) -> list[tuple[TenantId, SessionId, Epoch]]:
         """Return open sessions idle for `idle_s` seconds with at least `least_turns` unsummarized turns."""
@@ -179,7 +179,7 @@ class PostgresMaintenance:
                 lanes.c.pending == 0,
                 # Older sessions were checked before. Don't retry their failures forever.
                 lanes.c.updated_at.between(_ago(idle_s + _LOOK_BACK_S), _ago(idle_s)),
-                states.c.unsummarised >= least_turns,
+                states.c.unsummarized >= least_turns,
             )
             .order_by(lanes.c.updated_at)
             .limit(limit)

@@ -48,7 +48,7 @@ class Outline:
 
     flows: list[str]
     approvals: int
-    unsummarised: int
+    unsummarized: int
 
 
 def outline_of(state: JsonObject) -> Outline:

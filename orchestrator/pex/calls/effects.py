@@ -35,7 +35,7 @@ def note_effect(
         flow_id=run.flow.flow_id,
         slots=run.flow.values(),
         arguments=arguments,
-        summary=_summarise(run, policy, tool, data or {}),
+        summary=_summarize(run, policy, tool, data or {}),
         status=EffectStatus.FINISHED if known else open_as,
         compensation=tool.spec.compensation if known else None,
         turn_id=run.context.ids.turn_id,
@@ -70,7 +70,7 @@ def inputs_to_undo(tool: Tool, note: EffectNote) -> JsonObject:
     return {name: known[name] for name in tool.inputs if name in known}
 
 
-def _summarise(run: Execution, policy: Choices, tool: Tool, data: JsonObject) -> Told:
+def _summarize(run: Execution, policy: Choices, tool: Tool, data: JsonObject) -> Told:
     """Summarize one call, by its tool's name if the flow has several tools with side effects."""
     changing = [other for other in run.own_tools if other.has_effect]
     if len(changing) > 1:

@@ -57,9 +57,9 @@ def extract_code(raw: str, language: Language) -> str | RejectedCode:
 
 def _first_fence(text: str, language: Language) -> str | None:
     blocks = [(match[2].lower(), match[3]) for match in _FENCE.finditer(text)]
-    labelled = (code for label, code in blocks if label in _LABELS[language])
-    unlabelled = (code for label, code in blocks if not label)
-    return next(labelled, None) or next(unlabelled, None) or (blocks[0][1] if blocks else None)
+    labeled = (code for label, code in blocks if label in _LABELS[language])
+    unlabeled = (code for label, code in blocks if not label)
+    return next(labeled, None) or next(unlabeled, None) or (blocks[0][1] if blocks else None)
 
 
 def _strip_prose(text: str, language: Language) -> str:

@@ -28,10 +28,10 @@ def count(database: str, like: str) -> Counter[str]:
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
-    ("neighbours", "poisons"), [(8, 2), pytest.param(480, 20, marks=pytest.mark.slow)], ids=["few", "many"]
+    ("neighbors", "poisons"), [(8, 2), pytest.param(480, 20, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 async def test_neighbours_of_poison_turns_are_answered(
-    neighbours: int,
+    neighbors: int,
     poisons: int,
     database_url: str,
     redis_url: str,
@@ -43,7 +43,7 @@ async def test_neighbours_of_poison_turns_are_answered(
     with fleet(database_url, redis_url, tmp_path) as crew:
         async with submitter(database_url, redis_url) as client:
             await asyncio.to_thread(crew.start, WORKERS)
-            for number in range(neighbours):
+            for number in range(neighbors):
                 await client.submit(f"neighbour-{number}", "wait 2")
             await asyncio.sleep(0.5)
             for number in range(poisons):
@@ -57,11 +57,11 @@ async def test_neighbours_of_poison_turns_are_answered(
 
     with capsys.disabled():
         print(
-            f"\n{poisons} poison turns: {dict(count(database_url, 'exit'))}; {neighbours} others:"
+            f"\n{poisons} poison turns: {dict(count(database_url, 'exit'))}; {neighbors} others:"
             f" {dict(count(database_url, 'wait'))}; {len(crew.workers)} workers in {time.monotonic() - began:.0f} s"
         )
     assert count(database_url, "exit") == {"quarantined": poisons}
-    assert count(database_url, "wait") == {"done": neighbours}
+    assert count(database_url, "wait") == {"done": neighbors}
 
 
 async def test_what_was_beside_two_crashes_is_run_at_once(

@@ -74,7 +74,7 @@ def test_a_plain_cluster_knows_every_object(overlay: str, release: str) -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_misspelt_field_would_be_found(release: str) -> None:
+def test_a_misspelled_field_would_be_found(release: str) -> None:
     broken = copy.deepcopy(named("prod", "Deployment", "parley-beat"))
     broken["spec"]["template"]["spec"]["containers"][0]["livenesProbe"] = {}
     with pytest.raises(kubernetes_validate.ValidationError):

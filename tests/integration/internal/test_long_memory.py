@@ -95,7 +95,7 @@ def understand(request: Request) -> Reply:
     return Answer(json={"kind": "task", "flows": [{"dact": "book_flight", "score": 0.9}], "slots": slots})
 
 
-def summarise(request: Request) -> Reply:
+def summarize(request: Request) -> Reply:
     """Keep what is told of Clara, as a model would that knows what matters."""
     lines = [str(request.data["summary"]), *(str(line["text"]) for line in request.data["turns"])]
     kept = dict.fromkeys(s for line in lines for s in re.findall(r"[^.]*Clara lives in \w+", line))
@@ -109,7 +109,7 @@ async def test_a_summary_serves_late_and_prompts_do_not_grow(
     migrate(database_url)
     rules = (
         Rule(prompt="nlu_think", replies=(Computed(understand),)),
-        Rule(prompt="memory_summarize", replies=(Computed(summarise),)),
+        Rule(prompt="memory_summarize", replies=(Computed(summarize),)),
         Rule(prompt="slot_fill", replies=(Answer(json={"slots": {}}),)),
         Rule(prompt="res_naturalize", replies=(Computed(lambda asked: Answer(text=asked.data["draft"])),)),
     )

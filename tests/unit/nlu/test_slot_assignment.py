@@ -55,7 +55,7 @@ def test_the_main_one_of_several_is_meant() -> None:
     assert values(understand("book a flight from Oslo to London"))["destination"] == "LHR"
 
 
-def test_a_misspelt_name_is_repaired() -> None:
+def test_a_misspelled_name_is_repaired() -> None:
     assert values(understand("book a flight from Oslo to Lisbn"))["destination"] == "LIS"
 
 

@@ -26,7 +26,7 @@ const REFUSED = {
   file: () => Promise.reject(new Error("Charts can't load anything.")),
 };
 
-function colours() {
+function colors() {
   const style = getComputedStyle(document.documentElement);
   const [text, muted, line, accent] = ["--text", "--muted", "--line", "--accent"].map((name) => style.getPropertyValue(name).trim());
   const font = style.getPropertyValue("--sans").trim();
@@ -77,7 +77,7 @@ export async function drawChart(place, spec, label) {
     mode: "vega-lite",
     loader: REFUSED,
     tooltip,
-    config: { ...colours(), ...turnLabels(Array.isArray(spec.data?.values) ? spec.data.values : []) },
+    config: { ...colors(), ...turnLabels(Array.isArray(spec.data?.values) ? spec.data.values : []) },
   });
   place.querySelector("svg")?.setAttribute("aria-hidden", "true"); // the data is available as a table
   place.setAttribute("role", "img");

@@ -123,7 +123,7 @@ def _state_arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
         "diff": diff.decode(),
         "open_flows": None if outline is None else outline.flows,
         "open_approvals": None if outline is None else outline.approvals,
-        "unsummarised": None if outline is None else outline.unsummarised,
+        "unsummarized": None if outline is None else outline.unsummarized,
     }
 
 

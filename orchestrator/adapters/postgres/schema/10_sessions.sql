@@ -65,7 +65,7 @@ CREATE TABLE states (
     -- searched by maintenance across many sessions
     flows        text[] NOT NULL DEFAULT '{}',
     approvals    integer NOT NULL DEFAULT 0,
-    unsummarised integer NOT NULL DEFAULT 0, -- turns since the last summary
+    unsummarized integer NOT NULL DEFAULT 0, -- turns since the last summary
     epoch        bigint NOT NULL
 ) WITH (fillfactor = 70);
 COMMENT ON TABLE states IS 'The working state: a snapshot at some epoch. `state_history` has the later diffs.';

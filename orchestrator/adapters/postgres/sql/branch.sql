@@ -1,7 +1,7 @@
 -- Create a session that continues another one from an epoch, with all the data of that epoch (ST-4).
 --
 -- Arguments: branch_id, session_id (of the parent), tenant_id, epoch (of the parent), body (JSON: the branch's first
---            state), diff (JSON: its changes), flows, approvals, unsummarised, known (fingerprints of effects that the
+--            state), diff (JSON: its changes), flows, approvals, unsummarized, known (fingerprints of effects that the
 --            state knows), stack (JSON array of the state's flows)
 -- Returns:   one row. If the ID is taken or the parent doesn't exist, no row, and nothing is written.
 -- The branch's first epoch has no turn; it follows the parent's epoch. A plan that was changed since then gets the steps
@@ -24,9 +24,9 @@ WITH parent AS (
         WHERE session_id = %(session_id)s AND epoch <= %(epoch)s::bigint) AS last
     RETURNING epoch
 ), state AS (
-    INSERT INTO states (session_id, tenant_id, epoch, base_epoch, body, flows, approvals, unsummarised)
+    INSERT INTO states (session_id, tenant_id, epoch, base_epoch, body, flows, approvals, unsummarized)
     SELECT branch_id, %(tenant_id)s, lane.epoch, lane.epoch, %(body)s::json, %(flows)s::text[], %(approvals)s::int,
-           %(unsummarised)s::int
+           %(unsummarized)s::int
     FROM made CROSS JOIN lane
 ), history AS (
     INSERT INTO state_history (session_id, epoch, tenant_id, diff, snapshot, at)

@@ -6,7 +6,7 @@
 --            plan_revisions; as arrays or null, with JSON bodies: frames (their flows), frame_ids, frame_bodies, outbox
 --            (kinds), outbox_bodies; either whole (the full state, JSON) or step (any text: the diff is enough);
 --            either following (any text: another turn seems to wait) or last (any text); open_flows, open_approvals,
---            unsummarised (null: unchanged)
+--            unsummarized (null: unchanged)
 -- Returns:   one row: the new epoch, the number of the first event, the number of pending turns, whether broker tasks
 --            end with the turn, and the next turn, already marked as running. With `last`, no next turn is searched for.
 --            No row if the fence rejected the commit; nothing was written.
@@ -46,15 +46,15 @@ WITH lane AS (
                   AND NOT EXISTS (SELECT FROM effects WHERE effects.turn_id = turns.turn_id) AS forgotten
 -- only with: whole
 ), state AS (
-    INSERT INTO states (session_id, tenant_id, epoch, base_epoch, body, flows, approvals, unsummarised)
+    INSERT INTO states (session_id, tenant_id, epoch, base_epoch, body, flows, approvals, unsummarized)
     SELECT %(session_id)s, %(tenant_id)s, epoch, epoch, %(whole)s::json,
-           coalesce(%(open_flows)s::text[], '{}'), coalesce(%(open_approvals)s::int, 0), coalesce(%(unsummarised)s::int, 0)
+           coalesce(%(open_flows)s::text[], '{}'), coalesce(%(open_approvals)s::int, 0), coalesce(%(unsummarized)s::int, 0)
     FROM lane
     ON CONFLICT (session_id) DO UPDATE
     SET epoch = excluded.epoch, base_epoch = excluded.epoch, body = excluded.body,
         flows = coalesce(%(open_flows)s::text[], states.flows),
         approvals = coalesce(%(open_approvals)s::int, states.approvals),
-        unsummarised = coalesce(%(unsummarised)s::int, states.unsummarised)
+        unsummarized = coalesce(%(unsummarized)s::int, states.unsummarized)
     RETURNING states.epoch
 ), history AS (
     INSERT INTO state_history (session_id, epoch, tenant_id, diff, snapshot)
@@ -68,7 +68,7 @@ WITH lane AS (
     SET epoch = lane.epoch,
         flows = coalesce(%(open_flows)s::text[], flows),
         approvals = coalesce(%(open_approvals)s::int, approvals),
-        unsummarised = coalesce(%(unsummarised)s::int, unsummarised)
+        unsummarized = coalesce(%(unsummarized)s::int, unsummarized)
     FROM lane
     WHERE session_id = %(session_id)s
     RETURNING states.epoch

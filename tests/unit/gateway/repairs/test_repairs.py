@@ -282,7 +282,7 @@ async def test_a_repair_that_would_break_something_is_refused(monkeypatch: pytes
 async def test_a_right_that_nobody_asks_for_is_noticed(
     route: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gateway.auth import authorisation  # noqa: PLC0415
+    from gateway.auth import authorization  # noqa: PLC0415
 
     named = (route[0], f"/v1/sessions/{{session_id}}/repairs{route[1]}")
     async with open_site() as (site, headers):
@@ -290,7 +290,7 @@ async def test_a_right_that_nobody_asks_for_is_noticed(
         ticket.epoch = await epoch_of(site)
         assert await exceed(site, ticket, headers) == []
 
-        monkeypatch.setattr(authorisation, "OPERATORS_ONLY", authorisation.OPERATORS_ONLY - {named})
+        monkeypatch.setattr(authorization, "OPERATORS_ONLY", authorization.OPERATORS_ONLY - {named})
 
         assert any("user was given" in one for one in await exceed(site, ticket, headers))
 

@@ -49,7 +49,7 @@ def test_flows_that_are_confused_are_counted_and_known_as_neighbours() -> None:
 
     assert scores.figures["flow_accuracy"] == pytest.approx(1 / 3)
     assert scores.confusion == {("book", "book"): 1, ("book", "search"): 1, ("search", "cancel"): 1}
-    assert scores.neighbours == [("book", "search")]
+    assert scores.neighbors == [("book", "search")]
 
 
 def test_slots_are_measured_as_far_as_they_are_expected() -> None:

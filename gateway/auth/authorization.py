@@ -78,7 +78,7 @@ class Owners:
     runs: PostgresRuns
 
 
-async def authorise(connection: HTTPConnection, owners: Owners, caller: Caller) -> None:
+async def authorize(connection: HTTPConnection, owners: Owners, caller: Caller) -> None:
     """Check that the caller is allowed to make this request.
 
     Raises Forbidden, or NotFound to hide a resource's existence.
