@@ -1,7 +1,7 @@
-"""The Agent: drives one turn through NLU, PEX and RES and decides everything that is to be committed (AG-1).
+"""The Agent: runs a turn through NLU, PEX and RES, and decides what the turn commits (AG-1).
 
-It writes nothing itself; journal steps and tools' effects happen on the way. An unexpected error in a step
-becomes a safe answer, a full record, and an intact state (AG-4).
+The Agent itself writes nothing; only journal steps and tools do. After an unexpected error in a step, the user gets
+a safe answer, and the state stays intact (AG-4).
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ _log = get_logger(__name__)
 
 
 class Agent:
-    """The agent of one domain and process; data of a turn is in the running turn."""
+    """The agent of one domain and process. `RunningTurn` holds all data of a turn."""
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
@@ -53,10 +53,10 @@ class Agent:
         journal: Journal,
         end: Callable[[RunningTurn, Modules], TurnCommit] = record,
     ) -> TurnCommit:
-        """Decide everything the turn changes. `end`: creates the commit from the decisions.
+        """Return everything that the turn changes. `end`: creates the commit of a finished turn.
 
-        Raises: TurnCancelled, LaneLost, DeadlineExceeded: the turn was ended from outside. Unavailable: a
-        store is down; the turn is retried from its journal.
+        Raises TurnCancelled, LaneLost or DeadlineExceeded if the turn was ended from outside, and Unavailable if a
+        store is down. The worker then retries the turn from its journal.
         """
         modules = self._modules
         with Phases("load") as phases:
@@ -78,14 +78,14 @@ class Agent:
                 phases.enter("record")
                 return end(turn, modules)
             finally:
-                journal.at_work = None  # else the turn is a ring of objects that only the collector frees
+                journal.at_work = None  # breaks a reference cycle
 
     async def _hear(self, turn: RunningTurn, said: Work) -> Meaning:
         return await weigh(turn, said, self._modules)
 
 
 _TAKING_UP = {CONTEXT_READY: resume_with_findings, RESULT: accept_result}
-"""Handlers of system turns that bring something a flow waits for, by action."""
+"""Handlers of system turns that deliver what a flow waits for, by action."""
 
 
 async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules) -> None:

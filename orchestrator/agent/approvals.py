@@ -1,4 +1,4 @@
-"""Decisions on calls that wait for an approval: granted, denied, or expired, which counts as denied (PX-17)."""
+"""Decisions on calls that need approval: granted, denied, or expired. Expired counts as denied (PX-17)."""
 
 from orchestrator.agent.handover import PERSON, tell_answer
 from orchestrator.agent.open_question import is_plain, leave_open
@@ -19,10 +19,10 @@ DECIDING = frozenset({MessageKind.CONFIRMATION, MessageKind.DENIAL})
 
 
 async def take_decision(context: TurnContext, understood: Understanding) -> bool:
-    """Act on a “yes” or “no” that decides an approval. Returns whether it does."""
+    """Act on a “yes” or “no” to an approval. Returns False if the message decides no approval."""
     named = _named(context, understood)
     approval = _find_approval(context, understood.target, named)
-    if approval is not None:  # what was not understood meanwhile is not asked about any more
+    if approval is not None:  # drops questions about messages that were not understood
         context.state.ambiguity.resolve(level=Level.GENERAL)
     plain = understood.kind is not MessageKind.CONFIRMATION or is_plain(understood)
     if approval is not None and (not plain or _may_mean_something_else(context, understood, approval)):
@@ -47,14 +47,14 @@ def _may_mean_something_else(
 
 
 def _named(context: TurnContext, understood: Understanding) -> str | None:
-    """Return the approval that a click names, so that an old button cannot grant a new request."""
+    """Return the approval ID of a click, so that an old button cannot grant a new request."""
     payload = (context.action or {}).get("payload") if understood.is_click else None
     named = payload.get("approval_id") if is_object(payload) else None
     return named if isinstance(named, str) else None
 
 
 def _find_approval(context: TurnContext, target: str | None, named: str | None) -> PendingApproval | None:
-    """Return the pending approval that is named, or that of the named flow, or of the top flow."""
+    """Return the pending approval with the ID `named`, of the flow `target`, or of the top flow."""
     pending = context.state.approvals
     if named is not None:
         return next((approval for approval in pending if approval.approval_id == named), None)
@@ -64,14 +64,14 @@ def _find_approval(context: TurnContext, target: str | None, named: str | None) 
 
 
 async def _decide(context: TurnContext, approval: PendingApproval, *, granted: bool) -> None:
-    """Record the decision, of which only the first counts, and act on the recorded one."""
+    """Record the decision, and act on the recorded one. An earlier decision takes precedence."""
     decision = Decision(granted, context.ids.user_id or "the user", now=context.now)
     record = await context.journal.decide_approval(approval.approval_id, decision)
     if record is not None and record.operator_only and granted and not _is_decided(record, context.now):
-        present_to_user(context, approval)  # it stays pending
+        present_to_user(context, approval)  # only an operator can grant it
         return
     status = ApprovalStatus.VOID if record is None else record.status
-    if status is ApprovalStatus.PENDING:  # it was too late to decide
+    if status is ApprovalStatus.PENDING:  # decided too late
         status = ApprovalStatus.EXPIRED
     _act(context, approval, status, record)
 
@@ -83,7 +83,7 @@ def _is_decided(record: ApprovalRecord, now: float) -> bool:
 def _act(
     context: TurnContext, approval: PendingApproval, status: ApprovalStatus, record: ApprovalRecord | None
 ) -> None:
-    """Continue the flow with its call, or cancel it. The approval is used up either way."""
+    """Close the approval, and continue the flow with its call or cancel the flow."""
     flow = context.state.stack.get(approval.flow_id)
     context.state.close_approval(approval)
     decided_by = record.decided_by if record is not None else None
@@ -118,7 +118,7 @@ def expire_approvals(context: TurnContext) -> None:
 
 
 def close_approvals(context: TurnContext) -> tuple[ClosedApproval, ...]:
-    """Return the approvals closed in this turn; undecided ones that no longer wait are void."""
+    """Return the approvals closed in this turn. Undecided approvals that no flow needs are void."""
     waiting = {approval.approval_id for approval in context.state.approvals}
     decided = {
         event.payload["approval_id"] for event in context.log.events if event.type == "approval_decided"

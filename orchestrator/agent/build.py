@@ -48,13 +48,13 @@ def build_agent(
         domain: the compiled domain.
         policies: the domain's own policy classes. Other flows use the default policy.
         services: creates a tenant's service instances.
-        tool_ports: transports other than services, and shared stores. Default: stores of this process.
-        engineer: calls models. Default: only the local classifier and templates.
+        tool_ports: tool transports other than services, and shared stores. Default: in-process stores.
+        engineer: calls models. Default: no models, only the local classifier and templates.
         system1: a trained local classifier to share.
         ports: other ports of the process. Default: none.
 
     Raises:
-        ConfigurationError: a schema or a template cannot be compiled.
+        ConfigurationError: A schema or a template cannot be compiled.
     """
     registry = Registry(domain.entities)
     nlu = NLU(domain, engineer, system1=system1)
@@ -96,7 +96,7 @@ def make_policies(
     planner: Planner,
     engineer: PromptEngineer | None,
 ) -> dict[Dact, BasePolicy]:
-    """Create a policy for each flow; with a model, policies run skills and rephrase frames."""
+    """Create a policy for each flow. With a model, policies can run skills and rephrase frames."""
     skills = SkillRunner(domain, engineer, TokenStream) if engineer is not None and domain.skills else None
     writer = FrameWriter(engineer) if engineer is not None else None
     queries = QueryWriter(engineer) if engineer is not None else None

@@ -1,6 +1,6 @@
-"""The recovery step in which a flow waits for findings of background flows (PX-16).
+"""The recovery step in which a flow waits for context that background flows gather (PX-16).
 
-The turn itself waits briefly. Then it ends, the flow is parked, and a system turn brings the findings.
+The turn waits briefly. If nothing arrives, it parks the flow and ends; a system turn delivers the findings later.
 """
 
 from orchestrator.agent.modules import Modules
@@ -23,7 +23,7 @@ SHARE_OF_TURN = 0.5
 
 
 async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> bool | None:
-    """Send for context: True when something was found, False when nothing was, None when the flow waits."""
+    """Gather context for a failed flow. Returns whether anything was found, or None if the flow was parked."""
     gathering = modules.ports.gather
     assert gathering is not None, "PEX chooses this step only if context can be gathered"
     run_id = await gathering.begin(_ask(turn, flow, failure))
@@ -39,7 +39,7 @@ async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: F
 
 
 def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
-    """Return the question for the gathering: missing values, and further `slots` from the evidence."""
+    """Return the question to search for: missing slots, and the `slots` that the failure's evidence lists."""
     context = turn.context
     named = failure.evidence.get("slots")
     listed = named if is_list(named) else []
@@ -60,7 +60,7 @@ def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
 
 
 def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until: float) -> None:
-    """Park the flow beyond this turn. The same commit has the message about the wait."""
+    """Park the flow until a background flow delivers the findings, and tell the user."""
     why = {"category": failure.category.value, "message": str(failure.message), "evidence": failure.evidence}
     flow.progress.wait_for({"run_id": run_id, "until": until, "failure": why})
     turn.context.state.stack.park(flow, turn.context.now, AWAITING_CONTEXT)
@@ -75,7 +75,7 @@ def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until
 
 
 async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -> bool:
-    """Record findings and fill slots with them; return whether there were any."""
+    """Record findings and fill empty slots with them. Returns whether anything was found."""
     context = turn.context
     labels = {name: value for name, value in findings.values().items() if flow.value(name) is None}
     problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id, source=SlotSource.MEMORY)
@@ -103,9 +103,10 @@ async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -
 async def end_waiting(
     turn: RunningTurn, gathering: ContextGathering, flow: BaseFlow, *, late: bool
 ) -> bool | None:
-    """Resume a parked flow if its context has arrived or its time is over.
+    """Resume a parked flow if its findings have arrived or its wait has timed out.
 
-    `late`: don't accept an unfinished search as the answer. Returns None if the flow keeps waiting.
+    `late`: resume even if the search is unfinished. Returns whether anything was found, or None if the flow keeps
+    waiting.
     """
     waiting = flow.progress.waits_for
     assert waiting is not None
@@ -119,7 +120,7 @@ async def end_waiting(
 
 
 def why_it_waited(flow: BaseFlow) -> Failed:
-    """Return the failure for which a parked flow waits for context."""
+    """Return the failure that made a parked flow wait for context."""
     assert flow.progress.waits_for is not None
     failure = flow.progress.waits_for["failure"]
     return Failed(

@@ -1,4 +1,4 @@
-"""Turns that an outside event or a reminder causes: the flow that lists the event starts (RT-31)."""
+"""Turns for external events and reminders: each starts the flow that lists its event (RT-31)."""
 
 from orchestrator.domain.model import Domain
 from orchestrator.errors import InvalidInput
@@ -9,9 +9,9 @@ from orchestrator.types import is_object
 
 
 def find_started_flow(action: Action, kind: TurnKind, domain: Domain) -> Action:
-    """Return the action that starts an event's flow; other actions are returned unchanged.
+    """Return the action that starts an event's flow, or `action` itself if it is not an event.
 
-    Raises InvalidInput for an event that starts no flow.
+    Raises InvalidInput if no flow of the domain lists the event.
     """
     if kind is not TurnKind.SYSTEM or action.name != EVENT:
         return action

@@ -1,4 +1,4 @@
-"""Failure, tier 2: PEX returned no usable result (AG-6). Re-route, skip within a plan, or ask the user."""
+"""Recovery after PEX failed (tier 2, AG-6): reroute, skip the step within a plan, or ask the user."""
 
 from orchestrator.agent.context_wait import gather
 from orchestrator.agent.modules import Modules
@@ -17,7 +17,7 @@ from orchestrator.types import Dact
 
 
 async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover) -> bool:
-    """Act on a failure. Returns True if another flow is on top and should run now."""
+    """Recover from a failure. Returns whether the flow on top should run now."""
     flow = turn.context.state.stack.active
     failure = ending.failure if isinstance(ending, Recover) else ending
     if flow is None:
@@ -56,7 +56,7 @@ WORTH_ANOTHER_TRY = frozenset(
 
 
 async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: Recover) -> bool:
-    """Fall back to the flow that the policy knows, or that NLU finds; bounded per turn."""
+    """Switch to the fallback flow of the policy, or one that NLU finds. Limited per turn."""
     if turn.reroutes >= turn.context.world.domain.config.resilience.max_recovery_attempts:
         return False
     target, slots = ending.target, dict[str, Mention]()
@@ -84,7 +84,7 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
 async def _contemplate(
     turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed
 ) -> tuple[Dact | None, dict[str, Mention]]:
-    """Find another flow, and the values that NLU read for it."""
+    """Ask NLU for another flow and its slot values."""
     understood = await modules.nlu.contemplate(
         turn.context.state,
         turn.context,
@@ -102,8 +102,8 @@ async def _contemplate(
 def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact, failure: Failed) -> bool:
     """Return whether a flow can replace a failed one.
 
-    A flow with side effects replaces another only if the domain names it for that purpose, and never if just a result
-    was unusable.
+    A flow with side effects can replace another only if the domain declares it as an alternative, and never if the
+    call succeeded with an unusable result.
     """
     if not failure.unusable and dact in {*flow.spec.edge_flows, flow.spec.fallback}:
         return True
@@ -117,7 +117,7 @@ def _changes_nothing(turn: RunningTurn, dact: Dact) -> bool:
 
 
 def _may_stand_in(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
-    """Return whether a flow can run as a plan's step: it isn't a plan, and doesn't omit a side effect."""
+    """Return whether `dact` can replace a step of a plan: it isn't a plan, and it doesn't omit a side effect."""
     spec = turn.context.world.domain.flows[dact].spec
     if spec.family is Family.PLAN:
         return False
@@ -125,7 +125,7 @@ def _may_stand_in(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
 
 
 def _skip(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> bool:
-    """Inside a plan a failed step is left out, the user is told, and the next one comes."""
+    """Skip a failed step of a plan and tell the user. Returns False if the flow belongs to no plan."""
     plan = turn.context.state.stack.plan_of(flow)
     if plan is None:
         return False
@@ -152,7 +152,7 @@ def _offer_another_try(turn: RunningTurn, flow: BaseFlow) -> None:
 
 
 def _ask_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> None:
-    """Ask the user a question that a skill could not resolve; the flow continues with any answer."""
+    """Ask the user what a skill could not resolve. The flow continues with any answer."""
     turn.context.state.note_issues()
     question = LeftOpen(flow_id=flow.flow_id, text=failure.message)
     turn.context.state.ambiguity.declare(question, turn.work.turn_id)

@@ -1,4 +1,4 @@
-"""A check before a flow runs that its view of the conversation is recent enough (IF-13)."""
+"""A check that the summary or memories that a flow needs are recent enough (IF-13)."""
 
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
@@ -9,13 +9,13 @@ from orchestrator.telemetry import SignalType
 from orchestrator.turns.lease import OutboxEntry
 
 STALE = "stale"
-"""The flag that names outdated summaries or memories."""
+"""The flag of a result that lists outdated summaries or memories."""
 SHARE_OF_TURN = 0.5
 """Maximum share of a turn's remaining time to wait for a refresh."""
 
 
 async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
-    """Refresh what the flow requires, once per flow and turn; flag what stays outdated."""
+    """Refresh the summary or memories that the flow needs, once per turn; flag them if they stay outdated."""
     needed = flow.spec.freshness
     if needed is None or flow.flow_id in turn.refreshed:
         return
@@ -47,7 +47,7 @@ async def _known_through(turn: RunningTurn, modules: Modules, needed: Freshness)
 
 
 async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Freshness) -> int:
-    """Refresh the summary and return the last turn it covers; the lane's own copy would come too late."""
+    """Refresh the summary or memories, and return the last turn that they cover."""
     if modules.ports.summary_refresh is None:
         return 0
     left_s = max(0.0, turn.context.deadline - modules.ports.clock())

@@ -1,8 +1,7 @@
-"""Human handoff: the request in the operators' queue, and its answer (AM-5). Takeovers are in `takeover`.
+"""Human handoff: requests in the operators' queue, and their answers (AM-5). Takeovers are in `takeover`.
 
-A request is an approval that only operators decide. An operator answers it once, with the reason of the
-decision, or takes the session over. Then the assistant forwards the user's messages until the operator hands
-the session back. Until a takeover, the assistant continues to serve the user.
+A request is an approval that only operators can decide. An operator answers once, through the reason of the
+decision, or takes the session over. The assistant serves the user until a takeover.
 """
 
 from orchestrator.agent.takeover import waits_for_person
@@ -15,15 +14,15 @@ from orchestrator.turns.approval import PERSON, ApprovalRecord, ApprovalStatus
 from orchestrator.types import FlowId, new_id
 
 _OF_NO_FLOW = FlowId("")
-"""Flow ID of an approval that outlives every task."""
+"""Flow ID of a request, which belongs to no task."""
 _HELPLESS_AFTER = 2
-"""Failed rounds, as a multiple of those before other options are offered, until an operator is called (AM-4)."""
+"""Failed rounds before an operator is requested, as a multiple of `escalation_turns` (AM-4)."""
 MOST_TOLD = 6
-"""Messages that a person is given of the conversation."""
+"""Maximum number of recent messages in a request."""
 
 
 def hand_over(context: TurnContext, cause: str) -> None:
-    """Request an operator and tell the user; once, until an operator has answered."""
+    """Request an operator, unless a request is already pending, and tell the user."""
     state = context.state
     waits = waits_for_person(state)
     if not waits:
@@ -48,7 +47,7 @@ def hand_over(context: TurnContext, cause: str) -> None:
 
 
 def request_operator_if_stuck(context: TurnContext) -> None:
-    """Ask for a person when neither the question nor other ways have led anywhere."""
+    """Request an operator if the same question was asked too often."""
     entry = context.state.ambiguity.current
     rounds = context.world.domain.config.ambiguity.escalation_turns * _HELPLESS_AFTER
     if entry is not None and entry.asked >= rounds and not waits_for_person(context.state):
@@ -56,7 +55,7 @@ def request_operator_if_stuck(context: TurnContext) -> None:
 
 
 def tell_answer(context: TurnContext, status: ApprovalStatus, record: ApprovalRecord | None) -> None:
-    """Show the operator's answer, or that no operator could help."""
+    """Show the operator's answer, or report that no operator could help."""
     answered = status is ApprovalStatus.GRANTED
     said = record.reason if record is not None else None
     context.tell(

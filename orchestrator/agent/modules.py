@@ -25,7 +25,7 @@ from orchestrator.types import Dact
 
 @dataclass(frozen=True, slots=True)
 class MemoryPorts:
-    """Sources of what is remembered beyond a turn, read on demand."""
+    """Stores that outlive a turn, read on demand."""
 
     preferences: PreferenceStore
     context: ContextSearch
@@ -34,10 +34,10 @@ class MemoryPorts:
 
 @dataclass(frozen=True, slots=True)
 class AgentPorts:
-    """Ports of an Agent; None for a port that isn't available.
+    """Ports of an Agent, or None for each that isn't available.
 
-    `gather`: context gathering, for recovery. `summary_refresh`: refreshes summaries and memories. `memory`:
-    memory beyond the working state. `live`: listeners for streamed answers. `frames`: data displayed in earlier
+    `gather`: gathers context during recovery. `summary_refresh`: refreshes summaries and memories. `memory`:
+    memory beyond the dialogue state. `live`: listeners for streamed answers. `frames`: data displayed in earlier
     turns. `clock`: Unix seconds.
     """
 

@@ -1,4 +1,4 @@
-"""Keep, close or leave the open question when a message does not answer it."""
+"""What happens to the open question when a message does not answer it."""
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.notice import NoticeKind
@@ -31,7 +31,7 @@ def is_asked_by_skill(context: TurnContext) -> bool:
 
 
 def answer_open(context: TurnContext) -> bool:
-    """Return whether a skill asked the open question; if so, it continues and reads the message itself."""
+    """Resume the skill that asked the open question, if any, with the message. Returns whether a skill asked."""
     entry = context.state.ambiguity.current
     if entry is None or not is_asked_by_skill(context):
         return False
@@ -59,7 +59,7 @@ def is_plain(understood: Understanding) -> bool:
 
 
 def ask_for_plain_yes(context: TurnContext) -> None:
-    """Repeat the question with the word that confirms it, because the message may have meant yes."""
+    """Ask the user to confirm with the plain word for “yes”."""
     context.tell(NoticeKind.SAY_YES, yes=_find_yes(context.world.domain))
     context.changes.carry_on = False
 

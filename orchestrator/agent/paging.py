@@ -13,7 +13,7 @@ STEP = "page"
 
 
 async def show_page(context: TurnContext, modules: Modules, wanted: str | None) -> None:
-    """Show a page, or report that the table doesn't have it. `wanted`: next, previous, first, last, or a number."""
+    """Show a page, or report that it doesn't exist. `wanted`: first, last, previous or a number. Default: next."""
     kind, values = await _turn_to(context, modules, wanted)
     context.tell(kind, **values)
 
@@ -54,9 +54,9 @@ def _find_number(table: ShownTable, wanted: str | None) -> int:
 
 
 async def _read(context: TurnContext, modules: Modules, page: ShownTable) -> list[JsonObject]:
-    """Return the rows of a page; another attempt at the turn finds them in its journal.
+    """Return the rows of a page. A retried turn reads them from its journal.
 
-    Raises NotFound, and ToolFailure if the domain's service failed.
+    Raises NotFound if the page no longer exists, and ToolFailure if the domain's service failed.
     """
     journal, key = context.journal, f"{STEP}:{page.frame_id}:{page.page}"
 

@@ -1,6 +1,6 @@
-"""Effects of an operator's repairs on a session, the same in a preview and in the turn that commits them.
+"""Application of an operator's repairs to a session, for the preview and for the turn that commits them.
 
-Nothing here calls a tool. Repairs apply to one epoch and keep every invariant (RT-35).
+Repairs call no tools, apply to one epoch, and keep every invariant (RT-35).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Outcome:
 
 
 def make_repairs(place: Place, changes: Sequence[Change]) -> Outcome:
-    """Apply the changes in order, and report new faults."""
+    """Apply the changes in order. New violations of invariants are in `refused`."""
     outcome = Outcome(load_state(place, place.before))
     wrong = find_faults(outcome.after)
     for change in changes:
@@ -82,7 +82,7 @@ def make_repairs(place: Place, changes: Sequence[Change]) -> Outcome:
 
 
 def load_state(place: Place, body: JsonObject) -> DialogueState:
-    """Read a state as the running turn would. Raises Refused for one that cannot be read."""
+    """Decode a stored state. Raises Refused if the state cannot be read."""
     flows = place.domain.flows
     try:
         state = DialogueState.from_dict(body, flows) if body else DialogueState.new(place.session_id)
@@ -97,7 +97,7 @@ def load_state(place: Place, body: JsonObject) -> DialogueState:
 
 
 def _tell(outcome: Outcome) -> None:
-    """Add messages to the conversation. An earlier offer is repeated before a “yes” counts (AM-3)."""
+    """Add messages to the conversation. Earlier offers must be repeated before a “yes” counts (AM-3)."""
     state = outcome.after
     state.begin_turn()
     state.say("agent", "\n\n".join(outcome.told))
@@ -107,7 +107,7 @@ def _tell(outcome: Outcome) -> None:
 
 
 def find_faults(state: DialogueState) -> list[str]:
-    """Return violations of invariants: in the stack, and in references to flows that are gone (FS-8, PL-4, PX-17)."""
+    """List violated invariants of the stack, and references to flows that are gone (FS-8, PL-4, PX-17)."""
     there = {"", *(flow.flow_id for flow in state.stack.flows)}
     loose = [approval.tool_id for approval in state.approvals if approval.flow_id not in there]
     asked = [
@@ -121,7 +121,7 @@ def find_faults(state: DialogueState) -> list[str]:
 
 
 def _find(outcome: Outcome, named: str) -> BaseFlow | None:
-    """Find a flow that has not ended, by its ID or its dact."""
+    """Find an unfinished flow by its ID or its dact."""
     stack = outcome.after.stack
     flow = stack.get(named) or stack.find(named)
     if flow is None or flow.is_finished:
@@ -140,7 +140,7 @@ def _ask_to_continue(place: Place, outcome: Outcome, flow: BaseFlow) -> None:
 
 
 def _withdraw_consent(outcome: Outcome, flow: BaseFlow) -> None:
-    """Withdraw the pending call's candidate, grant and approvals, which no longer apply (PX-17)."""
+    """Drop the flow's pending call, with its grant and approvals (PX-17)."""
     drop_candidate(flow)
     granted = take_grant(flow)
     void = [approval.approval_id for approval in outcome.after.void_approvals(flow.flow_id)]
@@ -186,7 +186,6 @@ def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
 
 
 def _judge(status: LedgerStatus, *, done: bool) -> LedgerStatus:
-    """Return the new status of a ledger entry."""
     if done:
         return LedgerStatus.DONE
     if status is LedgerStatus.DONE:
@@ -195,7 +194,7 @@ def _judge(status: LedgerStatus, *, done: bool) -> LedgerStatus:
 
 
 def _update_note(outcome: Outcome, change: Mark, entry: LedgerEntry) -> None:
-    """Update the state's note of an effect from the ledger."""
+    """Update the state's note of a side effect to match the ledger."""
     for note in outcome.after.effects:
         if note.fingerprint == entry.fingerprint:
             known = EffectStatus.FINISHED if change.done else EffectStatus.COMPENSATED
@@ -203,7 +202,7 @@ def _update_note(outcome: Outcome, change: Mark, entry: LedgerEntry) -> None:
 
 
 def _answer_awaited(place: Place, outcome: Outcome, change: Mark, entry: LedgerEntry) -> bool:
-    """Use the mark as the result of the call that a flow waits for (RT-32): it continues with the next message."""
+    """Use the mark as the result that a flow waits for (RT-32). Returns False if no flow waits for the call."""
     state = outcome.after
     flow = state.stack.get(entry.flow_id)
     awaited = flow.progress.awaits if flow is not None else None
@@ -220,7 +219,7 @@ def _answer_awaited(place: Place, outcome: Outcome, change: Mark, entry: LedgerE
 
 
 def _offer_again(place: Place, outcome: Outcome, entry: LedgerEntry) -> None:
-    """Ask for a plain “yes” instead of whether to repeat the call, because the ledger knows its outcome (RT-10)."""
+    """Replace the question whether to repeat the call by a plain confirmation, as the outcome is known (RT-10)."""
     state = outcome.after
     flow = state.stack.get(entry.flow_id)
     candidate = read_candidate(state, flow) if flow is not None else None

@@ -1,4 +1,4 @@
-"""The step between RES and the next PEX: findings of a plan's steps, and the changes they cause (AG-2, PL-2)."""
+"""Plan updates between RES and the next PEX run: results of steps, and the changes that they cause (AG-2, PL-2)."""
 
 from collections.abc import Sequence
 
@@ -41,7 +41,7 @@ async def update_plan(context: TurnContext, planner: Planner, plan: PlanFlow) ->
 def _asks(context: TurnContext) -> bool:
     """Return whether the top flow waits for an answer.
 
-    Offers from before the plan changed don't count: the flow makes a new offer, which the answer confirms.
+    Offers made before the plan changed don't count, because the flow makes a new offer.
     """
     state = context.state
     active = state.stack.active
@@ -53,7 +53,7 @@ def _asks(context: TurnContext) -> bool:
 
 
 def _take_in(context: TurnContext, plan: PlanFlow, flow: BaseFlow) -> None:
-    """Store a step's findings with its plan; a result that only serves the plan is not reported (RS-2)."""
+    """Store a step's outputs in its plan. Results that only serve the plan are not reported (RS-2)."""
     step = plan.step_of(flow.flow_id)
     assert step is not None
     step.become(flow.status)
@@ -77,13 +77,13 @@ async def _check(context: TurnContext, planner: Planner, plan: PlanFlow, news: S
     context.log.signal("agent", SignalType.PLAN, plan.flow_id, outcomes=outcomes, revision=plan.revision)
     _void_approvals(context, plan)
     report_changes(context, plan, changes)
-    update_stack(context)  # what was given up leaves at once
+    update_stack(context)  # removes flows that the changes ended
     context.changes.plans.seen = len(context.changes.finished)
     stack_plan(context, plan)
 
 
 def _void_approvals(context: TurnContext, plan: PlanFlow) -> None:
-    """Void approvals of an earlier plan revision; this turn requests them again (PX-17)."""
+    """Void approvals of earlier plan revisions. This turn requests them again (PX-17)."""
     stale = {one.flow_id for one in context.state.approvals if one.plan_revision != plan.revision}
     for step in plan.steps:
         flow = context.state.stack.get(step.flow_id)
@@ -93,10 +93,7 @@ def _void_approvals(context: TurnContext, plan: PlanFlow) -> None:
 
 
 def report_changes(context: TurnContext, plan: PlanFlow, changes: Sequence[Change]) -> None:
-    """Report the difference between two revisions if it matters to the user.
-
-    Says nothing if no step remains: the plan's own ending covers that.
-    """
+    """Report the changes that matter to the user, unless all steps are finished."""
     told = [change for change in changes if change.matters]
     if not told or all(step.is_finished for step in plan.steps):
         return
@@ -116,7 +113,7 @@ def _labels(changes: Sequence[Change], kind: ChangeKind) -> list[str]:
 
 
 def begin_step(context: TurnContext, flow: BaseFlow) -> None:
-    """Fill a starting sub-flow's slots with the plan's current values, once."""
+    """Fill a step's slots with the plan's current values when it first runs."""
     plan = context.state.stack.plan_of(flow)
     step = plan.step_of(flow.flow_id) if plan is not None else None
     if plan is None or step is None or flow.progress.begun:

@@ -1,6 +1,6 @@
-"""Turns that look after a call whose result comes later: with the result, or because it is due (RT-32).
+"""System turns for asynchronous tool results: on arrival, or when the result is due (RT-32).
 
-The state decides what a turn does, so that a result that comes again, or after all, has its effect once.
+Each turn decides from the state, so duplicate and late results take effect only once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _log = get_logger(__name__)
 
 
 async def accept_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
-    """Return the steps that continue the flow or tell a late result, or a commit that tells nothing."""
+    """Return the steps that continue the flow or report a late result, or a commit if there is nothing to report."""
     given, flow = _read(turn), _find_flow(turn)
     note = _find_note(turn, given)
     answer = _read_outcome(given, modules)
@@ -66,7 +66,7 @@ def _read(turn: RunningTurn) -> JsonObject:
 
 
 def _find_flow(turn: RunningTurn) -> BaseFlow | None:
-    """Find the flow that waits for the call of this turn."""
+    """Find the flow that waits for this turn's call."""
     call = _read(turn).get("call")
     flows = turn.context.state.stack.flows
     waits = (flow for flow in flows if (one := flow.progress.awaits) is not None and one.call == call)
@@ -74,14 +74,14 @@ def _find_flow(turn: RunningTurn) -> BaseFlow | None:
 
 
 def _find_note(turn: RunningTurn, given: JsonObject) -> EffectNote | None:
-    """Return the note of a call whose task was canceled, or None."""
+    """Return the unsettled note of this turn's call, or None."""
     unsettled = {EffectStatus.AWAITED, EffectStatus.UNKNOWN}
     named = [note for note in turn.context.state.effects if note.fingerprint == given.get("fingerprint")]
     return next((note for note in named if note.status in unsettled), None)
 
 
 def _read_outcome(given: JsonObject, modules: Modules) -> JsonObject | None:
-    """Return the result that the turn brings as the tool's, or None if it brings none."""
+    """Return the turn's outcome as an enveloped tool result, or None if the turn has no outcome."""
     outcome, spec = given.get("outcome"), modules.domain.tools.get(given.get("tool_id", ""))
     if not is_object(outcome) or spec is None:
         return None
@@ -92,7 +92,7 @@ def _read_outcome(given: JsonObject, modules: Modules) -> JsonObject | None:
 
 
 def _as_result(spec: ToolSpec, data: JsonObject) -> JsonObject:
-    """Return data as the tool's result; a schema mismatch leaves the outcome unknown."""
+    """Return `data` as an enveloped tool result. If it doesn't match the schema, the outcome stays unknown."""
     mistake = check_result(spec, data)
     if mistake is None:
         return write_envelope(ToolData(data))
@@ -111,7 +111,7 @@ async def _settle(turn: RunningTurn, entry: LedgerEntry) -> None:
 
 
 async def _look(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> JsonObject | None:
-    """Call the tool's status query; return the result, or None while there is none."""
+    """Query the status of the flow's call. Returns the enveloped result, or None if there is none yet."""
     awaited = flow.progress.awaits
     work = modules.pex.find_work(turn.context, flow)
     if awaited is None or isinstance(work, Failed):
@@ -134,7 +134,7 @@ async def _look(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> JsonObje
 async def _waits_on(
     turn: RunningTurn, modules: Modules, flow: BaseFlow, awaited: AwaitedCall, entry: LedgerEntry | None
 ) -> bool:
-    """Return whether to wait on: an expired call is marked unknown, any other is looked after again."""
+    """Schedule the next status check and return True, or mark an expired call unknown and return False."""
     left_s = awaited.until - turn.context.now
     spec = modules.domain.tools[awaited.tool_id]
     work = modules.pex.find_work(turn.context, flow)
@@ -173,7 +173,7 @@ def _end_quietly(turn: RunningTurn, what: str) -> TurnCommit:
 
 
 async def continue_with_result(turn: RunningTurn, modules: Modules) -> None:
-    """Continue the flow whose call was answered, or has not been in time."""
+    """Continue the flow whose result arrived or is overdue."""
     del modules
     state, flow = turn.context.state, _find_flow(turn)
     awaited = None if flow is None else flow.progress.awaits
@@ -193,6 +193,6 @@ async def continue_with_result(turn: RunningTurn, modules: Modules) -> None:
 
 
 async def report_late_result(turn: RunningTurn, modules: Modules) -> None:
-    """Report the result of a call whose task was canceled; the open question is asked again."""
+    """Repeat the open question after the report on a call whose task was canceled."""
     del modules
     leave_open(turn.context)

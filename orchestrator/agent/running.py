@@ -1,4 +1,4 @@
-"""A turn on its way through the Agent's steps: its input, its changes, and its progress."""
+"""The record that passes through the Agent's steps."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from orchestrator.turns.lease import Lease, Work
 
 @dataclass(slots=True)
 class RunningTurn:
-    """A running turn, with the lease that it may commit under.
+    """A running turn, with the lease for its commit.
 
     `began`: monotonic seconds. `refreshed`: flows whose required summaries and memories were checked.
     """

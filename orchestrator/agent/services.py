@@ -1,4 +1,4 @@
-"""Creation of a domain's services for each tenant. Imports little, because gateways create services too."""
+"""Creation of a domain's services. Imports little, because gateways create services too."""
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -30,7 +30,7 @@ def make_services(
     python: Sandbox,
     sql: SqlSandbox,
 ) -> Services:
-    """Return a function that creates a tenant's service instances, once per tenant.
+    """Return a cached factory of each tenant's service instances.
 
     `classes`: the domain's service classes, by name. `records`: returns a tenant's records.
     """

@@ -1,4 +1,4 @@
-"""Repairs that fit a session."""
+"""Suggested repairs for a session."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from orchestrator.types import Json, JsonObject
 
 
 def suggest(place: Place) -> list[JsonObject]:
-    """List repairs that fit, each as ``{repair, why}``: of the ledger, of each flow, top first."""
+    """List suggested repairs as ``{repair, why}``: for the ledger, flows from the top down, and operators."""
     state = load_state(place, place.before)
     fits: list[JsonObject] = []
     for entry in place.ledger.values():

@@ -1,7 +1,7 @@
-"""Turns that skip NLU and PEX, with the decision as their result.
+"""Turns that skip NLU, and mostly PEX.
 
-These are proposals of background flows (IF-12), context that a task waited for (PX-16), repairs by operators, and
-messages to an operator who has taken the session over (RT-35).
+They cover proposals of background flows (IF-12), gathered context (PX-16), operators' repairs, and messages to an
+operator who has taken over (RT-35).
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from orchestrator.turns.repair import GONE_ON, REPAIRED, Mark, SignedOrder
 from orchestrator.types import FlowId, JsonObject, ToolId, is_list, is_object
 
 PROPOSAL = "proposal"
-"""The action of a system turn that brings one."""
+"""Action of a system turn with a proposal."""
 
 
 class Decision(StrEnum):
     APPLIED = "applied"
     REBASED = "rebased"
-    """Applied, although turns have come since it was made."""
+    """Applied, although the session has new turns since the proposal."""
     DROPPED = "dropped"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision on a proposal. `reason`: the reason or the change. `mended`: the repaired state, or None."""
+    """The decision on a proposal. `mended`: the repaired state, or None."""
 
     decision: Decision
     reason: str
@@ -73,7 +73,7 @@ _Decide: TypeAlias = Callable[[DialogueState, _Proposal], Verdict]
 
 
 async def resume_with_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
-    """Return the steps that resume the flow whose context arrived, or a commit if no flow can resume."""
+    """Return the steps that resume the waiting flow, or a commit if no flow can resume."""
     flow, gathering = _find(turn), modules.ports.gather
     if flow is not None and gathering is not None and turn.context.state.stack.active is None:
         return go_on, carry_out, archive
@@ -86,7 +86,7 @@ async def resume_with_findings(turn: RunningTurn, modules: Modules) -> tuple[Ste
 
 
 def commit_quietly(turn: RunningTurn, result: JsonObject) -> TurnCommit:
-    """Commit a turn that tells the user nothing."""
+    """Return the commit of a turn without a reply."""
     state, before = turn.context.state, turn.context.world.prior_state
     return _commit(turn.lease, state, before, result, events=turn.context.log.events)
 
@@ -98,7 +98,7 @@ def _commit(
     result: JsonObject,
     **more: Any,
 ) -> TurnCommit:
-    """Commit a turn that takes a shorter way. `more`: see `make_commit`."""
+    """Return the commit of a system turn. `more`: see `make_commit`."""
     numbered = {"seq": lease.work.seq, "epoch": lease.epoch + 1, **result}
     return make_commit(before, state.write(), numbered, snapshot=not before, **more)
 
@@ -115,7 +115,7 @@ def keep_for_person(turn: RunningTurn, modules: Modules) -> TurnCommit:
 
 
 async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Modules) -> TurnCommit:
-    """Apply an operator's repairs, or reject them if the epoch differs or a rule would be broken."""
+    """Apply an operator's repairs, or reject them if the epoch differs or an invariant would break."""
     order = SignedOrder.model_validate((work.input.action or {}).get("payload"))
     state, before = decode(lease, modules)
     named = [one.fingerprint for one in order.repairs if isinstance(one, Mark)]
@@ -151,7 +151,7 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
 
 
 async def find_line(lease: Lease, journal: Journal, fingerprint: str) -> LedgerEntry | None:
-    """Return an entry of the session's ledger; a tool without a name belongs to no other fork."""
+    """Return a ledger entry of the session, or None. Entries of other forks are not searched."""
     own = Effect(fingerprint, FlowId(""), ToolId(""), {}, {}, judge=lambda _: LedgerStatus.UNKNOWN)
     return await journal.lane.find_effect(lease, own)
 
@@ -166,7 +166,7 @@ def _name_end(flow: BaseFlow) -> JsonObject:
 
 
 def decide_proposal(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
-    """Decide a proposal. Never raises for what it says."""
+    """Apply or drop a proposal. Malformed proposals are dropped."""
     payload = (work.input.action or {}).get("payload")
     given: JsonObject = payload if is_object(payload) else {}
     state, before = decode(lease, modules)
@@ -191,7 +191,7 @@ def _judge(
 
 
 def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
-    """Apply a summary. It covers exactly the turns it names, so newer turns do not invalidate it."""
+    """Apply a summary. Newer turns do not invalidate it."""
     text, through = proposal.change.get("text"), proposal.change.get("through_turn")
     if not isinstance(text, str) or type(through) is not int or not 0 < through <= state.turn:
         return Verdict(Decision.DROPPED, "It names no turns of this session.")
@@ -208,7 +208,7 @@ def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
 
 
 def _abandon(state: DialogueState, proposal: _Proposal) -> Verdict:
-    """Abandon flows that are still interrupted for too long; a resumed flow stays."""
+    """Abandon flows that are still interrupted after the time limit."""
     limit = proposal.change.get("older_than_s")
     if not isinstance(limit, int | float) or limit < 0:
         return Verdict(Decision.DROPPED, "It does not specify a time limit.")
@@ -250,7 +250,7 @@ async def go_on(turn: RunningTurn, modules: Modules) -> None:
 
 
 def _find(turn: RunningTurn) -> BaseFlow | None:
-    """Find the waiting flow that the turn brings findings for."""
+    """Find the flow that waits for this turn's findings."""
     payload = (turn.work.input.action or {}).get("payload")
     given = payload if is_object(payload) else {}
     wanted = (given.get("flow_id"), given.get("run_id"))

@@ -1,6 +1,6 @@
-"""Operator takeover: an operator answers the user's requests for a person until handing back (AM-5).
+"""Operator takeover: an operator answers the user until handing the session back (AM-5).
 
-The gateway previews these changes too, so nothing here loads the modules of a turn.
+The gateway previews these changes, so this module imports no modules of a turn.
 """
 
 from orchestrator.dialogue.state import DialogueState
@@ -14,9 +14,9 @@ def waits_for_person(state: DialogueState) -> bool:
 
 
 def take_over(state: DialogueState, operator: str) -> list[ClosedApproval]:
-    """Route a session to an operator. Returns the requests that this answers.
+    """Route a session to an operator. Returns the pending requests for a person, now closed.
 
-    Raises: Refused: an operator has taken over already.
+    Raises Refused if an operator has already taken over.
     """
     if state.person is not None:
         raise Refused(f"{state.person} has already taken over.")
@@ -34,9 +34,9 @@ def require_taken_over(state: DialogueState, operator: str) -> None:
 
 
 def hand_back(state: DialogueState) -> str:
-    """Return a session to the assistant. Returns the operator who answered so far.
+    """Hand a session back to the assistant. Returns the operator who had taken over.
 
-    Raises: Refused: no operator has taken over.
+    Raises Refused if no operator has taken over.
     """
     operator = state.person
     if operator is None:

@@ -1,4 +1,4 @@
-"""Operations on tasks that several kinds of message share: continue, fill and cancel."""
+"""Operations on tasks that several kinds of message share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_GOAL = 500
 
 
 def cancel(context: TurnContext, flow: BaseFlow, *, told: bool = True) -> None:
-    """Cancel a flow, and a plan with all its steps; `told`: tell the user, with what is done already."""
+    """Cancel a flow; a plan with all its steps. `told`: tell the user, and list committed effects."""
     state = context.state
     gone = state.stack.cancel(flow)
     for one in gone:
@@ -40,40 +40,40 @@ def cancel(context: TurnContext, flow: BaseFlow, *, told: bool = True) -> None:
 
 
 def done_by(context: TurnContext, flow: BaseFlow) -> list[Told]:
-    """List committed effects of a task, or of a plan with its steps; they stay if the task is canceled."""
+    """List committed effects of a task, or of a plan and its steps."""
     own = {flow.flow_id, *(step.flow_id for step in (flow.steps if isinstance(flow, PlanFlow) else ()))}
     return [note.summary for note in context.state.effects if note.flow_id in own and note.is_done]
 
 
 def put_off(context: TurnContext, *requests: str) -> None:
-    """Keep requests until the running task has ended; with nothing running they are due at once."""
+    """Defer requests until the running task has ended. Without a running task they are due immediately."""
     active = context.state.stack.active
     first = FlowId("") if active is None else context.state.stack.root(active).flow_id
     context.state.put_off(first, *requests)
 
 
 def report_awaited(context: TurnContext, flow: BaseFlow) -> None:
-    """Explain that a call of the flow is under way, and cannot be changed before its result is there."""
+    """Explain that the flow cannot change while a call is in progress."""
     what = _name_call(context, flow)
     context.tell(NoticeKind.AWAITING, flow_id=flow.flow_id, what=what, message="", again=True)
 
 
 def _name_call(context: TurnContext, flow: BaseFlow) -> str:
-    """Return the name of the call whose result the flow waits for."""
+    """Return the name of the tool that the flow waits for."""
     awaited = flow.progress.awaits
     spec = None if awaited is None else context.world.domain.tools.get(awaited.tool_id)
     return flow.title if spec is None else spec.name
 
 
 def stop_waiting(context: TurnContext, flow: BaseFlow) -> None:
-    """End a parked flow's wait after its task has changed; void its approval (PX-17)."""
+    """Void the approvals of a changed flow and end its wait (PX-17)."""
     context.state.void_approvals(flow.flow_id)
     if flow.status in PARKED:
         context.state.stack.approve(flow, context.now, reason="what it waited for has changed")
 
 
 def enter(context: TurnContext, flow: BaseFlow) -> None:
-    """Note that a flow came onto the stack."""
+    """Record that a flow was pushed, with the goal of a plan."""
     context.state.note_origin(natural=True)
     if isinstance(flow, PlanFlow) and not flow.goal:
         said = context.changes.understanding.text if context.changes.understanding is not None else ""
@@ -82,7 +82,7 @@ def enter(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def left_to_planner(context: TurnContext) -> tuple[str, ...]:
-    """Return the words of a request for a plan that fit none of its slots, if a model can plan for them (PL-5)."""
+    """Return the words of a plan request that fit no slot, if a model can plan for them (PL-5)."""
     understood = context.changes.understanding
     if (
         understood is None
@@ -97,7 +97,7 @@ def left_to_planner(context: TurnContext) -> tuple[str, ...]:
 
 
 def fill(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
-    """Fill a flow's slots from a message; a value that doesn't fit becomes the open question."""
+    """Fill a flow's slots from a message, and ask about values that don't fit."""
     before = flow.values() if flow.slots.keys() - labels.keys() else None
     mentions = {name: label for name, label in labels.items() if isinstance(label, Mention)}
     left_open = {name for name, one in mentions.items() if one.value is None and one.is_open}
@@ -123,14 +123,14 @@ def fill(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
 
 
 def _clear_derived(flow: BaseFlow, changed: set[str], said: Labels) -> None:
-    """Empty values inherited from other values: a user who wants an evening flight wants another flight."""
+    """Clear values that depend on changed values, such as the flight after a change of the date."""
     for derived in {derived for name in changed for derived in flow.dependents(name)} - set(said):
         if derived in flow.slots and not flow.still_holds(derived):
             flow.clear(derived)
 
 
 def drop_stale_candidate(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
-    """Drop the pending call whose summary was shown before a slot changed (AM-3, PX-17)."""
+    """Drop a pending call that the user was shown before a slot changed (AM-3, PX-17)."""
     if not labels:
         return
     drop_consent(context, flow)
@@ -158,7 +158,7 @@ def ask_about(context: TurnContext, flow: BaseFlow, problems: list[SlotProblem])
 
 
 def _is_worth_asking(flow: BaseFlow, problem: SlotProblem) -> bool:
-    """Not about slots that the flow does not have, nor about an invalid value that it can do without."""
+    """Return whether to ask about a value: the flow has the slot, and it is required or several values fit."""
     slot = flow.slot(problem.slot)
     if slot is None:
         return False
@@ -183,7 +183,7 @@ def _value_option(context: TurnContext, flow: BaseFlow, slot: str, value: Json) 
 
 
 def ask_what_to_change(context: TurnContext, flow: BaseFlow, *, after_no: bool = False) -> None:
-    """Offer the slots of a flow, and to stop it. `after_no`: the user has declined it as it is."""
+    """Ask which slot to change, or whether to stop. `after_no`: the user declined the offer."""
     options = tuple(
         Option(
             say("change", slot=name_slot_of(flow, name)),
@@ -200,7 +200,7 @@ def ask_what_to_change(context: TurnContext, flow: BaseFlow, *, after_no: bool =
 
 
 def ask_which_slot(context: TurnContext, flow: BaseFlow, understood: Understanding) -> None:
-    """Ask which of several slots a value is for; nothing changes until the user answers."""
+    """Ask which of several slots a value is for. Nothing changes until the user answers."""
     value = next(iter(understood.slots.values())).value
     own = flow is context.state.stack.top
     meant: JsonObject = {"flow_id": flow.flow_id} if own else {"dact": flow.dact}
@@ -218,14 +218,14 @@ def ask_which_slot(context: TurnContext, flow: BaseFlow, understood: Understandi
 
 
 def ask_for_new_value(context: TurnContext, flow: BaseFlow, slot: str) -> None:
-    """Ask for another value of a slot; the old value stays until there is a new one."""
+    """Ask for a new value of a slot. The old value stays until the user answers."""
     context.state.ambiguity.resolve(flow_id=flow.flow_id)
     context.state.ambiguity.declare(AskSlot(flow_id=flow.flow_id, slot=slot), context.ids.turn_id)
     context.changes.carry_on = False
 
 
 def update_stack(context: TurnContext) -> bool:
-    """Clear the stack with RES. Returns whether a waiting flow has become Active and runs now."""
+    """Remove ended flows from the stack. Returns whether a pending flow became active and should run."""
     state = context.state
     waiting = {flow.flow_id: flow.status for flow in state.stack.flows}
     clear_stack(context)

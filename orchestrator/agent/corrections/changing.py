@@ -1,4 +1,4 @@
-"""Tasks that change the result of another task instead of repeating it: moving an appointment (IR-4)."""
+"""Tasks that change the result of a completed task, such as moving an appointment (IR-4)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ from orchestrator.types import JsonObject
 def start_change(
     context: TurnContext, done: BaseFlow, wanted: JsonObject, effects: Sequence[EffectNote]
 ) -> bool:
-    """Start the task that changes the result of `done`. Returns False if none takes all wanted values.
-
-    The task inherits the result's values, and asks before it changes anything.
-    """
+    """Start the task that changes the result of `done`. Returns False if no task accepts all wanted values."""
     known: JsonObject = done.values() | done.outputs
     for note in effects:
         known |= note.arguments | note.result
@@ -32,7 +29,7 @@ def start_change(
 
 
 def _fit(spec: FlowSpec, done: BaseFlow, known: JsonObject, wanted: JsonObject) -> JsonObject | None:
-    """Return the values of the changing flow, or None if one that is wanted has no slot."""
+    """Return the slot values of the changing flow, or None if a wanted value fits no slot."""
     values: JsonObject = {name: known[name] for name in spec.slots if known.get(name) is not None}
     for name, value in wanted.items():
         called = {name, f"{done.dact}.{name}"}

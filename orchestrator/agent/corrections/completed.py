@@ -1,4 +1,4 @@
-"""Completed flows under correction: the plan they belong to, what they committed, and how they run again (IR-4)."""
+"""Corrections of completed flows: their plans, their committed effects, and running them again (IR-4)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestrator.types import JsonObject
 
 
 def plan_of(context: TurnContext, flow: BaseFlow) -> PlanFlow | None:
-    """Return the plan that a flow is or belongs to, stacked plans before completed ones, or None."""
+    """Return the flow itself if it is a plan, the plan it belongs to, or None."""
     if isinstance(flow, PlanFlow):
         return flow
     known = [*reversed(context.state.stack.flows), *reversed(context.state.completed)]
@@ -23,9 +23,9 @@ def plan_of(context: TurnContext, flow: BaseFlow) -> PlanFlow | None:
 
 
 def effects_made_from(context: TurnContext, flow: BaseFlow, names: Collection[str]) -> list[EffectNote]:
-    """List committed effects with these values, of the flow and of its plan's steps.
+    """List committed effects of the flow and its plan's steps that used these slots.
 
-    A completed flow would repeat all of them.
+    All effects of a completed flow are listed, because the flow would repeat all of them.
     """
     is_over = context.state.stack.get(flow.flow_id) is None
     plan = plan_of(context, flow)

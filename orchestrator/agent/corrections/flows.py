@@ -30,15 +30,15 @@ from orchestrator.types import JsonObject
 
 
 def changed_slots(flow: BaseFlow, labels: Labels) -> set[str]:
-    """Return the slots for which a message gives a different or undecided value."""
+    """Return the slots that a message changes or leaves undecided."""
     decided = plain_values(labels)
     return {name for name in labels if name not in decided or flow.value(name) != decided[name]}
 
 
 def correct_flow(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
-    """Replace values of a flow on the stack, or of a completed one, which then runs again.
+    """Replace values of a stacked flow, or of a completed flow, which then runs again.
 
-    If the flow or its plan has committed effects with an old value, the user decides about them.
+    If the flow or its plan has committed effects with an old value, ask the user what to do with them.
     """
     values: JsonObject = {change.slot: change.after for change in find_changes(flow, labels)}
     plan = plan_of(context, flow)
@@ -52,14 +52,14 @@ def correct_flow(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
         return
     is_over = context.state.stack.get(flow.flow_id) is None
     moved = {} if plan is None else move_along(plan, of_plan)
-    if moved and len(names) < len(values):  # the rest concerns this step alone
+    if moved and len(names) < len(values):  # the other values belong to this step only
         correct_flow(context, flow, {name: label for name, label in labels.items() if name not in names})
         correct_flow(context, flow, {name: label for name, label in labels.items() if name in names})
         return
     if not moved and (along := move_along(flow, values)):
         values, labels = values | along, {**labels, **along}
     effects = effects_made_from(context, flow, values)
-    # Where it concerns all of it, it is the plan's.
+    # If the plan owns all corrected values, correct the plan.
     if plan is not None and len(names) == len(values) and (effects or is_over or moved):
         flow, values = plan, of_plan | moved
         labels = {**values}
@@ -85,7 +85,7 @@ def correct_flow(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
 
 
 def _find_too_early(context: TurnContext, flow: BaseFlow, days: JsonObject) -> str | None:
-    """Return a day that is earlier than its limit, and explain it."""
+    """Return the slot of a day that is earlier than its limit, and tell the user. Returns None if all fit."""
     found = find_too_early(flow, days)
     if found is None:
         return None
@@ -101,7 +101,7 @@ def _go_on_without(context: TurnContext, flow: BaseFlow, labels: Labels, refused
     is_single = plan_of(context, flow) is None and context.state.stack.get(flow.flow_id) is not None
     for slot in refused if is_single else ():
         if flow.spec.slots[slot].not_before in rest:
-            flow.clear(slot)  # it is not to be moved along: another day is wanted
+            flow.clear(slot)  # asks for a new day instead of moving the old one
     if rest:
         correct_flow(context, flow, rest)
     if is_single and (context.changes.carry_on or not rest):
@@ -112,7 +112,7 @@ def _go_on_without(context: TurnContext, flow: BaseFlow, labels: Labels, refused
 
 def report_changes(context: TurnContext, flow: BaseFlow, result: Correction) -> None:
     listed = context.state.shown
-    chosen = None if listed is None else listed.key  # another row is told by what is offered now
+    chosen = None if listed is None else listed.key  # the next offer shows the chosen row
     changes = [
         {
             "name": name_slot_of(flow, change.slot),

@@ -1,4 +1,4 @@
-"""Corrections of a plan: which of its values they concern, and which steps run again (PL-7)."""
+"""Corrections of a plan: the values they change, and the steps to run again (PL-7)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from orchestrator.types import FlowId, new_id
 
 
 def set_back(context: TurnContext, flow: BaseFlow) -> None:
-    """Turn the running flow back into a planned step: its question closes and confirmations are void."""
+    """Turn the running flow back into a planned step. Closes its question and voids its confirmations."""
     context.state.ambiguity.resolve(flow_id=flow.flow_id)
     context.state.void_approvals(flow.flow_id)
     drop_consent(context, flow)
@@ -27,7 +27,7 @@ def set_back(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def bound_names(plan: PlanFlow, flow: BaseFlow, slots: Collection[str]) -> dict[str, str]:
-    """Map slots of the plan, or of one of its sub-flows, to the plan's values that they stand for."""
+    """Map slots of the plan, or of one of its sub-flows, to the plan's own slots."""
     if flow is plan:
         return {slot: slot for slot in slots}
     step = plan.step_of(flow.flow_id)
@@ -37,7 +37,7 @@ def bound_names(plan: PlanFlow, flow: BaseFlow, slots: Collection[str]) -> dict[
 
 
 def find_users(plan: PlanFlow, names: Collection[str], *, again: Collection[FlowId] = ()) -> list[PlanStep]:
-    """List finished steps that used one of the plan's values, or a result of such a step or of one done `again`."""
+    """List completed steps to repeat: they used one of the values, are in `again`, or used such a step's results."""
     users: list[PlanStep] = []
     for step in plan.steps:
         uses = read_bindings(step).values()
@@ -48,9 +48,9 @@ def find_users(plan: PlanFlow, names: Collection[str], *, again: Collection[Flow
 
 
 def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> list[EffectNote]:
-    """List effects that steps have committed with exactly these values of the plan (RT-12).
+    """List committed effects of steps that used these values of the plan directly (RT-12).
 
-    Effects that depend on looked-up values may still match; they are compared after the next look-up.
+    Effects that used looked-up values may still match, so they are compared after the next look-up.
     """
     users = {
         step.flow_id
@@ -67,8 +67,7 @@ def follow_correction(
 ) -> bool:
     """Apply corrected values to a plan and repeat the look-ups that used the old ones (PL-7).
 
-    Effects are not repeated, except in the flows `redo`, which the user has decided on. Returns whether the
-    plan continues automatically.
+    `redo`: flows whose effects the user wants repeated. Returns whether the plan continues automatically.
     """
     for name, held in values.items():
         plan.follow(name, held)

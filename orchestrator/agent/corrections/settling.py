@@ -1,4 +1,4 @@
-"""The question about committed calls that a correction or a plan change makes wrong (RT-12)."""
+"""The question about committed effects that a correction or a plan change makes wrong (RT-12)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def ask_about_outdated(context: TurnContext, plan: PlanFlow) -> bool:
 
 
 def _show(context: TurnContext, plan: PlanFlow, found: Disagreement) -> JsonObject:
-    """Show the value that was used and the one that the plan has now, or why it would not be done any more."""
+    """Show the used value and the plan's current value, or why the plan no longer needs the step."""
     step = plan.step_named(found.step)
     assert step is not None
     spec = context.world.domain.flows[step.dact]
@@ -118,12 +118,12 @@ def ask_what_should_happen(
         payload: the payload of all options, with the `flow_id` of the flow to run again.
         effects: the committed effects.
         changes: name, old and new value, as displayed.
-        undo: the reply that undoes the effects.
-        repeat: the reply that repeats them.
-        later: the effects were discovered after the change.
+        undo: the label of the option that undoes the effects.
+        repeat: the label of the option that repeats the effects.
+        later: whether the mismatch was discovered after the change.
     """
     options = [Option(say("leave_as_is"), Decision.KEEP.value, payload)]
-    if payload.get("changes") == {}:  # nothing is wanted otherwise, so nothing is to be done again
+    if payload.get("changes") == {}:  # without changes there is nothing to repeat
         options += [option for note in effects if (option := _offer_to_undo(context, note)) is not None]
     elif all(note.compensation is not None for note in effects):
         options.append(Option(undo, Decision.COMPENSATE.value, payload))
@@ -142,7 +142,7 @@ def ask_what_should_happen(
 
 
 def _offer_to_undo(context: TurnContext, note: EffectNote) -> Option | None:
-    """Offer the task that undoes the effect and asks before it does so."""
+    """Return an option that starts the task that undoes the effect, or None if the domain has no such task."""
     known = {**note.slots, **note.arguments, **note.result}
     for dact, flow_type in context.world.domain.flows.items():
         if any(use.tool_id == note.compensation for use in flow_type.spec.tools):
@@ -152,7 +152,7 @@ def _offer_to_undo(context: TurnContext, note: EffectNote) -> Option | None:
 
 
 def decide(context: TurnContext, name: Decision) -> None:
-    """Apply the user's decision about committed effects; the open question has the wanted changes."""
+    """Apply the user's decision about committed effects."""
     payload = _find_payload(context, name)
     if payload is None:
         context.tell(NoticeKind.OVER)
@@ -179,14 +179,14 @@ def decide(context: TurnContext, name: Decision) -> None:
 
 
 def _redo_in_plan(context: TurnContext, plan: PlanFlow, flow: BaseFlow, values: JsonObject) -> None:
-    """Undo a plan's effects that used the old values, and repeat them with new ones; the rest stays."""
+    """Undo a plan's effects that used the old values, and repeat them with the new values."""
     done = [note.flow_id for note in effects_made_from(context, flow, values)]
     context.tell(NoticeKind.CORRECTED, changes=show_changes(context, flow, values))
     names = bound_names(plan, flow, values)
     if context.state.stack.get(plan.flow_id) is None:
         plan = reopen_plan(context, plan)
     for step in [step for step in plan.steps if step.flow_id in done]:
-        # What the plan has nothing for is the step's own from now on.
+        # The plan has no slot for these values, so bind them to the step.
         for slot in values.keys() - names.keys():
             step.bind(slot, {"value": values[slot]})
     held = {
@@ -199,7 +199,7 @@ def _redo_in_plan(context: TurnContext, plan: PlanFlow, flow: BaseFlow, values: 
 
 
 def _find_payload(context: TurnContext, name: Decision) -> JsonObject | None:
-    """Return the payload of the open option, or of the clicked one; close the question."""
+    """Close the question with this option and return the option's payload, or None if no question has it."""
     clicked: JsonObject = (context.action or {}).get("payload") or {}
     for entry in list(context.state.ambiguity.open):
         for option in entry.options:

@@ -1,4 +1,4 @@
-"""Actions of answers to the open question, as the question defines them (see `dialogue.questions`)."""
+"""Actions of answers to the open question. `dialogue.questions` defines which answer has which action."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from orchestrator.saying import say
 
 
 def act(context: TurnContext, entry: Ambiguity, deed: Deed) -> None:
-    """Run the action of an answer to the question `entry`."""
+    """Run the action of an answer to a question."""
     match deed:
         case Decide(decision):
             decide(context, decision)
@@ -100,7 +100,7 @@ def _act_on_flow(
 
 
 def _decline(context: TurnContext, flow: BaseFlow, entry: Ambiguity) -> None:
-    """Handle a “no” to a call or rows: ask what to change, unless nothing can be changed."""
+    """Handle a “no” to a call or rows: ask what to change, or cancel if nothing can be changed."""
     drop_candidate(flow)
     context.state.ambiguity.resolve(entry)
     context.tell(NoticeKind.DECLINED)
@@ -111,6 +111,6 @@ def _decline(context: TurnContext, flow: BaseFlow, entry: Ambiguity) -> None:
 
 
 def _may_be_changed(flow: BaseFlow) -> bool:
-    """Return whether the user can change a slot, other than those that the task only passes on."""
+    """Return whether the user can change a slot that is not both an input and an output of the task."""
     own = (name for name in flow.spec.slots if name in flow.slots and flow.spec.slots[name].description)
     return any(name not in flow.spec.inputs or name not in flow.spec.outputs for name in own)

@@ -13,7 +13,7 @@ from orchestrator.types import FlowId
 
 
 def cancel_task(context: TurnContext, understood: Understanding) -> None:
-    """Cancel the task that is meant, or the current one; `flows` names one to start instead (FS-12)."""
+    """Cancel the task that the user means, and start the task in `understood.flows` instead, if any (FS-12)."""
     stack = context.state.stack
     live = stack.live()
     question = context.state.ambiguity.current
@@ -41,7 +41,7 @@ def cancel_task(context: TurnContext, understood: Understanding) -> None:
 
 
 def find_meant(context: TurnContext, target: str | None) -> BaseFlow:
-    """Find the live flow that the words describe, or that has this ID; else the whole task on top."""
+    """Find the live flow with this ID, dact or description. Default: the root of the top flow."""
     stack = context.state.stack
     live = stack.live()
     if target is None:

@@ -13,14 +13,14 @@ SMALL_TALK = frozenset(get_args(SmallTalkName))
 
 
 def answer_small_talk(context: TurnContext, about: str) -> None:
-    """Answer small talk. A request to repeat gets the open question, or the last reply."""
+    """Answer small talk. A request to repeat gets the last reply, unless an open question is repeated anyway."""
     said = context.state.history.last_said("agent")
     if about != "repeat" or context.state.ambiguity.current is None:
         context.tell(NoticeKind.SMALL_TALK, about=about, said=said)
 
 
 def _close_offer(context: TurnContext) -> None:
-    """Cancel a task that only waits for a confirmation, because the user is leaving. Plans stay."""
+    """Cancel a task outside plans that waits for a confirmation, because the user is leaving."""
     entry = context.state.ambiguity.current
     flow = context.state.stack.active
     if entry is None or flow is None or entry.flow_id != flow.flow_id or flow.plan_id is not None:

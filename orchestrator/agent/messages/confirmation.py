@@ -17,7 +17,7 @@ from orchestrator.dialogue.understanding import Understanding
 
 
 def confirm(context: TurnContext, understood: Understanding) -> None:
-    """Handle a “yes”; if it adds or changes a value, it doesn't confirm the question (PX-18)."""
+    """Handle a “yes”. A “yes” that adds or changes a value confirms nothing (PX-18)."""
     if not understood.slots and answer_open(context):
         return
     entry = context.state.ambiguity.current

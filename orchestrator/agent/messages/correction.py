@@ -1,4 +1,4 @@
-"""Corrections: apply them to the task they are about, or ask which value is meant (IR-4)."""
+"""Correction of the task that the user means (IR-4)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from orchestrator.dialogue.understanding import Understanding
 
 
 def take_correction(context: TurnContext, understood: Understanding) -> None:
-    """Correct the active flow, or the completed one that `target` names; ask what to change if no value is given.
+    """Correct the flow that the user means, or ask what to change if the message has no value.
 
-    A call whose result is outstanding is corrected once the result is there.
+    A flow that waits for a result cannot be corrected until the result arrives.
     """
     flow = find_corrected(context, understood)
     if flow is None:
@@ -44,7 +44,7 @@ def take_correction(context: TurnContext, understood: Understanding) -> None:
 
 
 def _withdraws_denial(context: TurnContext, understood: Understanding) -> bool:
-    """Return whether "sorry, yes, book it" answers what should change: nothing, so the offer is repeated."""
+    """Return whether a message such as “sorry, yes, book it” takes back a “no” to an offer."""
     entry = context.state.ambiguity.current
     deed = entry.about.take_back_no() if entry is not None else None
     return deed is not None and not understood.is_click and is_plain(understood)
@@ -67,7 +67,7 @@ def find_corrected(context: TurnContext, understood: Understanding) -> BaseFlow 
 
 
 def _concerns(plan: PlanFlow, flow: BaseFlow, understood: Understanding) -> bool:
-    """Return whether values belong to the plan: it has slots for them, and is named or the running flow has none."""
+    """Return whether the values are for the plan rather than for its running flow."""
     labels = understood.slots.keys()
     is_named = [score.dact for score in understood.flows[:1]] == [plan.dact]
     return (

@@ -12,7 +12,6 @@ from orchestrator.dialogue.understanding import Understanding
 
 
 def deny(context: TurnContext, understood: Understanding) -> None:
-    """Handle a “no”."""
     if not understood.slots and answer_open(context):
         return
     entry = context.state.ambiguity.current

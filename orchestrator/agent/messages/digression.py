@@ -1,4 +1,4 @@
-"""Answer a question, a request for help or for the status; nothing on the stack changes (IR-3)."""
+"""Answers to side questions and requests for help or status. The stack stays unchanged (IR-3)."""
 
 from orchestrator.agent.handover import hand_over
 from orchestrator.agent.messages.chitchat import SMALL_TALK, answer_small_talk
@@ -31,7 +31,7 @@ MOST_TASKS_NAMED = 12
 
 
 def digress(context: TurnContext, understood: Understanding) -> None:
-    """Answer, repeat the open question, and record the depth of the digression."""
+    """Answer a digression, record it, and repeat the open question."""
     kind = understood.digression or Digression.QUESTION
     context.state.digression.record(kind)
     answer = find_answer(context, understood.target)
@@ -45,12 +45,12 @@ def digress(context: TurnContext, understood: Understanding) -> None:
 
 
 def _is_about_rows(kind: Digression, understood: Understanding) -> bool:
-    """Return whether a question can be about rows: "what times" can, "how far are we" is about the conversation."""
+    """Return whether a question can be about rows: “what times” can, “how far are we” cannot."""
     return kind is Digression.QUESTION or (kind is Digression.STATUS and Cue.PROGRESS not in understood.cues)
 
 
 def _answer_unknown(context: TurnContext) -> None:
-    """Reply that the answer is unknown; name the task that is running, unless it asks something itself."""
+    """Reply that the answer is unknown, or report the status of a running task without an open question."""
     state = context.state
     if state.stack.active is not None and state.ambiguity.current is None:
         _report_status(context)
@@ -109,7 +109,7 @@ def _report_status(context: TurnContext) -> None:
 
 
 def _filled(context: TurnContext, flow: BaseFlow) -> list[dict[str, object]]:
-    """List the filled slots, without tokens that are keys for tools and that no user is asked for."""
+    """List the filled slots, without IDs that only tools need."""
     return [
         {"name": name_slot_of(flow, name), "value": shown(context, flow, name, slot.value)}
         for name, slot in flow.slots.items()

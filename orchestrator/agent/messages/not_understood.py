@@ -1,4 +1,4 @@
-"""Ask again, or offer the likeliest tasks, when a message was not understood."""
+"""Replies to messages that were not understood."""
 
 from orchestrator.agent.handover import request_operator_if_stuck
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
@@ -10,11 +10,11 @@ from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.wording import name_task
 
 WORTH_OFFERING = 0.1
-"""Below this share a flow is not offered when a message was not understood."""
+"""Minimum score of a flow to be offered, from 0 to 1."""
 
 
 def be_unsure(context: TurnContext, understood: Understanding) -> None:
-    """Repeat the open question, or ask what the user wants, with the likeliest tasks (general ambiguity)."""
+    """Repeat the open question, or ask what the user wants and offer the likeliest tasks."""
     state = context.state
     entry = state.ambiguity.current
     context.changes.carry_on = False

@@ -1,4 +1,4 @@
-"""Change a plan as the user asks: skip a step, bring one forward (PL-2)."""
+"""Plan changes that the user requests: adding, skipping and moving steps (PL-2)."""
 
 from orchestrator.agent.corrections.plans import set_back
 from orchestrator.agent.open_question import leave_open
@@ -18,7 +18,7 @@ from orchestrator.types import FlowId, new_id
 
 
 def change_plan(context: TurnContext, understood: Understanding) -> None:
-    """Change the plan's steps as the user wants; completed steps stay."""
+    """Add, skip or move steps of the plan. Completed steps stay."""
     plan, change = context.state.stack.plan, understood.plan_change
     if change is not None and change.action is PlanAction.ADD:
         _add(context, plan, change, understood)
@@ -34,7 +34,7 @@ def change_plan(context: TurnContext, understood: Understanding) -> None:
 
 
 def _add(context: TurnContext, plan: PlanFlow | None, change: PlanChange, understood: Understanding) -> None:
-    """Add a step after the one whose results it takes; a request without such a step waits for the plan's end."""
+    """Add a step after the step whose results it uses. If the plan is full, defer the request."""
     giver = plan.step_named(change.step) if plan is not None and change.step is not None else None
     if plan is None or giver is None or not understood.flows:
         leave_open(context)
@@ -86,7 +86,7 @@ def _skip(context: TurnContext, plan: PlanFlow, steps: list[PlanStep]) -> None:
 
 
 def _move(context: TurnContext, plan: PlanFlow, step: PlanStep, change: PlanChange) -> None:
-    """Move a step forward; the running step goes back and asks again later."""
+    """Move a step forward. The running step becomes a planned step again."""
     waiting = [other.name for other in plan.steps if not other.is_finished and other is not step]
     place = waiting.index(change.other) if change.other in waiting else 0
     blocked = _lacks(plan, step)
@@ -119,6 +119,6 @@ def _is_active(context: TurnContext, step: PlanStep) -> bool:
 
 
 def _go_on(context: TurnContext, *, started: bool) -> None:
-    """Continue with the top flow; its question stays open, about the changed plan."""
+    """Continue with the active flow. Unless another step starts, repeat its question."""
     context.changes.carry_on = context.state.stack.active is not None
     context.changes.asks_again = context.changes.asks_again or not started

@@ -1,4 +1,4 @@
-"""Come back to an interrupted task: which one is meant by "go back to the booking" (IR-2)."""
+"""Resumption of the interrupted task that the user means (IR-2)."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from orchestrator.res.wording import name_doing
 WORD_WEIGHT = 10.0
 RECENCY_WEIGHT = 5.0
 INTENT_WEIGHT = 3.0
-"""More than the margin, so that a mentioned intent decides between equals."""
+"""Weight of a matching intent. Exceeds `MARGIN`, so that the intent decides between equal flows."""
 MARGIN = 2.0
 MOST_CHOICES = 3
 SHORTEST_STEM = 4
@@ -33,34 +33,34 @@ _COMMON = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """The only likely flow."""
+    """The single best match."""
 
     flow: BaseFlow
 
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """At most three flows are about equally likely, best first; the user chooses."""
+    """Up to `MOST_CHOICES` similar matches for the user to choose from, best first."""
 
     flows: tuple[BaseFlow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NothingToResume:
-    """No flow is waiting."""
+    """The result without interrupted flows."""
 
 
 Resumption: TypeAlias = Resume | Choose | NothingToResume
 
 
 def find_words(text: str) -> frozenset[str]:
-    """Return the distinctive words of a text, in lower case."""
+    """Return the distinctive words of a text, case-folded."""
     words = _WORDS.findall(text.replace("_", " ").casefold())
     return frozenset(word for word in words if len(word) > 1 and word not in _COMMON)
 
 
 def _is_same_word(left: str, right: str) -> bool:
-    """Equal, or one continues the other: “book” and “booking”."""
+    """Return whether two words are equal or share a stem, like “book” and “booking”."""
     short, long = sorted((left, right), key=len)
     return left == right or (len(short) >= SHORTEST_STEM and long.startswith(short))
 
@@ -72,7 +72,7 @@ def match_words(mentioned: frozenset[str], flow: BaseFlow) -> frozenset[str]:
 
 
 def score(matched: frozenset[str], flow: BaseFlow, now: float, intent: str | None = None) -> float:
-    """10 for a matching word, 5 / (1 + minutes since the interruption), 3 for the same intent."""
+    """Return the sum of three weights: matching words, recency of the interruption, and matching intent."""
     since = flow.interrupted_at if flow.interrupted_at is not None else flow.started_at
     minutes = max(0.0, now - since) / 60
     return (
@@ -83,10 +83,10 @@ def score(matched: frozenset[str], flow: BaseFlow, now: float, intent: str | Non
 
 
 def rank(text: str, flows: Iterable[BaseFlow], now: float, intent: str | None = None) -> Resumption:
-    """Find the flow that a description means among interrupted ones.
+    """Find the interrupted flow that a description means.
 
-    When the best two lie within 2 of each other the user chooses; unless the best one matches every
-    word that the others match, and more: “the hotel booking” is not “book a flight”.
+    The user chooses between flows whose scores are within `MARGIN` of the best. A flow wins without asking if it
+    matches all words that the others match, and more: “the hotel booking” is not “book a flight”.
     """
     mentioned = find_words(text)
     ranked = sorted(
@@ -103,7 +103,7 @@ def rank(text: str, flows: Iterable[BaseFlow], now: float, intent: str | None = 
 
 
 def resume_task(context: TurnContext, understood: Understanding) -> None:
-    """Come back to an interrupted task; with several that fit, the user chooses."""
+    """Resume an interrupted task, or ask which one if several match."""
     state = context.state
     waiting = state.stack.interrupted()
     target = understood.target or ""

@@ -1,4 +1,4 @@
-"""Fill slots of the running task."""
+"""Slot values for the running task."""
 
 from orchestrator.agent.corrections.flows import changed_slots, correct_flow
 from orchestrator.agent.messages.not_understood import be_unsure

@@ -1,4 +1,4 @@
-"""Start the task that the user asks for, or continue the open one of its type (FS-9, FS-10)."""
+"""Requests for a task (FS-9, FS-10)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from orchestrator.saying import say
 from orchestrator.types import Dact, JsonObject
 
 _MANY = 2
-"""Values of which one at least would be the plan's own if it were meant."""
+"""Number of differing values that tells a new task from a plan's step."""
 
 
 def take_task(context: TurnContext, understood: Understanding) -> None:
@@ -30,7 +30,7 @@ def take_task(context: TurnContext, understood: Understanding) -> None:
         for entry in [
             e for e in state.ambiguity.open if waiting is not None and e.flow_id == waiting.flow_id
         ]:
-            if entry.about.ends_when_asked_again:  # asked for again, the task is wanted as it is
+            if entry.about.ends_when_asked_again:  # a repeated request answers the question
                 state.ambiguity.resolve(entry)
         is_new = waiting is None and bool(state.effects) and not understood.is_click
         done = _find_done(context, known[0]) if is_new else None
@@ -46,7 +46,7 @@ def take_task(context: TurnContext, understood: Understanding) -> None:
 
 
 def _changes_the_offer(context: TurnContext, dact: Dact, labels: Labels) -> bool:
-    """Return whether a change of "the booking" is about the offered booking, as no existing one is named."""
+    """Apply a change of “the booking” to an offered booking. Returns False if an existing booking is meant."""
     flow = context.state.stack.active if labels and context.state.ambiguity.open else None
     entry = None if flow is None else context.state.ambiguity.current
     if flow is None or entry is None or entry.flow_id != flow.flow_id or entry.about.fingerprint is None:
@@ -63,16 +63,16 @@ def _changes_the_offer(context: TurnContext, dact: Dact, labels: Labels) -> bool
 
 
 def _find_done(context: TurnContext, dact: Dact) -> BaseFlow | None:
-    """Find the last task of a type that has done something which still stands."""
+    """Find the latest completed task of a type that has committed effects."""
     acted = {note.flow_id for note in context.state.effects if note.is_done}
     done = (flow for flow in context.state.completed if flow.flow_id in acted)
     return next((flow for flow in reversed([*done]) if flow.dact == dact), None)
 
 
 def _corrects(done: BaseFlow, understood: Understanding) -> bool:
-    """Return whether a request changes a completed task: "I wanted to go to Milan, not Rome" (RT-12).
+    """Return whether a request corrects a completed task, as in “I wanted to go to Milan, not Rome” (RT-12).
 
-    Some required values stay the same, and the message has correcting words.
+    The message must have correcting words and leave some required values unchanged.
     """
     if Cue.CORRECTS not in understood.cues:
         return False
@@ -82,13 +82,13 @@ def _corrects(done: BaseFlow, understood: Understanding) -> bool:
 
 
 def _resembles(done: BaseFlow, labels: Labels) -> bool:
-    """Return whether a request repeats values of a completed task; if so, the confirmation mentions both."""
+    """Return whether a request repeats required values of a completed task."""
     required = {name for name, slot in done.spec.slots.items() if slot.priority is Priority.REQUIRED}
     return bool(required & labels.keys() - changed_slots(done, labels))
 
 
 def start_task(context: TurnContext, dact: Dact, labels: Labels) -> None:
-    """Push a flow, or resume an open one of its type, and fill it from the message (FS-9, FS-10)."""
+    """Push a flow, or resume the open flow of its type, and fill its slots from the message (FS-9, FS-10)."""
     stack = context.state.stack
     flow_type = context.world.domain.flows[dact]
     active = stack.active
@@ -116,7 +116,7 @@ def start_task(context: TurnContext, dact: Dact, labels: Labels) -> None:
                 context.tell(NoticeKind.RESUMED, flow_id=flow.flow_id)
             changed = changed_slots(flow, plain_values(labels))
             if changed & flow.slots.keys() or (changed and isinstance(flow, PlanFlow) and flow.rounds):
-                correct_flow(context, flow, labels)  # new or other values: the reply lists the changes
+                correct_flow(context, flow, labels)  # the reply lists the changes
                 return
         case LimitReached() as reached:
             _refuse(context, reached, dact, labels)
@@ -134,9 +134,9 @@ def _report_waiting(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def _is_beyond_plan(step: BaseFlow | None, values: JsonObject) -> bool:
-    """Return whether a request is not about a plan's step (PL-8).
+    """Return whether a request is for a new task rather than a plan's step (PL-8).
 
-    It names several values, and none of the step's; or the step, which takes none, is not due yet.
+    The request has several required values that all differ from the step's, or the step has no slots and is not due.
     """
     if step is None or step.plan_id is None:
         return False
@@ -148,7 +148,7 @@ def _is_beyond_plan(step: BaseFlow | None, values: JsonObject) -> bool:
 
 
 def _drop_declined(context: TurnContext, active: BaseFlow) -> None:
-    """Cancel a declined offer if the user wants nothing else from it, so that it isn't repeated."""
+    """Cancel a task whose offer the user declined, so that the offer isn't repeated."""
     question = context.state.ambiguity.current
     declined = question is not None and question.about.declined and active.plan_id is None
     if declined and question is not None and question.flow_id == active.flow_id:
@@ -163,7 +163,7 @@ def _limit(context: TurnContext) -> DepthLimit | None:
 
 
 def _refuse(context: TurnContext, reached: LimitReached, wanted: Dact, labels: Labels) -> None:
-    """Ask which task to stop when the stack is full, or to finish one first (FS-12)."""
+    """When the stack is full, ask which task to stop, or ask the user to finish one first (FS-12)."""
     active = context.state.stack.active
     if reached.strategy is OnLimit.ASK_USER:
         follow_up: JsonObject = {"then": wanted, "slots": plain_values(labels)}

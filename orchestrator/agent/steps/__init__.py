@@ -1,7 +1,4 @@
-"""The steps of a turn between `load` and `record`, in order.
-
-An unexpected error in one of them becomes a safe answer (`agent.agent`).
-"""
+"""The steps of a turn between `load` and `record`, in order."""
 
 from orchestrator.agent.running import Step
 from orchestrator.agent.steps.archive import archive

@@ -1,4 +1,4 @@
-"""Archive flows that left the stack, and trim what grows (ST-3, FS-9). Stores nothing itself."""
+"""Archival of flows that left the stack, and trimming of the state (ST-3, FS-9)."""
 
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
@@ -14,7 +14,7 @@ from orchestrator.types import JsonObject, is_list, is_object
 
 
 async def archive(turn: RunningTurn, modules: Modules) -> None:
-    """Prepare the state for storing."""
+    """Archive ended flows and trim the state before it is stored."""
     state = turn.context.state
     keep_recent(turn, modules)
     state.end_turn(_trace(turn, turn.context.changes.completed), _limits(modules))
@@ -23,7 +23,7 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
 
 
 def keep_recent(turn: RunningTurn, modules: Modules) -> None:
-    """Keep flows that have left the stack since the last turn, and the rows they display."""
+    """Keep flows that left the stack in this turn, with the rows and tables that they display."""
     state = turn.context.state
     known = {flow.flow_id for flow in state.completed}
     left = state.archive(
@@ -45,7 +45,7 @@ def _limits(modules: Modules) -> StateLimits:
 
 
 def _note_table(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
-    """Keep which table the answer displays, so that the user can ask for its other pages."""
+    """Note the displayed table, so that the user can ask for other pages."""
     frame = turn.context.changes.frames.get(flow.flow_id)
     table = None if frame is None else ShownTable.of(frame, modules.domain.config.generation.page_rows)
     if table is not None and table.rows:
@@ -53,7 +53,7 @@ def _note_table(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
 
 
 def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
-    """Keep the rows that the answer displays, so that the user can refer to them (IR-5)."""
+    """Note the displayed rows, so that the user can refer to them (IR-5)."""
     for use in flow.spec.tools:
         spec = modules.domain.tools[use.tool_id].rows
         rows = turn.context.changes.findings.get(flow.flow_id, {}).get(spec.output) if spec else None
@@ -72,7 +72,7 @@ def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
 
 
 def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[JsonObject]) -> int:
-    """Find the place of the row to talk about: who asks for other ones does not mean the one talked about before."""
+    """Return the index of the new current row, which is not the old one if the user asked for another."""
     before = next((one for one in turn.context.state.displayed if one.dact == flow.dact), None)
     understood = turn.context.changes.understanding
     if before is None or understood is None or Cue.OTHER_ROW not in understood.cues:
@@ -85,7 +85,7 @@ _ENDS_WITH_FLOW = frozenset({"consent", "progress", "notes"})
 
 
 def as_archived(flow: BaseFlow) -> ArchivedFlow:
-    """Return a completed flow for the archive, without its working notes."""
+    """Return the archive record of a flow, without its working notes."""
     return ArchivedFlow(
         flow_id=flow.flow_id,
         dact=flow.dact,
@@ -96,7 +96,7 @@ def as_archived(flow: BaseFlow) -> ArchivedFlow:
 
 
 def _trace(turn: RunningTurn, completed: list[BaseFlow]) -> JsonObject:
-    """Return the turn's trace entry: what was understood and what resulted."""
+    """Return the turn's trace entry: the kind of message and the completed flows."""
     entry: JsonObject = {"turn": turn.context.state.turn}
     if turn.context.changes.understanding is not None:
         entry["kind"] = turn.context.changes.understanding.kind.value

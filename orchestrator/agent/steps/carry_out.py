@@ -25,7 +25,7 @@ _ABOUT_WHAT_IS_OPEN = frozenset({*DECIDING, MessageKind.CANCELLATION})
 
 
 async def carry_out(turn: RunningTurn, modules: Modules) -> None:
-    """Loop until only the user can continue, then respond; limited per turn."""
+    """Run flows until only the user can continue or the turn's budget is used up, then respond."""
     state, context = turn.context.state, turn.context
     going = turn.context.changes.carry_on and state.stack.active is not None
     for _ in range(context.world.domain.config.flow_management.keep_going_budget):
@@ -47,7 +47,7 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
         names = [note.summary or note.tool_id for note in done]
         turn.context.tell(NoticeKind.STOPPED, done=names, overtaken=context.journal.overtaken)
         for flow in state.stack.flows if context.journal.overtaken else ():
-            drop_candidate(flow)  # the reply doesn't display it, so no answer can confirm it
+            drop_candidate(flow)  # the reply doesn't show the call, so nothing can confirm it
     elif state.later and (due := state.take_due()):
         await _take_up(turn, modules, *due)
         await carry_out(turn, modules)
@@ -62,9 +62,9 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
 
 
 async def _take_up(turn: RunningTurn, modules: Modules, request: str, *more: str) -> None:
-    """Handle a further request of a message once the first task has ended; `more` comes after it.
+    """Handle a deferred request, and defer `more` again.
 
-    It was made before the open question, so it neither confirms nor cancels anything that is open.
+    The request is older than the open question, so it neither confirms nor cancels anything.
     """
     keep_recent(turn, modules)
     turn.context.changes.carry_on, turn.context = False, hear(turn.context, modules, request)
@@ -84,7 +84,7 @@ def _must_decide(state: DialogueState) -> bool:
 
 
 async def _execute(turn: RunningTurn, modules: Modules) -> Ending:
-    """Run one flow in PEX; on failure, the cascade may try another flow."""
+    """Run the active flow in PEX. On failure, retry or run another flow as `cascade` decides."""
     while True:
         active = turn.context.state.stack.active
         if active is not None:

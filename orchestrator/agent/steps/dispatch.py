@@ -1,4 +1,4 @@
-"""Dispatch of a message by its kind."""
+"""Dispatch of messages to their handlers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHANGES_NOTHING = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, Messa
 
 
 async def dispatch(turn: RunningTurn, modules: Modules) -> None:
-    """Apply the message to the stack; `carry_on` is set if PEX has something to do."""
+    """Apply the message to the stack. Sets `changes.carry_on` if PEX should run."""
     context = turn.context
     _abandon_stale(context)
     if context.state.approvals:
@@ -76,7 +76,7 @@ async def _turn_page(context: TurnContext, modules: Modules, understood: Underst
 
 
 def _report_reading(context: TurnContext, understood: Understanding) -> None:
-    """Report assumptions to the user, and quote the words that were not used (IR-6)."""
+    """Report assumptions and words that were not understood to the user (IR-6)."""
     for why in understood.assumed:
         context.tell(NoticeKind.ASSUMED, why=why)
     left = understood.not_understood if understood.kind is not MessageKind.UNKNOWN else ()
@@ -85,21 +85,18 @@ def _report_reading(context: TurnContext, understood: Understanding) -> None:
 
 
 def _is_for_planner(context: TurnContext, understood: Understanding) -> bool:
-    """Return whether the planner of a new plan reads the words that the interpretation did not use."""
+    """Return whether the planner of a new plan handles the words that were not understood."""
     return bool(left_to_planner(context)) and context.state.stack.find(understood.flows[0].dact) is None
 
 
 def _find_offered(context: TurnContext) -> list[FlowId | None]:
-    """List the flows of which a call waits for the user's yes."""
+    """List the flows with a call that waits for confirmation."""
     entries = context.state.ambiguity.open
     return [entry.flow_id for entry in entries if entry.about.fingerprint is not None]
 
 
 def _note_work(context: TurnContext, understood: Understanding, offered: Collection[FlowId | None]) -> None:
-    """Record that a message was about a task: its turns, its consent, and its row.
-
-    Further requests of the message wait until that task is done.
-    """
+    """Record the message in the active flow, and defer the message's further requests."""
     active = context.state.stack.active
     if understood.later:
         put_off(context, understood.later)
@@ -118,20 +115,20 @@ def _note_work(context: TurnContext, understood: Understanding, offered: Collect
 
 
 def _read_decision(understood: Understanding) -> Decision | None:
-    """Return the user's decision about committed effects; a choice that a model names needs a confirmation."""
+    """Return the user's decision about committed effects, or None. Choices that a model read need a confirmation."""
     chosen = understood.kind is MessageKind.CORRECTION and understood.source is not Source.SYSTEM2
     return Decision(understood.target) if chosen and understood.target in set(Decision) else None
 
 
 def _find_chosen(context: TurnContext, understood: Understanding) -> tuple[Ambiguity, Deed] | None:
-    """Find the reply that a model takes the user to have chosen, where the question itself decides about it."""
+    """Return the open question and the action of the reply that the model read, or None if there is no such action."""
     entry = context.state.ambiguity.current if understood.source is Source.SYSTEM2 else None
     deed = entry.about.choose(understood.target or "") if entry is not None else None
     return None if entry is None or deed is None else (entry, deed)
 
 
 def _is_over(context: TurnContext, understood: Understanding) -> bool:
-    """Return whether a click is about something that is not open any more, or never was (PX-18)."""
+    """Return whether a click is about something that is not open (PX-18)."""
     given = (context.action or {}).get("payload")
     if understood.source is not Source.ACTION or not is_object(given):
         return False
@@ -153,7 +150,7 @@ def _is_over(context: TurnContext, understood: Understanding) -> bool:
 
 
 def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> bool:
-    """Return whether a clicked reply names the open question, as one to a pending call must."""
+    """Return whether a click answers the open question. A confirmation must name the pending call."""
     if entry is None:
         return "flow_id" not in given
     candidate = entry.about.fingerprint
@@ -164,7 +161,7 @@ def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> b
 
 
 def _drop_loose_questions(context: TurnContext, understood: Understanding) -> None:
-    """Drop questions that belong to no flow once the user does something else."""
+    """Drop questions without a flow once the user does something else, and defer the requests that wait for them."""
     state, kind = context.state, understood.kind
     says_nothing = kind in CHANGES_NOTHING or (kind is MessageKind.CORRECTION and not understood.slots)
     gives_it_up = kind is MessageKind.CANCELLATION and not state.stack.live()
@@ -173,7 +170,7 @@ def _drop_loose_questions(context: TurnContext, understood: Understanding) -> No
     for entry in [entry for entry in state.ambiguity.open if entry.flow_id is None]:
         request = entry.about.waiting_request
         if request and kind is MessageKind.CANCELLATION:
-            continue  # the cancellation decides what becomes of the request
+            continue  # `cancel_task` handles the request
         state.ambiguity.resolve(entry)
         if request and not _starts(entry, understood):
             put_off(context, request)
@@ -181,7 +178,7 @@ def _drop_loose_questions(context: TurnContext, understood: Understanding) -> No
 
 
 def _starts(entry: Ambiguity, understood: Understanding) -> bool:
-    """Return whether a message repeats the request that waits for the answer, perhaps with a corrected value."""
+    """Return whether a message repeats the waiting request, with at least one equal value if both have values."""
     waiting = next((one.payload for one in entry.about.options if "then" in one.payload), None)
     if waiting is None or not understood.flows or understood.flows[0].dact != waiting["then"]:
         return False
@@ -191,7 +188,7 @@ def _starts(entry: Ambiguity, understood: Understanding) -> bool:
 
 
 def _abandon_stale(context: TurnContext) -> None:
-    """Abandon tasks that waited longer than the domain allows (FS-13)."""
+    """Abandon tasks that have waited longer than the domain allows (FS-13)."""
     older_than = context.world.domain.config.flow_management.abandon_after_s
     stale = context.state.stack.find_abandoned(older_than, context.now)
     if stale:

@@ -1,4 +1,4 @@
-"""Begin a turn: decode its state, or make one for a new session, and put its context together."""
+"""Start of a turn: its state and its context."""
 
 import time
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ from orchestrator.types import Epoch, JsonObject
 
 
 class RecentTurns:
-    """Asks NLU to find values in the conversation, once per flow and turn."""
+    """A value finder that searches the conversation, once per flow and turn."""
 
     def __init__(self, nlu: NLU, context: TurnContext) -> None:
         self._nlu = nlu
@@ -55,7 +55,7 @@ class RecentTurns:
         )
 
     async def _worth_it(self, flow: BaseFlow) -> bool:
-        """Without earlier turns and memories there is nothing to find; under `auto` only a new flow looks for it."""
+        """Return whether there is something to search. With `auto`, only a flow's first turn searches."""
         context = self._context
         if len(flow.turn_ids) > 1 and context.world.domain.config.nlu.slot_fill != "on":
             return False
@@ -64,9 +64,9 @@ class RecentTurns:
 
 
 class DocumentFinder:
-    """Asks NLU to find values in the user's documents, once per flow and turn.
+    """A value finder that searches the user's documents, in a flow's first turn.
 
-    Values that are never assumed are not searched, and every value must occur in a passage.
+    It searches only slots that may be assumed, and every value must occur in a passage.
     """
 
     def __init__(self, nlu: NLU, context: TurnContext) -> None:
@@ -111,7 +111,7 @@ def known_preferences(
 ) -> UserPreferences | None:
     """Return the user's preferences, loaded on first use.
 
-    A session without a user has preferences only if one of the flows `told` has stored something in it.
+    Without a user, return None unless one of the flows `told` has completed in this session.
     """
     if ids.user_id is None and not _was_told(state, told):
         return None
@@ -120,22 +120,22 @@ def known_preferences(
 
 def _was_told(state: DialogueState, told: frozenset[str]) -> bool:
     if told:
-        for turn in state.history.trace:  # of a hundred turns, so without a call for each
+        for turn in state.history.trace:  # up to a hundred turns: avoids a call per turn
             if "completed" in turn and not told.isdisjoint(turn["completed"]):
                 return True
     return False
 
 
 FRESH = frozenset({b"", b"{}"})
-"""States of sessions in which nothing has happened yet."""
+"""Stored states of new sessions."""
 
 KEPT_BACK = 0.2
 MOST_KEPT_BACK_S = 5.0
-"""The share of a turn's time that models may not use, and the most of it: to answer without them."""
+"""Time of a turn reserved for answering without models: share of the deadline, and maximum in seconds."""
 
 
 def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: Phases) -> RunningTurn:
-    """Create the running turn. Raises ParleyError for a state that cannot be read."""
+    """Create the running turn. Raises ParleyError if the state cannot be read."""
     state, prior_state = decode(lease, modules)
     state.begin_turn()
     ports, began, here = modules.ports, time.monotonic(), modules.ports.clock()
@@ -192,7 +192,7 @@ def _recall(ids: TurnIds, state: DialogueState, modules: Modules) -> Recall:
 
 
 def hear(context: TurnContext, modules: Modules, text: str) -> TurnContext:
-    """Use a text as the turn's message for all components."""
+    """Return the context with `text` as the turn's message and with new value finders."""
     if text != context.text:
         context = replace(context, text=text)
     recent = recent_turns(modules.nlu, context)
@@ -203,7 +203,7 @@ def hear(context: TurnContext, modules: Modules, text: str) -> TurnContext:
 
 
 def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> CallContext:
-    """Return the context of the turn's model calls: their caller, deadline, and one answer per question."""
+    """Return the context of the turn's model calls. Its journal replays answers when the turn is retried."""
     kept_back = min(MOST_KEPT_BACK_S, work.deadline_s * KEPT_BACK)
     return CallContext(
         session_id=lease.session_id,
@@ -216,10 +216,9 @@ def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> Call
 
 
 def decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
-    """Decode the state of a lease; return it and its stored form.
+    """Return the decoded state of a lease, and its stored form.
 
-    A failed or stopped turn is not part of it. Its messages may have changed what is offered, so the offer is
-    repeated before a “yes” counts (AM-3).
+    After a failed or stopped turn, drop pending calls, so that offers are repeated before a “yes” counts (AM-3).
     """
     state, stored = _read(lease, modules)
     if not state.follow(Epoch(lease.epoch + 1)):

@@ -1,4 +1,4 @@
-"""End a turn: the commit, and the part of the turn object that the Agent knows (the rest is the lane's)."""
+"""End of a turn: its result and its commit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from orchestrator.types import JsonObject
 
 
 def make_result(turn: RunningTurn, answer: Answer, reply: str, flags: JsonObject) -> JsonObject:
-    """Return the result of a turn. `epoch` is the epoch of its commit; `flags` are those of the state."""
+    """Return the result of a turn. `flags`: the flags of the state."""
     state, context, lease = turn.context.state, turn.context, turn.lease
     frame = answer.frames[-1] if answer.frames else None
     return {
@@ -130,7 +130,7 @@ def make_commit(
     plans: Iterable[BaseFlow] = (),
     **more: Any,
 ) -> TurnCommit:
-    """Build the commit of a turn. Every turn of an Agent ends here.
+    """Build the commit of a turn.
 
     Args:
         before: the stored state.
@@ -171,7 +171,7 @@ def _touches_approvals(turn: RunningTurn) -> bool:
 
 
 def utterances_of(given: TurnInput, reply: str) -> tuple[Utterance, ...]:
-    """Return what was said in a turn: the input and the reply."""
+    """Return the utterances of a turn: the input and the reply."""
     content = given.text if given.action is None else orjson.dumps(given.action).decode()
     form = given.form if given.action is None else "action"
     role = "system" if given.kind is TurnKind.SYSTEM else "user"
@@ -198,14 +198,14 @@ def _keep_plan(plan: PlanFlow) -> PlanRecord:
 
 
 def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
-    """After several completed flows, and at regular distances (ST-2)."""
+    """Return whether to store a snapshot: after the first turn, several completed flows, or N turns (ST-2)."""
     distance = modules.domain.config.memory.snapshot_every_turns
     first, due = not turn.context.world.prior_state, (turn.lease.epoch + 1) % distance == 0
     return first or due or len(turn.context.changes.completed) > 1
 
 
 def _outbox(turn: RunningTurn, size: int) -> tuple[OutboxEntry, ...]:
-    """Return what to send after the commit: scratchpad entries and background flows that are due."""
+    """Return the outbox entries of the turn, with scratchpad entries and a due summary."""
     due = find_due(turn.context.state, size)
     summary = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if due else ()
     return (*turn.context.changes.outbox, *_notes(turn), *summary)
@@ -222,10 +222,9 @@ def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
 
 
 def find_due(state: DialogueState, size: float = math.inf) -> bool:
-    """Return whether a turn makes a summary due: every N turns, or after a certain amount of text.
+    """Return whether a summary is due: every N turns, or after a certain amount of text (IF-11).
 
-    While a summary is running, no other one starts (IF-11). `size`: the state's size in bytes, an upper limit on the
-    length of its messages.
+    `size`: the state's size in bytes, an upper limit on the length of its messages.
     """
     covered = state.history.summary.through_turn if state.history.summary is not None else 0
     since = state.turn - covered
@@ -236,7 +235,7 @@ def find_due(state: DialogueState, size: float = math.inf) -> bool:
 
 
 def _long_enough(state: DialogueState, covered: int, bound: int) -> bool:
-    """Return whether with this turn as much was said since the last summary as calls for a new one."""
+    """Return whether this turn's text crosses a multiple of `bound`, counted in characters since the last summary."""
     before = latest = 0
     for message in state.history.messages:
         if message.turn == state.turn:

@@ -1,7 +1,4 @@
-"""NLU's part of a turn: text is understood, actions are parsed, and `dispatch` acts on the result.
-
-Before that, flows that wait for context resume with the findings.
-"""
+"""NLU's part of a turn: interpretation of its text or action."""
 
 from orchestrator.agent.context_wait import resume_waiting
 from orchestrator.agent.events import find_started_flow
@@ -28,7 +25,7 @@ from orchestrator.types import Dact, JsonObject, is_object
 
 
 async def understand(turn: RunningTurn, modules: Modules) -> None:
-    """Set `changes.understanding` and note the prediction. An invalid action gets a message in reply."""
+    """Set `changes.understanding` and log the prediction. Reply to invalid actions with a message."""
     context, state, given = turn.context, turn.context.state, turn.work.input
     if modules.ports.gather is not None:
         await resume_waiting(turn, modules.ports.gather)
@@ -64,7 +61,7 @@ def _is_left_open(understood: Understanding) -> bool:
 
 
 async def _look_up(turn: RunningTurn, understood: Understanding, answering: Dact) -> Understanding:
-    """Treat a message as a question to the documents if one matches better than the domain's own answer."""
+    """Interpret a message as a document question if a document matches better than the domain's answer."""
     if is_asked_by_skill(turn.context):
         return understood
     try:
@@ -95,7 +92,7 @@ def _share_of_answer(turn: RunningTurn, understood: Understanding) -> float:
 
 
 def read_action(body: JsonObject) -> Action:
-    """Parse an action as submitted. Raises InvalidInput if it has no name."""
+    """Parse a submitted action. Raises InvalidInput if the action has no name."""
     name, payload = body.get("name"), body.get("payload")
     if not isinstance(name, str) or not name:
         raise InvalidInput("An action needs a name.", field="action.name")
