@@ -1,4 +1,4 @@
-"""What happens to the open question when a message does not answer it."""
+"""Handling of the open question when a message does not answer it."""
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.notice import NoticeKind

@@ -1,6 +1,6 @@
-"""Turning user actions (buttons, selections, approvals, forms) into understandings, without any model (NL-6).
+"""Interpretation of user actions such as clicks and forms, without a model (NL-6).
 
-For actions `target` is the ID of the flow that the payload names, or else its dact.
+The `target` of an action is the flow ID in its payload, or the dact if the payload has no flow ID.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ MOST_FIELDS = 64
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A client's click: a name, and the payload of the option."""
+    """A user action: the name and payload of an option."""
 
     name: str
     payload: JsonObject
@@ -77,7 +77,7 @@ def _fill_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSp
 
 
 def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Select one of the open question's options by its place (from 0), or a value for the asked slot."""
+    """Select an option of the open question by its index, or a value for the requested slot."""
     index = action.payload.get("index")
     if isinstance(index, int) and not isinstance(index, bool):
         if not 0 <= index < max(len(context.question.options), len(context.question.candidates)):
@@ -97,7 +97,7 @@ def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, Flo
 
 
 def _fill_form(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Fill several slots at once, of the active flow, or of the flow that `dact` names."""
+    """Fill several slots of the flow that `dact` names. Default: the active flow."""
     slots = _values(action, "values")
     if not slots:
         raise InvalidInput(
@@ -115,7 +115,7 @@ def _fill(slots: Mapping[str, Mention], action: Action, context: NluContext) -> 
 
 
 def _change_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Replace a slot's value by the one in the payload, or ask for a new one."""
+    """Replace a slot's value. Default: ask for a new value."""
     slot = _text(action, "slot")
     if slot is None:
         raise InvalidInput("The action needs the name of a slot.", field="action.payload.slot")
@@ -139,19 +139,19 @@ def _choose_flow(
 
 
 def _cancel_flow(action: Action, _context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Cancel a flow; `then` names one to start in its place (FS-12)."""
+    """Cancel a flow, and start the flow that `then` names, if any (FS-12)."""
     then = Dact(_text(action, "then") or "")
     scores = (FlowScore(then, 1.0),) if then in flows else ()
     return _say(MessageKind.CANCELLATION, action, flows=scores, slots=_values(action, "slots"))
 
 
 def _decide_effect(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Apply the decision after a correction that came too late (IR-4); `target` names it."""
+    """Interpret a decision about committed effects. `target` is the name of the decision (IR-4)."""
     return replace(_say(MessageKind.CORRECTION, action), target=action.name)
 
 
 def _change_plan(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Skip a step of the plan, or move it; `step` and `other` are names of steps."""
+    """Skip or move a step of the plan."""
     other = _text(action, "other")
     wanted = PlanAction.BEFORE if other is not None else _PLAN_ACTIONS[action.name]
     change = PlanChange(wanted, _text(action, "step"), other)
@@ -200,7 +200,7 @@ def _one_slot(action: Action) -> dict[str, Mention]:
 
 
 def _values(action: Action, name: str) -> dict[str, Mention]:
-    """Parse the slot values of a payload; it has none if it isn't an object or is too large."""
+    """Parse slot values. Returns an empty dictionary if they aren't an object or exceed `MOST_FIELDS`."""
     values: Json = action.payload.get(name)
     if not isinstance(values, dict):
         return {}

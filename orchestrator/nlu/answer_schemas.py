@@ -1,7 +1,7 @@
-"""JSON Schemas that bound what a model may answer to NLU, made from the flows of the domain (NL-2).
+"""JSON Schemas of model answers to NLU, created from the domain's flows (NL-2).
 
-Names come from closed sets and every text has a limit. Slots are a list of pairs: a member per slot would cost
-three times the tokens, and strict modes would have a model write all of them.
+Slots are a list of pairs. One member per slot would cost three times the tokens, and strict modes would require all
+members.
 """
 
 import re
@@ -20,7 +20,7 @@ MOST_SLOTS = 6
 MOST_WORDS = 5
 LONGEST_VALUE = 80
 LONGEST_FREE_TEXT = 120
-"""Maximum characters of a value if one of the slots is free text."""
+"""Maximum length of a value if one of the slots is free text, in characters."""
 LONGEST_WORDS = 24
 _KINDS = tuple(kind.value for kind in MessageKind if kind is not MessageKind.PLAN_CHANGE)
 _NUMBERS = frozenset({"level", "number"})
@@ -30,7 +30,7 @@ _ENDS = re.compile(r"(-?\d+(?:\.\d+)?)?\s*(?:\.\.|-|to)\s*(-?\d+(?:\.\d+)?)?")
 
 
 def understanding_schema(flows: Sequence[FlowSpec]) -> JsonObject:
-    """Return the schema of an answer about a message. `flows`: those that it may ask for."""
+    """Return the schema of a message's interpretation. `flows`: the flows that the message can request."""
     intents = sorted({flow.intent for flow in flows})
     return closed(
         kind=one_of(_KINDS),
@@ -44,7 +44,7 @@ def understanding_schema(flows: Sequence[FlowSpec]) -> JsonObject:
 
 
 def another_flow_schema(flows: Sequence[FlowSpec]) -> JsonObject:
-    """Return the schema of an answer that chooses among flows after one failed."""
+    """Return the schema of the choice of another flow after a failure."""
     return closed(
         flows=_scored(flows),
         slots=slot_pairs(slot_specs(flows), input_names(flows)),
@@ -53,7 +53,7 @@ def another_flow_schema(flows: Sequence[FlowSpec]) -> JsonObject:
 
 
 def values_schema(slots: Iterable[SlotSpec]) -> JsonObject:
-    """Return the schema of an answer that fills some slots."""
+    """Return the schema of slot values."""
     return closed(slots=slot_pairs({slot.name: (slot,) for slot in slots}, ()))
 
 
@@ -92,7 +92,7 @@ UNDERSTANDING: JsonObject = {
     },
     "required": ["kind", "flows", "slots"],
 }
-"""Schema for validating answers: endpoints that enforce no schema write slots as an object and omit members."""
+"""Schema for validating answers. Endpoints without strict schemas may return slots as an object and omit members."""
 ANOTHER_FLOW: JsonObject = {
     "type": "object",
     "properties": {"flows": SCORED_FLOWS, "slots": SLOTS},
@@ -102,7 +102,7 @@ VALUES: JsonObject = {"type": "object", "properties": {"slots": SLOTS}, "require
 
 
 def slot_specs(flows: Iterable[FlowSpec]) -> dict[str, tuple[SlotSpec, ...]]:
-    """Return the slots of flows by name; flows may mean different things by one name."""
+    """Return the slots of flows by name. Several flows can declare the same name differently."""
     found: dict[str, tuple[SlotSpec, ...]] = {}
     for flow in flows:
         for slot in flow.slots.values():
@@ -111,7 +111,7 @@ def slot_specs(flows: Iterable[FlowSpec]) -> dict[str, tuple[SlotSpec, ...]]:
 
 
 def input_names(flows: Iterable[FlowSpec]) -> tuple[str, ...]:
-    """Return the inputs of flows: a displayed row is named by one."""
+    """Return the distinct input names of flows."""
     return tuple(dict.fromkeys(name for flow in flows for name in flow.inputs))
 
 
@@ -127,7 +127,7 @@ def read_pairs(slots: Json, specs: dict[str, SlotSpec]) -> Iterator[tuple[str, J
 
 
 def _read_text(text: str, kind: str) -> Json:
-    """Read a value that was written as text, for a slot of this type."""
+    """Convert text to a value of a slot type. Returns the text itself if it doesn't parse."""
     said = text.strip()
     if kind in _LISTS:
         return [part.strip() for part in said.split(",") if part.strip()]
@@ -144,7 +144,7 @@ def _read_text(text: str, kind: str) -> Json:
 
 
 def _read_dictionary(text: str) -> JsonObject:
-    """Read an object, or names and values as people write them: ``name: Volvo, doors: 4``."""
+    """Parse a JSON object, or pairs such as ``name: Volvo, doors: 4``."""
     with suppress(orjson.JSONDecodeError):
         found = orjson.loads(text)
         return found if is_object(found) else {}
@@ -164,7 +164,7 @@ def _scored(flows: Iterable[FlowSpec]) -> JsonObject:
 
 
 def slot_pairs(slots: dict[str, tuple[SlotSpec, ...]], inputs: Collection[str]) -> JsonObject:
-    """Return the schema of names and values of slots, as `slot_specs` and `input_names` name them."""
+    """Return the schema of a list of slot names and values."""
     names = list(dict.fromkeys((*slots, *inputs)))
     if not names:
         return list_of(closed(name={"type": "string"}), 0)

@@ -1,7 +1,6 @@
 """Parts of a message that request nothing: forbidden, excluded, past, reported or supposed (NL-8).
 
-A cue opens a scope, which runs to the end of its clause. The rule looks at tokens and never at whole
-sentences.
+A cue opens a scope, which runs to the end of its clause.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -15,7 +14,7 @@ class Mood(StrEnum):
 
     FORBIDDEN = "forbidden"
     EXCLUDED = "excluded"
-    """Something that the user excludes: “anything but economy”, “not in the evening”."""
+    """An exclusion, such as “anything but economy” or “not in the evening”."""
     PAST = "past"
     REPORTED = "reported"
     SUPPOSED = "supposed"
@@ -25,7 +24,7 @@ _SENTENCE_ENDS = word_set(". ! ? ;")
 _BEGINNING = word_set("please so can could")
 _ENDS = word_set(". ! ? ; but because then")
 _AFTER_NOT = word_set("more less later earlier before after over under only just sure yet until bad much")
-"""Behind these, “not” bounds or hedges a value and excludes none: “not more than 300”."""
+"""Words before which “not” limits a value instead of excluding it: “not more than 300”."""
 _DEGREES = word_set("that so too very quite")
 _NEGATED_VERBS = word_set(
     "don't dont doesn't doesnt didn't didnt never won't wont wouldn't wouldnt shouldn't shouldnt mustn't mustnt "
@@ -33,7 +32,7 @@ _NEGATED_VERBS = word_set(
 )
 _AUXILIARIES = word_set("do does did will would should must shall have has had need could may might")
 _REMINDING = word_set("forget hesitate fail mind")
-"""“Don't forget to” requests what follows."""
+"""Verbs that turn a negation into a request, as in “don't forget to”."""
 _ENDING = word_set("stop quit avoid cease refrain")
 _SAYING = word_set(
     "says said say tells told tell asks asked ask wonders wondered thinks thought think claims claimed heard hears "
@@ -63,15 +62,15 @@ _NO_NEED = (("no", "need"), ("no", "reason"), ("not", "necessary"), ("not", "goi
 
 _NEGATIONS = _NEGATED_VERBS | _ENDING | word_set("not but") | {cue[0] for cue in (*_EXCLUDING, *_NO_NEED)}
 EXCLUDING_WORDS = _NEGATIONS | {word.replace("'", "’") for word in _NEGATIONS}
-"""Without one of these tokens nothing is forbidden or excluded."""
+"""Tokens of which every prohibition and exclusion has at least one."""
 _CUES = _NEGATIONS | _SUPPOSING | _OTHERS | _POSSESSIVES | _FIRST
-"""Without one of these tokens a message has no scope."""
+"""Tokens of which every message with a scope has at least one."""
 _OPENERS = _CUES | _AUXILIARIES
-"""The tokens that a scope can begin with."""
+"""Tokens that a scope can begin with."""
 
 
 def find_moods(words: Sequence[str], verbs: Collection[str]) -> dict[int, Mood]:
-    """Return the mood of each token that requests nothing. `verbs`: with which requests of the domain begin."""
+    """Return the mood of each token that requests nothing, by index. `verbs`: verbs of the domain's requests."""
     moods: dict[int, Mood] = {}
     plain = [word.replace("’", "'") for word in words]
     if _CUES.isdisjoint(plain):
@@ -131,7 +130,7 @@ def _leaves_out(words: Sequence[str], place: int) -> bool:
 
 
 def _reports(words: Sequence[str], place: int) -> bool:
-    """Return whether another person's words begin here: “my colleague says”, “they want to know”, “I was told”."""
+    """Return whether reported speech begins here: “my colleague says”, “they want to know”, “I was told”."""
     for length in (1, 2, 3):
         subject, rest = words[place : place + length], words[place + length :]
         if not _is_other(subject):
@@ -150,7 +149,7 @@ def _reports(words: Sequence[str], place: int) -> bool:
 
 
 def _is_saying(words: Sequence[str]) -> bool:
-    """Return whether the words begin as “is asking” or “was wondering”."""
+    """Return whether the words begin with a phrase such as “is asking” or “was wondering”."""
     if words[0] not in _BEING or not (words[1:2] and words[1].endswith("ing")):
         return False
     stem = words[1].removesuffix("ing")
@@ -164,9 +163,9 @@ def _is_other(subject: Sequence[str]) -> bool:
 
 
 def _is_past(words: Sequence[str], place: int, verbs: Collection[str]) -> bool:
-    """Return whether the user tells here what they have done: subject, auxiliaries, past form of a request's verb.
+    """Return whether a subject and the past form of a request's verb begin here.
 
-    With the auxiliary before the subject it is a question: "what have I changed".
+    An auxiliary before the subject makes it a question: “what have I changed”.
     """
     if place > 0 and words[place - 1] in _AUXILIARIES:
         return False
@@ -194,7 +193,7 @@ def _starts(words: Sequence[str], place: int, cues: Collection[tuple[str, ...]])
 
 
 def _end(words: Sequence[str], place: int, verbs: Collection[str]) -> int:
-    """Return where a clause ends: at a comma only if a verb came before it (“don't, ever, cancel it”)."""
+    """Return the end of a clause. A comma ends it only after a verb (“don't, ever, cancel it”)."""
     has_verb = not verbs
     for at in range(place, len(words)):
         if words[at] in _ENDS or (words[at] == "," and has_verb):
@@ -208,7 +207,7 @@ def _end_of_exclusion(words: Sequence[str], place: int) -> int:
 
 
 def _end_of_report(words: Sequence[str], place: int, verbs: Collection[str]) -> int:
-    """Return where a report ends: with its sentence, or at a comma behind which a request begins."""
+    """Return the end of a report: the end of its sentence, or a comma before a request."""
     for at in range(place, len(words)):
         begins = words[at + 1] if at + 1 < len(words) else ""
         if words[at] in _SENTENCE_ENDS or (words[at] == "," and (begins in verbs or begins in _BEGINNING)):

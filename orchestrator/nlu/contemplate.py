@@ -1,7 +1,6 @@
-"""Re-routing after a failure: the search is narrowed, never repeated (NL-5).
+"""Rerouting after a failure (NL-5).
 
-The flow that failed is excluded; its fallback and edge flows come first, then flows of its intent and flows
-with its acts. What the ambiguity and the failure are known by is the evidence.
+The failed flow is excluded. Its fallback and edge flows rank first, then flows with the same intent or acts.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -22,7 +21,7 @@ _FALLBACK_BONUS = 0.45
 _EDGE_BONUS = 0.3
 _INTENT_BONUS = 0.1
 _ACT_BONUS = 0.05
-"""For each act that two flows have in common."""
+"""Bonus for each act that two flows share."""
 _PLAN_BONUS = 0.05
 
 
@@ -41,13 +40,13 @@ class FailedRequest:
 
 
 def narrow(request: FailedRequest, flows: Mapping[Dact, FlowSpec]) -> list[FlowSpec]:
-    """List the flows that are left, likelier ones first."""
+    """List the flows that are not excluded, nearest first."""
     left = [flow for flow in flows.values() if flow.dact not in request.excluded]
     return sorted(left, key=lambda flow: (-nearness(flow, request.flow), flow.dact))
 
 
 def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
-    """Rate how near a flow is to the one that failed, as an addition to its score."""
+    """Return the bonus of a flow's score for its similarity to the failed flow."""
     if failed is None:
         return 0.0
     near = _FALLBACK_BONUS if failed.fallback == flow.dact else 0.0
@@ -58,10 +57,9 @@ def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
 
 
 def reroute(request: FailedRequest, system1: System1, context: NluContext) -> Understanding:
-    """Choose without a model: the classifier's scores of the flows that are left, with their nearness.
+    """Choose another flow without a model, by the classifier's scores, nearness and the evidence's slots.
 
-    A flow that only likelihood names has to be likely; a declared fallback is taken as it is. Slot
-    names of the evidence speak for flows that have them.
+    The kind is `UNKNOWN` if no flow is likely.
     """
     text, opinion = request.text, system1.opinion(request.text, context)
     scored = sorted(

@@ -1,4 +1,4 @@
-"""Wordings that change what a message does: "everything", "actually", "another one"."""
+"""Cues: words that change the meaning of a message, such as “everything” or “another one”."""
 
 import re
 from typing import Final
@@ -46,7 +46,7 @@ _PATTERNS: Final = {
 
 
 def find_cues(text: str) -> frozenset[Cue]:
-    """Return the cues in a message, which is in English."""
+    """Return the cues in an English message."""
     found = {cue for cue, pattern in _PATTERNS.items() if pattern.search(text)}
     if asks_for_another(text):
         found.add(Cue.OTHER_ROW)
@@ -56,11 +56,11 @@ def find_cues(text: str) -> frozenset[Cue]:
 
 
 def asks_for_another(text: str) -> bool:
-    """Return whether a message asks for other rows than those that were talked about."""
+    """Return whether a message asks for another row."""
     said = text.casefold()
     return _ANOTHER.search(said) is not None and _NOT_ROWS.search(said) is None
 
 
 def refers_to_before(text: str) -> bool:
-    """Return whether a message refers to an earlier value: "a hotel there", "on the same day"."""
+    """Return whether a message refers to an earlier value: “a hotel there”, “on the same day”."""
     return _AS_BEFORE.search(text.casefold()) is not None

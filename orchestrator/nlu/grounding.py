@@ -1,7 +1,4 @@
-"""A check that values from a model occur in the conversation: said, displayed or found.
-
-A model can invent values, which are dropped.
-"""
+"""Checks that a model's values occur in the conversation, because models can invent values."""
 
 from __future__ import annotations
 
@@ -22,11 +19,11 @@ from orchestrator.types import Json, same_value
 _EXACT = frozenset({DATE, TIME, NUMBER})
 _UNLISTED = frozenset({NAME, QUOTE})
 _COMPARING = word_set("more extra additional further other fewer less")
-"""Words before a thing whose number is relative: "two more rooms"."""
+"""Words that make a number relative, as in “two more rooms”."""
 
 
 class Grounding:
-    """Searches for values in the conversation up to and including the message `text`."""
+    """A search for values in the conversation, including the current message `text`."""
 
     def __init__(self, extractor: Extractor, context: NluContext, text: str) -> None:
         self._extractor = extractor
@@ -38,7 +35,7 @@ class Grounding:
     def is_founded(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
         """Return whether a name, day, time or number was said or displayed.
 
-        Listed values can be meant by any words. A displayed row must be named as displayed.
+        Returns True for listed values, which any words can mean.
         """
         kinds, is_name = kinds_of(slot), accepts_names(slot)
         if slot.values or not (is_name or _EXACT.intersection(kinds)):
@@ -54,7 +51,7 @@ class Grounding:
             return any(same_value(value, row.get(shown.key)) for row in shown.rows)
         told = [text for text in self._told if _names(text, value) or self._tells(text, value, kinds)]
         takes_over = is_name and bool(slot.same_as)
-        # What was displayed but once, a while ago, and that no task has to be taken over from, was passed over.
+        # A name displayed only once, and not in the last reply, was not picked up by the user.
         is_told = bool(told) and (not takes_over or len(told) > 1 or told[0] is self._told[0])
         return (
             any(same_value(value, known) for known in self._known())
@@ -63,9 +60,9 @@ class Grounding:
         )
 
     def is_contradicted(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
-        """Return whether the words count something else with a number, or the slot's things with another one.
+        """Return whether the message uses a number for another slot, or another number for this slot.
 
-        "Three rooms for five days" has no five rooms. A number that counts nothing can be meant by any words.
+        “Three rooms for five days” contradicts five rooms.
         """
         number = _number_of(value)
         if (
@@ -88,10 +85,9 @@ class Grounding:
     def read_again(
         self, slot: SlotSpec, flow: FlowSpec, open_: Collection[str], taken: list[Json]
     ) -> Mention | None:
-        """Read the one value that the message has for a slot and for none of the other `open_` ones.
+        """Return the message's only value for a slot that fits no other slot in `open_`, or None.
 
-        `taken`: what the message has for other slots. Only what is listed or has a form counts: a bare name may be
-        anything.
+        `taken`: the message's values for other slots. Unlisted names and quotes don't count.
         """
         utterance = tokenize(clean(self._said[0]))
         counted = {one.first: names for one, _, names in self._counted(utterance, flow)}
@@ -120,7 +116,7 @@ class Grounding:
     def _counted(
         self, utterance: Utterance, flow: FlowSpec
     ) -> Iterator[tuple[Candidate, float, Collection[str]]]:
-        """Find the numbers of a text, each with the slots whose things it counts, by name or description."""
+        """Find the numbers of a text, each with the slots that it can count."""
         slots = [one for one in flow.slots.values() if _takes_numbers(one)]
         for candidate in self._extractor.find(utterance, self._context.today, self._context.separators):
             values = (_number_of(reading.value) for reading in candidate.readings.values())
@@ -133,7 +129,7 @@ class Grounding:
             yield candidate, number, _find_counted(after, slots)
 
     def refers(self, value: Json, slot: SlotSpec | None) -> bool:
-        """Return whether a name comes from an earlier task or a displayed row, and not from the message itself."""
+        """Return whether a name comes from an earlier task or a displayed row rather than the message."""
         if slot is None or not accepts_names(slot) or self._tells(self._said[0], value, kinds_of(slot)):
             return False
         known = any(same_value(value, one) for one in self._known())
@@ -149,7 +145,7 @@ class Grounding:
         )
 
     def _is_said(self, value: Json, kinds: Collection[str]) -> bool:
-        """Return whether the user has named a value as something that the slot takes."""
+        """Return whether the user has said a value in a form that the slot accepts."""
         if any(self._tells(text, value, kinds) for text in self._said):
             return True
         is_other = any(
@@ -159,7 +155,7 @@ class Grounding:
         return not is_other and any(_names(text, value) for text in self._said)
 
     def _can_be_judged(self, kinds: Collection[str]) -> bool:
-        """Return whether the message has such a value, or no number at all: "at seven" may be a time."""
+        """Return whether the message has a value of these kinds, or no number at all."""
         text = self._said[0]
         has_one = any(kind in kinds for kind, _ in self._read(text))
         return has_one or not (any(map(str.isdigit, text)) or find_numbers(tokenize(text)))
@@ -171,7 +167,7 @@ class Grounding:
         )
 
     def _belongs_to_another(self, value: str, slot: SlotSpec, flow: FlowSpec) -> bool:
-        """Return whether a value is known for another slot of the flow, and not for this one."""
+        """Return whether a value is listed for another slot of the flow but not for this slot."""
         others = [other for other in flow.slots.values() if other.name != slot.name]
         if slot.entity is None:
             return any(value in other.values for other in others)
@@ -199,7 +195,7 @@ class Grounding:
 
 
 def _find_counted(after: Sequence[str], slots: Sequence[SlotSpec]) -> Collection[str]:
-    """Find the slots that count a thing: those named so, else the one described so ("length of stay in days")."""
+    """Find the slots that count a thing, by name or by a unique description (“length of stay in days”)."""
     for place, word in enumerate(after):
         things = word if word.endswith("s") else f"{word}s"
         if named := {slot.name for slot in slots if things in slot.name.split("_")}:
@@ -228,7 +224,7 @@ def _names(text: str, value: Json) -> bool:
 
 
 def _alike(value: Json, read: Json, kind: str) -> bool:
-    """Return whether a value is what was parsed; "half past seven" can be either of two times."""
+    """Return whether a value equals a parsed one. Times are equal modulo 12 hours."""
     if kind == TIME and isinstance(value, str) and isinstance(read, str) and ":" in value and ":" in read:
         (hour, minute), (other, others_minute) = value.split(":", 1), read.split(":", 1)
         return minute == others_minute and int(hour) % 12 == int(other) % 12

@@ -1,7 +1,6 @@
-"""NLU's model calls, each a structured call through the Prompt Engineer (NL-2, NL-5, PX-4).
+"""NLU's structured model calls through the Prompt Engineer (NL-2, NL-5, PX-4).
 
-Builds prompt data and parses answers, which still need `validate`. Callers decide whether to call a model.
-Every call raises what the Prompt Engineer raises.
+The answers still need `validate`. Every call raises the errors of the Prompt Engineer.
 """
 
 from __future__ import annotations
@@ -40,18 +39,18 @@ CONTEMPLATE = "nlu_contemplate"
 SLOT_FILL = "slot_fill"
 _MESSAGES = 7
 _MOST_LIKELY = 3
-"""Number of flows described in full to a model, besides those of tasks in progress."""
+"""Maximum number of flows described in full, besides the current task."""
 _LEAST_SHARE = 0.02
 _FAR_LESS = 4
-"""A flow is left out if it is so many times less likely than the likeliest one."""
+"""Factor by which a flow may be less likely than the likeliest flow and still be described in full."""
 _SAID_BY_NAME = frozenset({"base", "category", "source", "target", "exact"})
-"""Types that add nothing to a slot's name."""
+"""Slot types that need no description beyond the name."""
 
 
 def choose_likely(
     flows: Sequence[FlowSpec], rated: Mapping[Dact, float], context: NluContext
 ) -> tuple[FlowSpec, ...]:
-    """Return the flows that a model is shown in full: those of the tasks in progress, and the likeliest ones."""
+    """Return the flows to describe in full: the current task's flow and the likeliest flows."""
     known = {flow.dact: flow for flow in flows}
     order = sorted(known, key=lambda dact: -rated.get(dact, 0.0))[:_MOST_LIKELY]
     least = max(_LEAST_SHARE, rated.get(order[0], 0.0) / _FAR_LESS) if order else 0.0
@@ -121,7 +120,7 @@ async def ask_another_flow(
     evidence: JsonObject,
     call: CallContext,
 ) -> tuple[tuple[FlowScore, ...], dict[str, Mention]]:
-    """Ask which of some flows serves a request that failed, and for that flow's values."""
+    """Ask a model which flow fits a failed request, and for the flow's slot values."""
     variables: JsonObject = {
         "assistant": assistant,
         "flows": [
@@ -154,7 +153,7 @@ async def ask_values(
     call: CallContext,
     notes: Sequence[str],
 ) -> dict[str, Mention]:
-    """Ask for the values of some slots of a flow in progress. `notes`: what is remembered of the user."""
+    """Ask a model for slot values of a flow in progress. `notes`: memories of the user and document passages."""
     variables: dict[str, Json] = {
         "task": f"{flow.title}: {flow.spec.description}",
         "slots": [_describe_slot(slot) for slot in slots],
@@ -172,14 +171,13 @@ async def ask_values(
 def _specs_of(
     flows: Sequence[FlowSpec], scores: Sequence[FlowScore], context: NluContext
 ) -> dict[str, SlotSpec]:
-    """Return the slots by name as the best flow means them, then the current task, then any other."""
+    """Return slots by name. The best flow's slots take precedence, then the active flow's, then any other's."""
     best = max(scores, key=lambda one: one.score).dact if scores else None
     order = (*flows, *(context.active, *(flow for flow in flows if flow.dact == best)))
     return {slot.name: slot for flow in order if flow is not None for slot in flow.slots.values()}
 
 
 def _describe_question(question: OpenQuestion) -> JsonObject | None:
-    """Describe an open question: its text, slot and options, and whether it asks for a confirmation."""
     if not question.is_open:
         return None
     return {
@@ -191,7 +189,7 @@ def _describe_question(question: OpenQuestion) -> JsonObject | None:
 
 
 def _describe_likely(flows: Sequence[FlowSpec]) -> JsonObject:
-    """Describe flows by the names of their slots, and each slot once."""
+    """Describe flows by the names of their slots. Each slot is described once."""
     slots: JsonObject = {}
     described: JsonObject = {}
     for flow in flows:
@@ -201,7 +199,7 @@ def _describe_likely(flows: Sequence[FlowSpec]) -> JsonObject:
 
 
 def _tell_slot(slot: SlotSpec) -> str:
-    """Describe a slot in a few words; empty if its name says it all."""
+    """Describe a slot in a few words. Returns an empty string if the name is enough."""
     described = _describe_slot(slot)
     kind = slot.type if slot.type not in _SAID_BY_NAME else ""
     words = str(described.get("description", kind))
@@ -224,7 +222,7 @@ def _write_day(context: NluContext) -> str:
 
 
 def _write_history(context: NluContext) -> list[JsonObject]:
-    """Write the summary of what was said before and the last messages, oldest first, as data."""
+    """Return the summary and the latest messages, oldest first."""
     return [{"role": one.role, "text": one.text} for one in context.history.with_summary(_MESSAGES)]
 
 
@@ -241,12 +239,12 @@ def _read_slots(answer: JsonObject, specs: dict[str, SlotSpec]) -> dict[str, Men
 
 
 def _name(written: str) -> str:
-    """Write the name of a flow or slot as it is declared: models write "Book Flight" too."""
+    """Normalize a flow or slot name, because models also write “Book Flight”."""
     return re.sub(r"[\s-]+", "_", written.strip()).lower()
 
 
 def _clean(value: Json) -> Json:
-    """Remove control and invisible characters from a model's text, as from users' text."""
+    """Remove control and invisible characters from a model's text."""
     if isinstance(value, str):
         return clean(value)
     if is_list(value):

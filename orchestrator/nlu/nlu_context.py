@@ -1,7 +1,4 @@
-"""The part of the dialogue that matters for understanding one message: a small frozen record.
-
-`read_nlu_context` builds it from the dialogue state; evaluations build their own.
-"""
+"""NLU's view of the dialogue. `read_nlu_context` builds it from the state; evaluations build their own."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +22,7 @@ _RECENT_COMPLETED = 3
 
 @dataclass(frozen=True, slots=True)
 class PastFlow:
-    """A flow that is no longer active: interrupted, or completed in this session."""
+    """An interrupted flow, or one completed in this session."""
 
     spec: FlowSpec
     values: Mapping[str, Json] = field(default_factory=dict[str, Json])
@@ -142,12 +139,12 @@ def _read_question(state: DialogueState, active: BaseFlow | None) -> OpenQuestio
 
 
 def _value_of(option: Option) -> str:
-    """Return the value or slot that an option stands for, which users name too."""
+    """Return the value or slot that an option stands for, because users can name either."""
     return str(option.payload.get("value", option.payload.get("slot", "")))
 
 
 def values_of(flow: BaseFlow) -> dict[str, Json]:
-    """Return the filled slots of a flow, without the sources of their values."""
+    """Return a flow's slot values by name."""
     return {name: held.value for name, held in flow.slots.items()}
 
 
@@ -157,5 +154,5 @@ def _day(days: int) -> date:
 
 
 def day_of(now: float) -> date:
-    """Find the day (UTC) of a moment in unix seconds."""
+    """Return the UTC day of a Unix time in seconds."""
     return _day(int(now // 86_400))

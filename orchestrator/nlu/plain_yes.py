@@ -1,7 +1,6 @@
-"""Plain yes and no, by the short closed list of each language (PX-18).
+"""Plain “yes” and “no”, from a closed list for each language (PX-18).
 
-A plain yes is the only text that confirms a side effect. Longer agreement is read elsewhere and never
-confirms.
+A plain “yes” is the only text that confirms a side effect. Longer agreement never confirms.
 """
 
 import re
@@ -24,12 +23,12 @@ _POINTING = word_set("that this these those")
 _DETERMINERS = word_set("the my our this that these those")
 _BEFORE_VALUES = word_set("to from on at for in the and")
 _ADDRESSED = word_set("you")
-"""German and Spanish put the polite pronoun behind the verb: "buchen Sie es"."""
+"""Polite pronouns after the verb, as in German “buchen Sie es”, in English form."""
 _AFTER_DEED = word_set("now")
 _OFFERING = word_set("shall should i we do go ahead the a an my your it that this them these those now again")
-"""The words of an offer that do not name what is offered."""
+"""Words of an offer that don't name the offered call."""
 _AMBIGUOUS = word_set("change")
-"""Verbs that ask for something else as often as they agree: "change it", said of an offered change."""
+"""Verbs that can reject an offer, such as “change it” after an offered change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +55,10 @@ NO_OFFER = Offer()
 
 
 class PlainAnswers:
-    """The plain yeses and noes of some languages."""
+    """A matcher for the plain “yes” and “no” of some languages."""
 
     def __init__(self, files: Iterable[LexiconFile], english: Iterable[LexiconFile] = ()) -> None:
-        """`english`: the files of English, for messages that name the deed in another language."""
+        """`english`: English lexicon files, for messages that name the action in another language."""
         files, english = tuple(files), tuple(english)
         self._agree_english = _phrases(tuple(one for file in english for one in file.agree))
         self._around_english = _phrases(tuple(one for file in english for one in file.courtesies))
@@ -68,9 +67,9 @@ class PlainAnswers:
         self._around = _phrases(tuple(one for file in files for one in file.courtesies))
 
     def agrees(self, text: str, offer: Offer = NO_OFFER, english: str | None = None) -> bool:
-        """Return whether a message as a whole is a plain yes.
+        """Return whether the whole message is a plain “yes”.
 
-        `english`: the message in English, in which it may name what was offered: "ja, buche es".
+        `english`: the message in English, which can name the offered call (“ja, buche es”).
         """
         if _consists(_read(text), self._agree, self._around, offer):
             return True
@@ -81,7 +80,7 @@ class PlainAnswers:
         ).succeeds
 
     def refuses(self, text: str) -> bool:
-        """Return whether a message as a whole is a plain no."""
+        """Return whether the whole message is a plain “no”."""
         return _consists(_read(text), self._refuse, self._around, NO_OFFER)
 
 
@@ -95,7 +94,7 @@ def _phrases(texts: tuple[str, ...]) -> frozenset[Words]:
 
 
 def _read(text: str) -> Words:
-    """Return the folded tokens of a message without its marks; none if a mark asks, hesitates or quotes."""
+    """Return the tokens of a message without punctuation. Returns () for hesitation or a long message."""
     said = text.translate(_SKIN_TONES).replace("’", "'")
     if _HESITATION.search(said):
         return ()
@@ -130,7 +129,7 @@ class _Match:
         return bool(self._words) and self._walk(0, granted=False, acted=False, last=())
 
     def _walk(self, place: int, *, granted: bool, acted: bool, last: Words) -> bool:
-        """Try every unit that begins at a place; the same “yes” twice in a row is not plain ("yeah yeah")."""
+        """Match the rest of the message. The same “yes” twice in a row is not plain (“yeah yeah”)."""
         if place == len(self._words):
             return granted and (acted or not self._deed_needed)
         for end in range(place + 1, len(self._words) + 1):
@@ -151,7 +150,7 @@ class _Match:
         return False
 
     def _is_deed(self, unit: Sequence[str], granted: bool) -> bool:
-        """Return whether words name the offered call: "book it", "delete the rows", "book SK1465"."""
+        """Return whether words name the offered call, such as “book it” or “book SK1465”."""
         verb, *rest = unit
         if verb not in self._offer.verbs or (verb in _AMBIGUOUS and not granted):
             return False

@@ -163,7 +163,7 @@ def _limit(context: TurnContext) -> DepthLimit | None:
 
 
 def _refuse(context: TurnContext, reached: LimitReached, wanted: Dact, labels: Labels) -> None:
-    """When the stack is full, ask which task to stop, or ask the user to finish one first (FS-12)."""
+    """Ask which task to stop because the stack is full, or ask the user to finish one first (FS-12)."""
     active = context.state.stack.active
     if reached.strategy is OnLimit.ASK_USER:
         follow_up: JsonObject = {"then": wanted, "slots": plain_values(labels)}
