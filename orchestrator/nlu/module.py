@@ -1,7 +1,4 @@
-"""NLU: from what a user says or clicks to an understanding, checked and ready for the Agent (NL-1, NL-2, NL-4 … NL-7).
-
-One instance per domain and process; trained when it is made. It changes no state.
-"""
+"""NLU: turns a message or action into a validated understanding, without changing state (NL-1, NL-2, NL-4 … NL-7)."""
 
 from __future__ import annotations
 
@@ -53,7 +50,7 @@ LONGEST_READ = 65_536
 
 
 class NLU:
-    """Understands the messages and actions of one domain's sessions."""
+    """The NLU of one domain and process, trained on creation."""
 
     def __init__(
         self,
@@ -63,7 +60,7 @@ class NLU:
         system1: System1 | None = None,
         development: bool = False,
     ) -> None:
-        """`asker`: the Prompt Engineer. Default: System 1 reads alone."""
+        """`asker`: the Prompt Engineer. Default: no model, only the local classifier."""
         self.system1 = system1 or System1.for_domain(domain)
         self._domain = domain
         self._asker = asker if domain.config.nlu.mode != NEVER else None
@@ -101,10 +98,10 @@ class NLU:
         *,
         only_sure: bool = False,
     ) -> Understanding:
-        """Ask the readers in their order, until one has the last word.
+        """Interpret a message: ask the NLU components in order until an interpretation is final.
 
-        `call`: for whom a model may be asked; without it none is. `only_sure`: what would be left to a model, if one
-        could be asked, is unknown.
+        `call`: the context of model calls. Default: no model call. `only_sure`: return `UNKNOWN` for messages that need
+        a model.
         """
         context = self._read_context(state, turn)
         recall = partial(recall_for_prompt, turn)
@@ -148,7 +145,7 @@ class NLU:
         return judged if message.english == words else self._quote_as_said(judged, words)
 
     def _quote_as_said(self, understood: Understanding, text: str) -> Understanding:
-        """Quote the user's own words where an interpretation quotes their English form."""
+        """Replace English quotes in an interpretation by the user's own words."""
         quote = partial(self.system1.lexicon.as_said, text=text)
         return replace(
             understood,
@@ -158,7 +155,7 @@ class NLU:
         )
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
-        """Understand a click. Raises InvalidInput if the action is invalid."""
+        """Interpret an action. Raises InvalidInput if the action is invalid."""
         context = self._read_context(state, turn)
         return self._check(react(action, context, self.system1.flows), context, turn)
 
@@ -175,9 +172,9 @@ class NLU:
     ) -> Understanding:
         """Find another flow for a request after one failed (NL-5).
 
-        `failed`, the top flow's dact when it is left out, and `excluded` are not tried again. `evidence`: category,
-        message, metadata of the ambiguity, slots. `text`: the request; what the user said last when it is left out.
-        `call`: for whom a model may be asked; without it none is.
+        `excluded`: flows not to try again. `failed`: dact of the failed flow, also excluded. Default: the top flow.
+        `evidence`: category, message, slots and metadata of the ambiguity. `text`: the request. Default: the user's
+        previous message. `call`: the context of model calls. Default: no model call.
         """
         context = self._read_context(state, turn)
         flow = self._domain.flows.get(Dact(failed)) if failed else None
@@ -229,13 +226,13 @@ class NLU:
         return mentions
 
     def ground(self, flow: type[BaseFlow], values: Mapping[str, Json], now: float) -> JsonObject:
-        """Return the meaning of words for a flow's slots; words without a single meaning are left out."""
+        """Return values grounded in a flow's slots, without ambiguous and invalid values."""
         mentions = {name: Mention(value, str(value)) for name, value in values.items() if value is not None}
         grounded, _ = self._validation.ground_values(mentions, flow.spec, NluContext(today=day_of(now)))
         return {name: mention.value for name, mention in grounded.items() if mention.value is not None}
 
     def _prefer_possible(self, reading: Reading, context: NluContext) -> Reading:
-        """Return System 1's reading if the model's names nothing that there is."""
+        """Return the local classifier's interpretation if the model's names no existing flow or task."""
         second = reading.second
         if second is None:
             return reading

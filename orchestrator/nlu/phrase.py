@@ -1,4 +1,4 @@
-"""A message with the values found in it, while its words are accounted for (IR-6)."""
+"""A message with its values, for finding words that the interpretation doesn't use (IR-6)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from orchestrator.nlu.text import NARROWING, Utterance, tokenize, word_set
 from orchestrator.types import Json, is_list
 
 GENERIC = word_set("to for in at on of with as and or from")
-"""Prepositions that say little: any value may stand behind them."""
+"""Prepositions that any value can follow."""
 ARTICLES = word_set("a an the my our your this that these those")
 PROPOSING = word_set("how what")
 _LOOSE = frozenset({NAME, QUOTE, NUMBER, RANGE})
@@ -32,12 +32,12 @@ SAYING_LITTLE = word_set(
 ) | (STOP_WORDS - NARROWING - word_set("only most more"))
 _BEFORE_QUOTED = NARROWING | GENERIC | word_set("one no")
 _MOST_BETWEEN = 3
-"""Little words between two unused ones that are quoted with them."""
+"""Maximum number of words between two unused words that are quoted together."""
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """One message with its interpretation, while its words are accounted for."""
+    """A message with its possible values and its interpreted slots."""
 
     utterance: Utterance
     candidates: Sequence[Candidate]
@@ -74,9 +74,9 @@ class Phrase:
     def find_left(
         self, slots: Iterable[str], half_used: Iterable[range], known: frozenset[str] | None
     ) -> list[int]:
-        """Return the places of the words that neither `slots` nor the `known` words account for.
+        """Return the indexes of words that are neither in `slots` nor in `known`.
 
-        With None only values are looked for.
+        If `known` is None, return only the indexes of values.
         """
         used, words = self.find_used(slots), self.utterance.words
         dropped = {at for one in half_used for at in one}
@@ -88,13 +88,13 @@ class Phrase:
         for one in self.candidates:
             place = range(one.first, one.last)
             if used and is_negated(self.utterance, one):
-                left.difference_update(place)  # the value that another one replaces: “Rome is wrong, …”
+                left.difference_update(place)  # a replaced value: “Rome is wrong, …”
             elif left.intersection(place) and used.isdisjoint(place):
                 left.update(place)
         return [at for at in sorted(left) if at in dropped or not self._stands_alone(at, left)]
 
     def _stands_alone(self, place: int, left: Collection[int]) -> bool:
-        """Return whether a preposition has no meaning of its own here: “let me think about it”, “what about Monday”."""
+        """Return whether a preposition belongs to no value: “let me think about it”, “what about Monday”."""
         words = self.utterance.words
         if words[place] not in NARROWING:
             return False
@@ -107,7 +107,7 @@ class Phrase:
         return behind not in left and not any(valued)
 
     def is_lost(self, place: range, known: frozenset[str]) -> bool:
-        """Return whether a name stands among so many unknown words that it may be an ordinary word."""
+        """Return whether a name has so many unknown words around it that it may be an ordinary word."""
         own = next((one for one in self.candidates if one.first == place.start), None)
         if own is None or not own.kind.startswith("entity:"):
             return False
@@ -117,7 +117,7 @@ class Phrase:
         return len(strange) > len(place)
 
     def find_excluded(self, told: str) -> Iterable[int]:
-        """Return an exclusion without a value, such as “not for us”, unless it was already `told`."""
+        """Return the word indexes of exclusions without a value, such as “not for us”, that are not in `told`."""
         words = self.utterance.words
         if EXCLUDING_WORDS.isdisjoint(words):
             return
@@ -133,14 +133,14 @@ class Phrase:
                 run = []
 
     def is_mostly(self, left: Sequence[int], *, count_values: bool = True) -> bool:
-        """Return whether more of the telling words are left than used; `count_values`: values are used."""
+        """Return whether most telling words are unused. `count_values`: count values as used."""
         valued = [one for one in self.candidates if count_values and one.kind not in _LOOSE]
         inside = {at for one in valued for at in range(one.first, one.last)}
         telling = {at for at, word in enumerate(self.utterance.words) if is_telling(word, SAYING_LITTLE)}
         return 2 * len(telling.intersection(left) - inside) > len(telling - inside) + len(valued)
 
     def quote(self, left: Sequence[int], slots: Iterable[str]) -> Iterable[str]:
-        """Join unused words to phrases, with the little words between them and a preposition before them."""
+        """Join unused words to phrases, with the short words between them and a preposition before them."""
         words, used = self.utterance.words, self.find_used(slots)
         groups: list[list[int]] = []
         for at in left:
@@ -186,7 +186,7 @@ def is_telling(word: str, known: Collection[str]) -> bool:
 
 
 def find_end_of_number(phrase: Phrase, place: range, known: frozenset[str]) -> int:
-    """Return where a number's phrase ends: the thing that it counts is part of it."""
+    """Return the end of a number's phrase, including the noun that it counts."""
     words = phrase.utterance.words
     is_number = any(one.kind == NUMBER and one.first == place.start for one in phrase.candidates)
     behind = words[place.stop] if place.stop < len(words) else ""
@@ -194,7 +194,7 @@ def find_end_of_number(phrase: Phrase, place: range, known: frozenset[str]) -> i
 
 
 def find_rival(phrase: Phrase, place: range) -> tuple[int, int] | None:
-    """Return where another value for the same slot stands: “business for me, economy for my boss”."""
+    """Return the span of another value for the same slot: “business for me, economy for my boss”."""
     own = next((one for one in phrase.candidates if one.first == place.start), None)
     if own is None or own.kind in _LOOSE:
         return None

@@ -1,4 +1,4 @@
-"""The interface of NLU components; `readers` has the components and their order."""
+"""The interface of NLU components. `readers` lists the components in order."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -17,8 +17,9 @@ from orchestrator.types import Dact, Json, JsonObject
 class Reading:
     """An interpretation of a message.
 
-    `confidence`: in its kind and flow, from 0 to 1. `is_final`: no later component is asked. `problem`: the
-    error code of a model that failed. `second`: System 1's interpretation of a message that a model has read.
+    `confidence`: confidence in the kind and flow, from 0 to 1. `is_final`: whether later components are skipped.
+    `problem`: the error code of a failed model call. `second`: the local classifier's interpretation, if a model read
+    the message.
     """
 
     understanding: Understanding
@@ -30,11 +31,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message on its way through the readers.
+    """A message that passes through the NLU components.
 
-    `text`: cleaned; `english`: with its words in English, as far as they are known; `raw`: as it was sent.
-    `call`: for whom a model may be asked about it, None when none may. `guess`: what an earlier reader made of it
-    without being the last to say. `recall`: finds what is remembered of the user that words are about, for a model.
+    `raw`: the text as sent. `text`: the cleaned text. `english`: the text with known words in English. `call`: the
+    context of model calls, or None if no model may be called. `guess`: an earlier component's interpretation that is
+    not final. `recall`: finds memories of the user that match a text.
     """
 
     raw: str
@@ -52,7 +53,7 @@ class Reader(Protocol):
 
 
 Rate: TypeAlias = Callable[[str, NluContext], Mapping[Dact, float]]
-"""A function that returns the probability of each flow for a message, in English if known."""
+"""A function that returns the probability of each flow for a message."""
 FindSlots: TypeAlias = Callable[[str, FlowSpec, NluContext], Mapping[str, Mention]]
 """A function that returns a message's values for the slots of a flow."""
 

@@ -1,6 +1,6 @@
-"""Restraint on tasks that the words forbid, report, suppose or place in the past (NL-8).
+"""Restraint on tasks that a message only forbids, reports, supposes or places in the past (NL-8).
 
-The user is told how the message was understood. Only interpretations by System 1 are restrained.
+It applies only to interpretations by the local classifier. The reply says how the message was understood.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,15 +18,15 @@ from orchestrator.types import Dact
 _WISHING = word_set("want need like wish please can could")
 _FIRST = word_set("i we i've we've i'd we'd")
 _CLOSED = frozenset({Source.COMMAND, Source.ACTION, Source.SYSTEM2})
-"""A model hears a negation itself (NL-9); the rest is closed."""
+"""Sources that are not restrained: models understand negation (NL-9), and commands and actions are unambiguous."""
 _VAGUE = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION})
 _BESIDES = frozenset({MessageKind.CORRECTION, MessageKind.TASK})
 _LONGEST_READ = 400
-"""Tokens. Longer messages are not looked through."""
+"""Maximum length of a message to check, in tokens."""
 
 
 class Restraint:
-    """Restrains interpretations of one domain's messages by the moods of their clauses."""
+    """A check of one domain's interpretations against the moods of their clauses."""
 
     def __init__(self, flows: Mapping[Dact, FlowSpec]) -> None:
         self._flows = flows
@@ -40,7 +40,7 @@ class Restraint:
         context: NluContext,
         read: Callable[[str], Understanding],
     ) -> Understanding:
-        """Return the interpretation, without a task that the words do not request.
+        """Return the interpretation without tasks that the message does not request.
 
         `text`: in English as far as known. `read`: interprets the rest of a message.
         """
@@ -68,7 +68,7 @@ class Restraint:
         return self._hold(understood, mood, dact, context, words)
 
     def _find_mood(self, dact: Dact, words: Sequence[str], moods: Mapping[int, Mood]) -> Mood | None:
-        """Return why no word asks for a task, or None if one does."""
+        """Return the mood in which a message mentions a task, or None if the message requests the task."""
         own = [place for place, word in enumerate(words) if _stems(word) & self._own[dact]]
         if not own:
             own = [place for place, word in enumerate(words) if _stems(word) & self._verbs]
@@ -124,7 +124,7 @@ class Restraint:
     def _name_exclusions(
         self, understood: Understanding, utterance: Utterance, moods: Mapping[int, Mood]
     ) -> Understanding:
-        """Report exclusions and conditions of a request, which do not run."""
+        """Report exclusions and conditions that the request ignores."""
         untaken = {Mood.EXCLUDED, Mood.SUPPOSED}
         if not understood.declines:
             untaken.add(Mood.FORBIDDEN)
@@ -174,7 +174,7 @@ def _without(utterance: Utterance, moods: Mapping[int, Mood]) -> str:
 
 
 def _phrases(utterance: Utterance, moods: Mapping[int, Mood], wanted: Iterable[Mood]) -> Iterable[str]:
-    """Cut out each run of tokens in one of some moods."""
+    """Return the text of each run of tokens in the `wanted` moods."""
     wanted = set(wanted)
     first = None
     for place in range(len(utterance.words) + 1):

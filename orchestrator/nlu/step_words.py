@@ -12,7 +12,7 @@ _ALIKE = 2
 
 
 def find_words(text: str) -> frozenset[str]:
-    """List the telling words of a text, in lower case."""
+    """Return the distinctive words of a text, in lower case."""
     return frozenset(_WORD.findall(text.replace("_", " ").casefold())) - _COMMON
 
 

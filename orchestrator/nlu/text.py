@@ -36,17 +36,17 @@ class Utterance:
     ends: list[int]
 
     def surface(self, first: int, last: int) -> str:
-        """Cut out the text of the tokens from `first` up to, not including, `last`."""
+        """Return the text of the tokens from `first` to `last`, exclusive."""
         return self.text[self.starts[first] : self.ends[last - 1]] if first < last else ""
 
     def token_span(self, start: int, end: int) -> tuple[int, int]:
-        """Find the tokens that a span of characters touches, as (first, last + 1)."""
+        """Return the range of tokens that a span of characters touches, as (first, last + 1)."""
         first = bisect_left(self.ends, start + 1)
         return first, max(first + 1, bisect_left(self.starts, end))
 
 
 def clean(text: str) -> str:
-    """Normalize (NFKC), drop control, zero-width and direction characters, and join white space."""
+    """Normalize to NFKC, remove control, zero-width and direction characters, and collapse whitespace."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     elif text.isprintable():
@@ -55,7 +55,7 @@ def clean(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Fold to lower case without accents, the form in which names are compared."""
+    """Return the text in lower case without accents, for comparing names."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
@@ -63,7 +63,7 @@ def fold(text: str) -> str:
 
 
 def tokenize(text: str) -> Utterance:
-    """Cut a cleaned text into tokens: words (with inner apostrophes), `'s`, and single marks."""
+    """Split a cleaned text into tokens: words with inner apostrophes, `'s`, and single marks."""
     spans = [match.span() for match in _TOKEN.finditer(text)]
     if text.isascii():
         small = text.lower()
@@ -82,12 +82,12 @@ def key_of(text: str) -> str:
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Split a text that is a list of words."""
+    """Return the words of a whitespace-separated list."""
     return frozenset(words.split())
 
 
 def read_signs(text: str) -> str:
-    """Convert signs that mean yes, no or doubt into words: "👍" is "yes"."""
+    """Convert emoji that mean yes, no or doubt to words, such as “👍” to “yes”."""
     return text if text.isascii() else clean(text.translate(_READ_SIGNS))
 
 
@@ -110,7 +110,7 @@ PREPOSITIONS = NARROWING | word_set("to for in at on of with as from into")
 
 
 def is_excepted(words: Sequence[str], place: int, within: int = 2) -> bool:
-    """Return whether one of the words just before a place excludes it: "not the first"."""
+    """Return whether one of the words before a position excludes it, as in “not the first”."""
     return not _EXCEPTING.isdisjoint(words[max(0, place - within) : place])
 
 

@@ -38,13 +38,13 @@ from orchestrator.saying import quote_all
 from orchestrator.types import Dact
 
 _LONGEST_READ = 400
-"""Tokens. Longer messages are not looked through."""
+"""Maximum length of a message to check, in tokens."""
 _CLOSED = frozenset({Source.COMMAND, Source.ACTION, Source.DOCUMENTS})
 _OF_VALUES = frozenset({MessageKind.SLOT_VALUE, MessageKind.CORRECTION})
 _REQUESTS = _OF_VALUES | {MessageKind.TASK}
 _JUDGED = _REQUESTS | {MessageKind.DIGRESSION}
 _MANY = 2
-"""Number of values that make a request certain, whatever else it says."""
+"""Number of values that make a request certain."""
 _SURE_CUES = word_set("from to")
 _ANSWERED = frozenset({Digression.CLARIFICATION, Digression.HELP, Digression.STATUS, Digression.PERSON})
 _CHANGING = NARROWING | EXCLUDING_WORDS

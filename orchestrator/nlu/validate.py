@@ -1,4 +1,4 @@
-"""Validation of every understanding, whatever its source (NL-7).
+"""Validation of understandings from all sources (NL-7).
 
 Unknown flows and slots are dropped, scores sorted and limited, values validated by their slot types, and
 entity names repaired or marked as partial.
@@ -37,7 +37,7 @@ _OF_NO_TASK = frozenset({MessageKind.DIGRESSION, MessageKind.UNKNOWN, MessageKin
 
 
 class Validation:
-    """Checks understandings against one domain."""
+    """A validator of one domain's understandings."""
 
     def __init__(self, flows: Mapping[Dact, FlowSpec], types: SlotTypes, extractor: Extractor) -> None:
         self._flows = flows
@@ -48,7 +48,7 @@ class Validation:
         self._asked_for = flows.keys() - self._only_steps
 
     def validate(self, understanding: Understanding, context: NluContext) -> tuple[Understanding, list[str]]:
-        """Fit an understanding to the domain; also return what was dropped or repaired."""
+        """Return the understanding fitted to the domain, and the problems that were dropped or repaired."""
         problems: list[str] = []
         flows = self._check_flows(understanding.flows, problems)
         kind = _reconsider(understanding, flows, self._flows, context)
@@ -80,7 +80,7 @@ class Validation:
     def ground_values(
         self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext
     ) -> tuple[dict[str, Mention], list[str]]:
-        """Validate and repair values for the slots of one flow; also return their problems."""
+        """Return the valid and repaired values for a flow's slots, and the problems found."""
         problems: list[str] = []
         return self._check_slots(slots, spec, context, problems), problems
 
@@ -160,7 +160,7 @@ class Validation:
         context: NluContext,
         grounding: Grounding,
     ) -> dict[str, Mention]:
-        """Swap two values that a model has exchanged: each is invalid where it is, and valid in the other slot."""
+        """Swap two values that are each valid only in the other's slot."""
         changed = dict(slots)
         wrong = [name for name, one in slots.items() if name in spec.slots and one.value is None]
         for one, other in combinations(wrong, 2):

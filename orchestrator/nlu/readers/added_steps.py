@@ -27,7 +27,7 @@ _LEAD = re.compile(
 _TAIL = re.compile(r"(?:,? (?:too|as well|also|please))*[.!?]*$", re.IGNORECASE)
 _OF_STEP = re.compile(r" (?:to|for|on|with|in|of) (?=(?:the|my|our) )", re.IGNORECASE)
 _LONGEST = 160
-"""Maximum characters of such a request."""
+"""Maximum length of a request, in characters."""
 _NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})
 
 
@@ -39,7 +39,7 @@ class AddedSteps:
         self._verbs = frozenset(request_verbs(setup.flows.values()))
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Read a message as a new step; None if it isn't a request of the domain about a step."""
+        """Interpret a message as a new step. Returns None if it requests no step of the plan."""
         text, plan = message.english, context.plan
         if plan is None or len(text) > _LONGEST:
             return None

@@ -55,7 +55,7 @@ class Commands:
         )
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Read a message as a command; None when no pattern matches it whole."""
+        """Interpret a message as a command. Returns None unless a pattern matches the whole message."""
         text = message.text
         if len(text) > LONGEST_COMMAND or not any(map(methodcaller("fullmatch", text), self.compiled)):
             return None

@@ -13,9 +13,9 @@ from orchestrator.nlu.text import key_of
 
 _NUMBER = re.compile(r"\d+")
 _PLACE = "0"
-"""Stands for a number in the folded messages."""
+"""Placeholder for a number in the folded messages."""
 _LONGEST = 80
-"""Maximum characters of a request for a page."""
+"""Maximum length of a page request, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class PageRequests:
         )
 
     def _strip(self, key: str) -> str:
-        """Drop courtesies: “please” of “the next page please”."""
+        """Remove courtesies, such as “please” from “the next page please”."""
         words = key.split()
         for length in (2, 1):
             if len(words) > length and " ".join(words[:length]) in self.courtesies:

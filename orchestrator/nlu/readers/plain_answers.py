@@ -15,7 +15,7 @@ from orchestrator.types import Json
 _DEFAULT = "en"
 _PARTS = re.compile(r"[,.!?;…¿¡]+\s*|\s+-+\s+")
 _LONGEST = 120
-"""Maximum characters of a plain answer."""
+"""Maximum length of a plain answer, in characters."""
 
 
 class PlainReader:

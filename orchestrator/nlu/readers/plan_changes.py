@@ -127,7 +127,7 @@ class PlanReader:
         return _change(text, PlanAction.SKIP, step) if is_named and step in fitting else None
 
     def _read_added(self, text: str, context: NluContext) -> Understanding | None:
-        """Read “after that, add a bag” as a request for when the plan has ended."""
+        """Read “after that, add a bag” as a request to run after the plan."""
         for form in (_AFTERWARDS, _AT_THE_END):
             found = form.match(text)
             request = "" if found is None else found["request"].strip(" ,.!")

@@ -23,10 +23,10 @@ _ROLE_MARKERS = re.compile(
     re.IGNORECASE,
 )
 _OF_MARKERS = ("<", "[", ":", "\x02", "\x03")
-"""Signs of which each marker has one."""
+"""Characters of which every marker has at least one."""
 _SINGLE_WORDS = frozenset("yn")
 _SHOWN = 200
-"""Characters stored of a message that is too long."""
+"""Maximum length stored of a message that is too long, in characters."""
 
 Check = Callable[["Rules", Message, NluContext], bool]
 
@@ -44,7 +44,7 @@ class Rules:
     own: frozenset[str] = frozenset()
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Refuse a message for the first check that it does not pass."""
+        """Reject a message that fails a check."""
         for rejection, fails in self.checks:
             if fails(self, message, context):
                 text = message.raw[:_SHOWN] if rejection is Rejection.TOO_LONG else message.text
@@ -64,7 +64,7 @@ def count_tokens(text: str) -> int:
 
 
 def _says_nothing(_rules: Rules, message: Message, _context: NluContext) -> bool:
-    """Look for a letter, a number or a sign of money: emoji and punctuation alone say nothing."""
+    """Return whether a message has no letters, numbers or currency signs."""
     text = message.english[:2_000]
     return not any(map(str.isalnum, text)) and "Sc" not in map(unicodedata.category, text)
 
@@ -90,7 +90,7 @@ def _imitates_a_role(text: str, reserved: Iterable[str]) -> bool:
 
 
 def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
-    """Refuse a single character, unless it can answer the open question, or name a row that was displayed."""
+    """Reject a single character, unless it can answer the open question or name a displayed row."""
     text, question = message.english, context.question
     if len(text) >= rules.guardrails.min_characters:
         return False

@@ -1,4 +1,4 @@
-"""System 2: asks a language model about every message that is not closed (NL-2)."""
+"""System 2: the language model, for messages without a final interpretation (NL-2)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ NEVER = "system1"
 
 @dataclass(frozen=True, slots=True)
 class System2:
-    """Asks a model about every message; System 1's interpretation is the fallback."""
+    """NLU component that calls a model. The local classifier's interpretation is the fallback."""
 
     asker: Asker
     flows: Sequence[FlowSpec]
@@ -24,7 +24,7 @@ class System2:
     assistant: str
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Ask the model; while it cannot be asked, return what System 1 thought."""
+        """Ask the model. If it is unavailable, return the local classifier's interpretation."""
         call, guess = message.call, message.guess
         if call is None or guess is None:
             return None
@@ -61,7 +61,7 @@ def make(setup: ReaderSetup) -> Reader | None:
 
 
 def asked_for(flows: Mapping[Dact, FlowSpec], commands: Collection[str] = ()) -> list[FlowSpec]:
-    """Return the flows that a message may ask for.
+    """Return the flows that a message can request.
 
     A flow without examples is left out if something else starts it: a plan, an outside event, or one of `commands`.
     """
