@@ -65,7 +65,7 @@ class AddedSteps:
         return None
 
     def _find_giver(self, plan: PlanFlow, named: str, flow: FlowSpec) -> PlanStep | None:
-        """Find the only step that the words name best, of those with results that the flow takes."""
+        """Return the single best match among the steps whose results the flow takes, or None."""
         if flow.family in _NO_STEPS:
             return None
         flows, mentioned = self._setup.domain.flows, find_words(named)

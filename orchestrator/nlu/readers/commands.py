@@ -40,7 +40,7 @@ class Commands:
         *,
         development: bool,
     ) -> Commands:
-        """Select the available commands; developers' shortcuts only in development."""
+        """Compile the available commands. Developers' shortcuts are available only in development."""
         patterns = tuple(
             (re.compile(command.pattern, re.IGNORECASE), command)
             for command in commands

@@ -20,13 +20,13 @@ _LONGEST = 80
 
 @dataclass(frozen=True, slots=True)
 class PageRequests:
-    """Requests for pages by their folded words, and the courtesies that may stand around them."""
+    """NLU component for page requests, by folded words. Courtesies around a request are ignored."""
 
     known: Mapping[str, PageWish]
     courtesies: frozenset[str]
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Read a request for a page if a table was displayed; without its name only if it has several pages."""
+        """Interpret a page request if a table was displayed."""
         table, text = context.table, message.text
         if table is None or len(text) > _LONGEST or _asks_for_words(context):
             return None
@@ -55,7 +55,7 @@ class PageRequests:
 
 
 def _fold(text: str) -> str:
-    """Return the folded words without punctuation: “page 2” of “/page 2”."""
+    """Return the folded words without punctuation, such as “page 2” for “/page 2”."""
     return " ".join(word for word in key_of(text).split() if word[0].isalnum())
 
 

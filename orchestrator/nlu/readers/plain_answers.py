@@ -41,7 +41,7 @@ class PlainReader:
         return Reading(Understanding(kind, Source.COMMAND, message.text, context.intent, plain=plain))
 
     def _offer(self, message: Message, context: NluContext) -> Offer:
-        """Return the words that a message can repeat: of the offered call, and of its values that it names."""
+        """Return the words of the offered call that a plain “yes” may repeat."""
         active, question = context.active, context.question
         if active is None or not question.confirming:
             return NO_OFFER
@@ -68,12 +68,12 @@ def make(setup: ReaderSetup) -> Reader:
 
 @dataclass(frozen=True, slots=True)
 class SmallTalk:
-    """Small talk by its folded words, and courtesies, which may stand around it and are nothing."""
+    """NLU component for small talk, by folded words. Courtesies around small talk are ignored."""
 
     known: Mapping[str, str | None]
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Read a message of nothing but small talk; the part that weighs most counts."""
+        """Interpret a message that is only small talk, by its most important part."""
         if len(message.text) > _LONGEST or _takes_any_words(context):
             return None
         parts = [self._shorten(key_of(part)) for part in _PARTS.split(message.text) if part.strip()]
@@ -87,7 +87,7 @@ class SmallTalk:
         return Reading(Understanding(kind, Source.COMMAND, message.text, target=name))
 
     def _shorten(self, part: str) -> str:
-        """Drop the words before those that count: “ugh” of “ugh this is annoying”."""
+        """Remove words before known small talk, such as “ugh” from “ugh this is annoying”."""
         first, _, rest = part.partition(" ")
         return self._shorten(rest) if part not in self.known and first in self.known and rest else part
 

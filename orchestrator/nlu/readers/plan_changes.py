@@ -69,7 +69,7 @@ _AT_THE_END = re.compile(
 _COURTESIES = word_set("please so ok okay no and but i we you actually thanks there is it")
 _ANYTHING = word_set("anything any nothing everything all")
 _LONGEST_STEP = 3
-"""Maximum words of an unknown step's name; "forget what you know about me" is about something else."""
+"""Maximum length of an unknown step's name, in words."""
 _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "that one", "this part"})
 
 
@@ -86,7 +86,7 @@ class PlanReader:
     verbs_of: Mapping[Dact, Collection[str]] = field(default_factory=dict[Dact, Collection[str]])
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Read a message about the running plan, or how far we are; None when it is about something else."""
+        """Interpret a message about the running plan or its progress. Returns None for other messages."""
         text, plan = message.english, context.plan
         if len(text) > LONGEST_READ:
             return None
@@ -103,7 +103,7 @@ class PlanReader:
         return None if understood is None else Reading(understood)
 
     def _read_forbidden(self, text: str, plan: PlanFlow) -> Understanding | None:
-        """Read “don't book the return” as a step to skip, and “don't book anything” as every step of that kind."""
+        """Read “don't book the return” as skipping a step, and “don't book anything” as skipping all such steps."""
         words = tokenize(text).words
         moods = find_moods(words, self.verbs)
         forbidden = {word for at, word in enumerate(words) if moods.get(at) is Mood.FORBIDDEN}

@@ -1,4 +1,4 @@
-"""Rejection of messages that cannot be understood, or hardly as meant (NL-1).
+"""Rejection of messages that cannot be understood (NL-1).
 
 The language guard does not identify languages: short and unclear texts pass. Languages are ISO 639-1 codes.
 """
@@ -58,7 +58,7 @@ def _is_too_long(rules: Rules, message: Message, _context: NluContext) -> bool:
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the tokens that a model would count: four bytes each, never fewer than half the words."""
+    """Estimate a model's token count: four bytes for each token, and at least half the number of words."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return max((size + 3) // 4, text.count(" ") // 2)
 
@@ -90,7 +90,7 @@ def _imitates_a_role(text: str, reserved: Iterable[str]) -> bool:
 
 
 def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
-    """Reject a single character, unless it can answer the open question or name a displayed row."""
+    """Return whether a message is a single character that neither answers a question nor names a row."""
     text, question = message.english, context.question
     if len(text) >= rules.guardrails.min_characters:
         return False
@@ -100,13 +100,13 @@ def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
 
 
 def _is_repeated(_rules: Rules, message: Message, context: NluContext) -> bool:
-    """Reject repeated words, unless they may answer an open question, or follow a click."""
+    """Return whether a message repeats the last one, unless it may answer a question or follows a click."""
     said_before = message.text.casefold() == clean(context.previous).casefold()
     return said_before and not context.question.is_open and not _has_clicked(context)
 
 
 def _has_clicked(context: NluContext) -> bool:
-    """Return whether the assistant spoke twice in a row, as after a click, which adds no user message."""
+    """Return whether the assistant spoke twice in a row. Clicks add no user message."""
     last = context.history.recent(2)
     return len(last) == 2 and last[0].role != "user"
 
@@ -120,13 +120,13 @@ UNREADABLE: tuple[tuple[Rejection, Check], ...] = (
     (Rejection.EMPTY, _says_nothing),
     (Rejection.RESERVED_TOKENS, _has_reserved_tokens),
 )
-"""Even a command may not be like this."""
+"""Checks that also apply to commands."""
 UNLIKELY: tuple[tuple[Rejection, Check], ...] = (
     (Rejection.TOO_SHORT, _is_too_short),
     (Rejection.REPEATED, _is_repeated),
     (Rejection.UNSUPPORTED_LANGUAGE, _is_foreign),
 )
-"""Only a command may be like this."""
+"""Checks that don't apply to commands."""
 
 
 def make_unreadable(setup: ReaderSetup) -> Reader:
@@ -188,7 +188,7 @@ def _script(char: str) -> str:
 
 
 def is_supported(text: str, languages: tuple[str, ...], own: Collection[str] = ()) -> bool:
-    """Return whether a text may be in one of the languages; unknown codes disable the check.
+    """Return whether a text may be in one of the languages. Unknown codes disable the check.
 
     `own`: words that belong to one of them, whichever other languages have them too.
     """

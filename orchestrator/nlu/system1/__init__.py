@@ -1,4 +1,4 @@
-"""System 1: reads a message without a language model.
+"""System 1: the local classifier, which interprets messages without a language model.
 
 Other packages use what this module exports. Only NLU's own modules import the parts.
 """

@@ -1,4 +1,4 @@
-"""Questions as opposed to proposals in question form: “is Monday possible?” proposes a value."""
+"""Distinction of questions from proposals in question form, such as “is Monday possible?”."""
 
 from collections.abc import Iterable, Sequence
 

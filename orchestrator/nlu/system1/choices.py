@@ -19,13 +19,13 @@ _FEW_WORDS = 10
 
 
 def choose(utterance: Utterance, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding | None:
-    """Read a message as one of the open question's options; None when it names none, or several."""
+    """Interpret a message as one of the open question's options. Returns None unless it names exactly one."""
     names = context.question.choices
     if not names or len(utterance.words) > _FEW_WORDS:
         return None
     labels = [key_of(label).split(" ") for label, *_ in names]
     shared = set(labels[0]).intersection(*labels)
-    # In “stop the first one”, “stop” tells no option from the others: all of them stop something.
+    # In “stop the first one”, “stop” does not distinguish the options: all of them stop something.
     index = _by_place([word for word in utterance.words if word not in shared], len(names))
     if index is None:
         index = _by_name(utterance, names)
@@ -70,7 +70,7 @@ def _by_place(words: list[str], count: int) -> int | None:
 
 
 def _by_name(utterance: Utterance, names: Sequence[tuple[str, str]]) -> int | None:
-    """Find the one option whose label or value the message names, or a word that only it has."""
+    """Return the only option that the message names by label, value or a distinctive word, or None."""
     said = " " + " ".join(utterance.words) + " "
     keys = [[key_of(name) for name in pair if name] for pair in names]
     labels = [set(" ".join(pair).split(" ")) for pair in keys]

@@ -27,16 +27,16 @@ FLOW = "flow:"
 GRAM = 4
 END = "$"
 PUNCTUATION = frozenset(".,;:!?'’\"“”()-–—/&%+#€$£")
-"""Signs of ordinary writing; every other sign counts as a word."""
+"""Ordinary punctuation. Every other sign counts as a word."""
 GRAM_WEIGHT = 0.35
 _REACH = 4
-"""Tokens on each side that influence a candidate."""
+"""Number of tokens on each side of a candidate that provide features."""
 MOST_TOKENS = 120
-"""Only this much of a long message is classified."""
+"""Maximum number of tokens to classify."""
 
 
 def put_kinds(words: Sequence[str], candidates: Sequence[Candidate]) -> tuple[list[str], list[int]]:
-    """Replace the words of each candidate by its kind, as a token; also return the positions."""
+    """Replace the words of each candidate by a token for its kind. Also returns the tokens' positions."""
     tokens: list[str] = []
     places: list[int] = []
     position = 0
@@ -55,7 +55,7 @@ def delexicalize(utterance: Utterance, candidates: Sequence[Candidate]) -> list[
 
 
 def grams(word: str) -> list[str]:
-    """Cut a word with its edges into character n-grams."""
+    """Split a word with its edges into character n-grams."""
     if len(word) < GRAM or word[0] == "<" or len(word) > 40:
         return []
     edged = f"_{word}_"
@@ -119,7 +119,7 @@ def _add_up(found: Sequence[tuple[str, float]], scale: float = 1.0) -> dict[str,
 
 
 def _reach(nearest: list[str], edge: str) -> list[str]:
-    """Add the edge of the message if it is within reach."""
+    """Add the edge of the message if the edge is within reach."""
     if len(nearest) == _REACH:
         return nearest
     return [*nearest, edge] if nearest else [edge, edge]
@@ -140,11 +140,10 @@ class Classifier:
         self.model = model
 
     def knows(self, word: str) -> bool:
-        """Return whether training has seen a word, in singular or plural."""
+        """Return whether the training data has a word, in singular or plural."""
         return any(f"w:{form}" in self.model.places for form in (word, f"{word}s", word.removesuffix("s")))
 
     def classify(self, utterance: Utterance, candidates: Sequence[Candidate]) -> Opinion:
-        """Classify a message."""
         tokens = delexicalize(utterance, candidates)
         counted = [one for one in tokens[1:-1] if one[0] == "<" or one.isalnum() or one not in PUNCTUATION]
         counted = [one for one in counted if one != f"<{NAME}>"]
@@ -173,9 +172,9 @@ _APPLICABLE: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """The likeliest label with its share, and the three best flows with theirs, best first.
+    """The likeliest label with its share, and the three best flows with their shares, best first.
 
-    Flows compete with other labels as one: their shares are added, since which of them it is comes second.
+    The shares of all flows are added before they compete with other labels.
     """
 
     label: str
@@ -184,7 +183,7 @@ class Weighed:
 
 
 def weigh(opinion: Opinion, context: NluContext) -> Weighed:
-    """Weigh the classifier's opinion by the context; the shares sum to one again."""
+    """Weight the classifier's opinion by the context, and normalize the shares."""
     weights = _weights_in(context)
     shares = {label: share * weights.get(label, 1.0) for label, share in opinion.probabilities.items()}
     total = sum(shares.values())

@@ -24,7 +24,7 @@ from orchestrator.types import Json
 _INSTEAD = word_set("no not sorry wait actually rather instead mean make")
 _STRETCHES = (["to"], ["till"], ["until"], ["through"], ["-"], ["–"], ["and"])
 _LONGEST_STRETCH = 7
-"""Days after the first that are worth offering."""
+"""Maximum number of days to offer after the first."""
 _LOOSE = frozenset({NAME, QUOTE, NUMBER, RANGE})
 """Kinds of values with frequent false positives."""
 UNDOING = word_set("cancel undo delete refund revoke")
@@ -35,7 +35,7 @@ _AFTER_REPEATING = STOP_WORDS | word_set("one thing please like again")
 def find_rivals(
     utterance: Utterance, candidates: Sequence[Candidate], mentions: Mapping[str, Mention], flow: FlowSpec
 ) -> dict[str, Mention]:
-    """Find slots with several values in one request. The assistant then asks which value is meant."""
+    """Return slots with several values in one request, which the assistant then asks about."""
     if not _INSTEAD.isdisjoint(utterance.words):
         return {}
     kinds, rivals = kinds_by_slot(flow.slots), dict[str, Mention]()
@@ -71,7 +71,7 @@ def is_apart(utterance: Utterance, candidate: Candidate, owner: Candidate) -> bo
 
 
 def _days_between(utterance: Utterance, days: Sequence[Candidate]) -> list[Json]:
-    """List the days of a stretch that two dates are the ends of: "between 3 and 5 December" may be the 4th as well."""
+    """List the days from one date to another, because “between 3 and 5 December” includes the 4th."""
     if len(days) != 2 or utterance.words[days[0].last : days[1].first] not in _STRETCHES:
         return []
     if "between" not in utterance.words and utterance.words[days[0].last] == "and":
@@ -83,7 +83,7 @@ def _days_between(utterance: Utterance, days: Sequence[Candidate]) -> list[Json]
 def find_owners(
     utterance: Utterance, candidates: Sequence[Candidate], mentions: Collection[str], context: NluContext
 ) -> tuple[str, ...]:
-    """Return the slots that the one corrected value may be for if no word says which."""
+    """Return the slots that a single corrected value may belong to if no word indicates the slot."""
     active = context.active
     is_answer = context.question.slot in mentions
     if (
@@ -134,7 +134,7 @@ def _is_uncued(utterance: Utterance, candidate: Candidate, flow: FlowSpec) -> bo
 def find_rejected(
     utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, values: Mapping[str, Json]
 ) -> str | None:
-    """Return the slot whose value the message rejects, if it is one: “not Madrid but Porto”, “not on Thursday”."""
+    """Return the only slot whose value the message rejects, as in “not Madrid but Porto”, or None."""
     rejected = [one for one in candidates if is_negated(utterance, one)]
     said = [Mention(reading.value, one.text) for one in rejected for reading in one.readings.values()]
     old = {
@@ -146,7 +146,7 @@ def find_rejected(
 
 
 def is_ordinary(utterance: Utterance, candidate: Candidate, common: Collection[str]) -> bool:
-    """Return whether a name is an ordinary word, and no other word introduces it: “nice!” names no city."""
+    """Return whether a name is an ordinary word without a word that introduces it: “nice!” is not a city."""
     words = utterance.words
     around = {*words[: candidate.first], *words[candidate.last :]}
     is_word = candidate.kind.startswith("entity:") and words[candidate.first : candidate.last] == [
@@ -274,7 +274,7 @@ def find_repeated(utterance: Utterance, context: NluContext) -> PastFlow | None:
 
 
 def repeat(utterance: Utterance, past: PastFlow, said: Mapping[str, Mention]) -> Understanding | None:
-    """Return the task with the old values and those that were `said`; those that depend on a change are left out."""
+    """Return the task with its old values and those in `said`, without values that depend on a change."""
     spec = past.spec
     said = {name: one for name, one in said.items() if one.text != "one"}  # "one more" counts no passengers
     changed = {

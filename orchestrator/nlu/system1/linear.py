@@ -1,4 +1,4 @@
-"""Linear models over sparse features, applied by NumPy, and kept for the next process; `training` fits them."""
+"""Linear models over sparse features, with storage for the next process. `training` fits them."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ class LinearModel:
     sharpness: float = 1.0
 
     def score(self, features: Features) -> Any:
-        """Return the calibrated score of each label, in their order."""
+        """Return the calibrated score of each label, in label order."""
         known = [(self.places[name], weight) for name, weight in features.items() if name in self.places]
         rows, counts = [row for row, _ in known], np.array([weight for _, weight in known])
         return (counts @ self.weights[rows] + self.bias if known else self.bias) * self.sharpness
 
 
 class TrainedModels(Protocol):
-    """Contents by key, kept from one process to the next; losing one costs its training.
+    """Storage of trained models by key. A missing model is trained again.
 
-    A key names everything that determines its content, so nothing is ever changed.
+    A key covers everything that determines its content, so content never changes.
     """
 
     def get(self, key: str, /) -> bytes | None:
-        """Return a stored content, or None if it is missing or can't be trusted."""
+        """Return stored content, or None if the content is missing or can't be trusted."""
         ...
 
     def put(self, key: str, content: bytes, /) -> None:
-        """Store a content completely or not at all; do nothing if nothing can be stored."""
+        """Store content atomically. Does nothing if storage is unavailable."""
         ...
 
 
@@ -106,7 +106,7 @@ def _versions() -> tuple[str, ...]:
 
 
 def pack(model: LinearModel, key: str) -> bytes:
-    """Write a model as a file of NumPy's: numbers as arrays, names as JSON."""
+    """Serialize a model in NumPy's format, with names as JSON."""
     about = {"key": key, "labels": model.labels, "names": list(model.places)}
     arrays: dict[str, Any] = {
         "about": np.frombuffer(orjson.dumps(about), dtype=np.uint8),
@@ -120,7 +120,7 @@ def pack(model: LinearModel, key: str) -> bytes:
 
 
 def unpack(content: bytes, key: str) -> LinearModel:
-    """Unpack content stored under this key. Raises ValueError or similar for anything else; runs no code."""
+    """Deserialize content stored under this key, without running code. Raises `_UNREADABLE` errors."""
     with np.load(BytesIO(content), allow_pickle=False) as arrays:
         about: Mapping[str, Any] = orjson.loads(arrays["about"].tobytes())
         weights, bias = arrays["weights"], arrays["bias"]

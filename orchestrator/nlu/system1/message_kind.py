@@ -27,14 +27,14 @@ _DIGRESSIONS = frozenset({"question", "clarification", "help", "status", "person
 _WITH_EFFECT = frozenset({"cancellation", "person"})
 """Kinds that stop a task or notify a person, and may therefore have no unknown word."""
 KNOWN = 0.34
-"""Share of the words that training must have seen, in a message without values."""
+"""Minimum share of known words in a message without values."""
 _SURE_OF_FLOW = 0.5
 _STOP_WORDS = 3
-"""More words than these are a text, though they begin like a stop: "never mind the gap"."""
+"""Maximum length of a stop phrase, in words: “never mind the gap” is a text."""
 _ANSWER_WORDS = 4
 """Maximum words of a failed answer; longer messages may say something else."""
 _BARE = 0.75
-"""The share of words inside of values from which a message is nothing but values."""
+"""Minimum share of value words in a message that counts as only values."""
 _CHATTY = frozenset(
     {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
 )
@@ -91,7 +91,7 @@ class Evidence:
         return self.weighed.flows[0].score if self.weighed.flows else 0.0
 
     def is_elsewhere(self, active: FlowSpec, least: float) -> bool:
-        """Return whether another flow than the active one is at least so likely."""
+        """Return whether a flow other than the active one reaches this likelihood."""
         return self.best_score >= least and self.weighed.flows[0].dact != active.dact
 
     def covered(self, besides: frozenset[str] = frozenset()) -> float:
@@ -126,7 +126,7 @@ class Evidence:
 
 
 class Decider:
-    """Decides the kind of a domain's messages."""
+    """A classifier of message kinds for one domain."""
 
     def __init__(
         self, extractor: Extractor, likely: float, codes: Mapping[Dact, frozenset[str]] | None = None
@@ -166,7 +166,7 @@ class Decider:
     def _decide_beside(
         self, active: FlowSpec, kind: MessageKind, evidence: Evidence, context: NluContext
     ) -> MessageKind:
-        """Decide while a task is running: its open question and its values come first."""
+        """Decide while a task is running. The task's open question and values take precedence."""
         changes = _changes(evidence.mentions, context.values)
         asked = active.slots.get(context.question.slot or "")
         if active.dact not in self._codes and self._asks_about_code(evidence, active.dact):
@@ -296,7 +296,7 @@ def _begins_with(evidence: Evidence, slot: str) -> bool:
 
 
 def _is_bare_number(evidence: Evidence) -> bool:
-    """Return whether a message is a number that says of no slot that it is meant: “2”."""
+    """Return whether a message is a number without a word that indicates a slot, such as “2”."""
     words = [word for word in evidence.utterance.words if word.isalnum()]
     return [one.kind for one in evidence.candidates] == [NUMBER] and len(words) == 1
 

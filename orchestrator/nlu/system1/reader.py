@@ -1,7 +1,6 @@
-"""System 1: reads a message without a model of language: classifier, extractors, slots and context.
+"""The local classifier (System 1): interprets messages by classifier, extractors, slots and context.
 
-Trained from a domain's flows, entities and answers, once for each version of them where what is trained
-is kept; constant afterwards.
+It is trained from a domain's flows, entities and answers, and constant afterwards.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ LIKELY = 0.35
 
 
 class System1:
-    """Understands messages for one domain."""
+    """The local classifier of one domain."""
 
     def __init__(
         self,
@@ -134,16 +133,16 @@ class System1:
         )
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Read a message; a model may know better, so this is not final."""
+        """Interpret a message. The interpretation is not final, so a model can override it."""
         reading = read(Case(self, message.english, context))
         return reading if message.english == message.text else _in_own_words(reading, message)
 
     def think(self, text: str, context: NluContext) -> Reading:
-        """Understand a cleaned message."""
+        """Interpret a cleaned message."""
         return read(Case(self, text, context))
 
     def opinion(self, text: str, context: NluContext) -> dict[Dact, float]:
-        """Rate how likely each flow is for a cleaned message, among all that a message may be."""
+        """Return the probability of each flow for a cleaned message."""
         shares = Case(self, text, context).probabilities
         return {dact: shares.get(flow_label(dact), 0.0) for dact in self.flows}
 

@@ -39,7 +39,7 @@ from orchestrator.nlu.system1.requests import (
 from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
-"""Kinds that values alone can have."""
+"""Kinds of messages that consist only of values."""
 _OF_PLANS = frozenset({MessageKind.CORRECTION, MessageKind.SLOT_VALUE, MessageKind.DENIAL, MessageKind.TASK})
 SURE = 0.8
 """Confidence of readings by rules."""
@@ -197,7 +197,7 @@ def _read_two_requests(case: Case) -> Reading | None:
 
 
 def _read_part(case: Case, words: str, least: float) -> Reading | None:
-    """Read a part of a message; None when it is less sure than that."""
+    """Interpret a part of a message. Returns None if the confidence is below `least`."""
     part = Case(case.system1, clean(words), case.context, case.depth + 1)
     reading = read(part)
     return reading if max(reading.confidence, part.weighed.share) >= least else None
@@ -271,7 +271,7 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
 
 
 def read(case: Case) -> Reading:
-    """Understand a cleaned message: the first of the `READINGS` that has one."""
+    """Return the first interpretation of a cleaned message by `READINGS`."""
     for attempt in READINGS:
         if (reading := attempt(case)) is not None:
             return reading
@@ -279,7 +279,7 @@ def read(case: Case) -> Reading:
 
 
 def _with_rivals(case: Case) -> Mapping[str, Mention]:
-    """Return the values of an answer; one of which the message names several is asked about."""
+    """Return the values of an answer. Slots with several values are left open."""
     active, mentions = case.context.active, case.evidence.mentions
     if active is None or case.asks_text:
         return mentions
@@ -357,7 +357,7 @@ def _digression(understand: Callable[..., Understanding], case: Case) -> Underst
 
 
 def _target_of(utterance: Utterance) -> str | None:
-    """Return the words that say which task to resume or cancel."""
+    """Return the words that name the task to resume or cancel."""
     words = [word for word in utterance.words if word.isalnum() and word not in _GENERAL]
     return " ".join(words) or None
 

@@ -334,7 +334,7 @@ def understand_reference(
 
 
 _DEEDS = word_set("cancel delete remove drop undo refund change modify move add rename forget")
-"""Words that ask for one deed and no other."""
+"""Verbs that request one specific action."""
 
 
 def _explains(flow: FlowSpec, deeds: frozenset[str]) -> bool:

@@ -20,7 +20,7 @@ _PARTS = re.compile(
 _JOINED = re.compile(r",? and (?:please )?|, (?:please )?", re.IGNORECASE)
 """Separators of values, or of two requests if a word that begins requests follows."""
 _BEFORE_THINGS = word_set("a an the my our your with without some another extra any")
-"""A noun behind one of these names a thing."""
+"""Words before a noun that names a thing."""
 _ARTICLES = word_set("a an the some another")
 _BEING = word_set("'s am is are was were i'm you're we're they're")
 POLITE_WORDS = word_set("""
@@ -103,7 +103,7 @@ def find_things(utterance: Utterance) -> set[str]:
 
 
 def _end_of_thing(words: Sequence[str], first: int) -> int:
-    """Find the noun behind an article: "a new note about work" is about a note."""
+    """Return the index of the noun after an article, such as “note” in “a new note about work”."""
     places = range(first + 1, len(words))
     stops = (place for place in places if words[place] in STOP_WORDS or not words[place].isalpha())
     return next(stops, len(words)) - 1
@@ -120,7 +120,7 @@ def _is_misspelt(word: str, known: frozenset[str]) -> bool:
 
 
 def find_strange(utterance: Utterance, examples: Sequence[str]) -> list[str]:
-    """List the words that are neither general ones nor occur in the examples."""
+    """List the words that are neither general nor in the examples."""
     known = _general() | words_of(tuple(examples))
     return [word for word in utterance.words if not _is_known(word, known)]
 

@@ -1,4 +1,4 @@
-"""Assignment of values to slots: types decide what is possible, the words around a value what is likely."""
+"""Assignment of values to slots, by the slots' types and the words around a value."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _ASKED, _LISTED = 1.0, 1.0
 _LATER = 0.8  # against each further day of a flow: people say the days of a journey in their order
 _TELLING = frozenset({DATE, TIME, MONEY})  # decide the slot by themselves, where only one takes them
 _REACH = 12
-"""Tokens before a value among which a cue may stand."""
+"""Maximum distance of a cue before a value, in tokens."""
 _UNMEANT = frozenset({Mood.EXCLUDED, Mood.FORBIDDEN})
 _IS_WRONG = re.compile(r"(?:is|was|'s) (?:all )?(?:wrong|incorrect|(?:a|my) mistake|not (?:right|correct))\b")
 _AFTER_NAME = word_set("to be should is must as not a the : = in for")  # between a slot's name and its value
@@ -77,7 +77,7 @@ class _FlowSlots:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A candidate for a slot, and how likely."""
+    """A candidate for a slot, with its likelihood."""
 
     share: float
     candidate: Candidate
@@ -85,7 +85,7 @@ class Guess:
 
 
 class SlotAssigner:
-    """Assigns candidates to slots with a model from `learn_slots`."""
+    """An assigner of candidates to slots, with a model from `learn_slots`."""
 
     def __init__(self, model: LinearModel, extractor: Extractor, flows: Iterable[FlowSpec]) -> None:
         self._model = model
@@ -166,7 +166,7 @@ class SlotAssigner:
         possible: Sequence[SlotSpec],
         asked: str | None,
     ) -> list[Guess]:
-        """Rate the slots that a candidate fits; those that are too unlikely are left out."""
+        """Return the likely slots for a candidate."""
         scores = dict(zip(self._model.labels, self._model.score(around).tolist(), strict=True))
         odds = {name: math.exp(min(60.0, score)) for name, score in scores.items()}
         powers: list[float] = []
