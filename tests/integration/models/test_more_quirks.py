@@ -220,7 +220,7 @@ async def test_a_template_without_a_system_role_gets_one_message(
 
     assert [system_of(request) for request in at.model.requests] == [True, False, False]
     [message] = at.model.requests[-1].messages
-    assert message["content"].startswith("You classify the user's last message")
+    assert message["content"].startswith("Classify the user's last message")
     assert '"utterance":"Book a flight to Oslo"' in message["content"]
 
 

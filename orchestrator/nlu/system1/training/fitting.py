@@ -19,6 +19,8 @@ from orchestrator.nlu.system1.linear import Features, LinearModel
 
 _FOLDS = 3
 _MOST_STEPS = 400
+_SHARPEST = 5.0
+"""Upper limit of the calibration: a few examples that a line separates would be certain of anything."""
 
 
 def fit(rows: Sequence[Features], labels: Sequence[str], strength: float, *, balanced: bool) -> LinearModel:
@@ -44,7 +46,8 @@ def fit(rows: Sequence[Features], labels: Sequence[str], strength: float, *, bal
             options: dict[str, Any] = {"method": "temperature", "cv": _FOLDS, "ensemble": False}
             calibrated: Any = CalibratedClassifierCV(estimator, **options).fit(matrix, labels)
             fitted = calibrated.calibrated_classifiers_[0]
-            estimator, sharpness = fitted.estimator, float(fitted.calibrators[0].beta_)
+            estimator = fitted.estimator
+            sharpness = min(_SHARPEST, float(fitted.calibrators[0].beta_))
         else:
             estimator.fit(matrix, labels)
     weights, bias = estimator.coef_.T, estimator.intercept_
