@@ -175,6 +175,8 @@ class DialogueState:
 
     def find_current_rows(self) -> Shown | None:
         """Return the rows displayed last if the active or last flow is about them."""
+        if self.shown is None:
+            return None
         flow = self.stack.active or self.find_completed()
         listed = self.find_rows(flow)
         if listed is None or flow is None or not listed.rows:

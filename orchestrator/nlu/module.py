@@ -139,9 +139,9 @@ class NLU:
         text = checked.text if checked.source is Source.SYSTEM1 else message.english
         is_closed = checked.plain or (reading.is_final and checked.source is Source.SYSTEM1)
         judged = checked if is_closed else self._unused.judge(checked, text, context)
-        judged = replace(judged, cues=find_cues(judged.text))
-        if row := state.find_current_row():
-            judged = replace(judged, rows=read_row_question(judged.text, row, state))
+        row = state.find_current_row()
+        rows = read_row_question(judged.text, row, state) if row else judged.rows
+        judged = replace(judged, cues=find_cues(judged.text), rows=rows)
         return judged if message.english == words else self._quote_as_said(judged, words)
 
     def _quote_as_said(self, understood: Understanding, text: str) -> Understanding:

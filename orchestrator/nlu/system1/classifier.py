@@ -51,7 +51,7 @@ def put_kinds(words: Sequence[str], candidates: Sequence[Candidate]) -> tuple[li
 def delexicalize(utterance: Utterance, candidates: Sequence[Candidate]) -> list[str]:
     """Replace every candidate by its kind and numbers by ``#``, and mark the edges."""
     tokens = ["^", *put_kinds(utterance.words, candidates)[0]][:MOST_TOKENS]
-    return [*("#" if token.isdigit() else token for token in tokens), END]
+    return ["#" if token.isdigit() else token for token in tokens] + [END]
 
 
 def grams(word: str) -> list[str]:
@@ -107,7 +107,7 @@ def features_around(tokens: Sequence[str], place: int, asked: str | None) -> dic
         f"q:{asked or ''}",
         f"q:{asked} {kind}" if asked else "q:",
     ]
-    names += [*(f"a:{word}" for word in left), *(f"z:{word}" for word in right)]
+    names += [f"a:{word}" for word in left] + [f"z:{word}" for word in right]
     return _add_up([(name, AROUND[name.partition(":")[0]]) for name in names])
 
 
@@ -141,7 +141,8 @@ class Classifier:
 
     def knows(self, word: str) -> bool:
         """Return whether the training data has a word, in singular or plural."""
-        return any(f"w:{form}" in self.model.places for form in (word, f"{word}s", word.removesuffix("s")))
+        known = self.model.places
+        return f"w:{word}" in known or f"w:{word}s" in known or f"w:{word.removesuffix('s')}" in known
 
     def classify(self, utterance: Utterance, candidates: Sequence[Candidate]) -> Opinion:
         tokens = delexicalize(utterance, candidates)
@@ -184,14 +185,17 @@ class Weighed:
 
 def weigh(opinion: Opinion, context: NluContext) -> Weighed:
     """Weight the classifier's opinion by the context, and normalize the shares."""
-    weights = _weights_in(context)
-    shares = {label: share * weights.get(label, 1.0) for label, share in opinion.probabilities.items()}
+    shares = dict(opinion.probabilities)
+    for label, weight in _weights_in(context).items():
+        if label in shares:
+            shares[label] *= weight
     total = sum(shares.values())
     shares = {label: share / total for label, share in shares.items()}
-    best = sorted((one for one in shares if one.startswith(FLOW)), key=lambda one: -shares[one])
+    best = sorted([one for one in shares if one.startswith(FLOW)], key=shares.__getitem__, reverse=True)
     flows = tuple(FlowScore(Dact(one.removeprefix(FLOW)), round(shares[one], 4)) for one in best[:BEST])
-    together = sum(shares[one] for one in best)
-    other = max((one for one in shares if not one.startswith(FLOW)), key=shares.__getitem__, default="")
+    together = sum([shares[one] for one in best])
+    of_flows = set(best)
+    other = max([one for one in shares if one not in of_flows], key=shares.__getitem__, default="")
     if best and together >= shares.get(other, 0.0):
         return Weighed(best[0], together, flows)
     return Weighed(other, shares.get(other, 0.0), flows)

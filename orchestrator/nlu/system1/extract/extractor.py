@@ -144,7 +144,12 @@ def find_takers(
     candidate: Candidate, slots: Iterable[SlotSpec], kinds: Mapping[str, Collection[str]]
 ) -> list[SlotSpec]:
     """List the slots that may take a candidate. `kinds`: accepted kinds by slot."""
-    return [slot for slot in slots if fits(candidate, slot, kinds[slot.name])]
+    may_be_name, read = candidate.kind == NAME, candidate.readings.keys()
+    return [
+        slot
+        for slot in slots
+        if (may_be_name and slot.entity is not None) or not read.isdisjoint(kinds[slot.name])
+    ]
 
 
 def boolean_slots(slots: Mapping[str, SlotSpec]) -> dict[str, SlotSpec]:
