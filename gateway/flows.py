@@ -13,7 +13,7 @@ class KnownFlows:
     """Parley's background flows and those of the served domains, loaded on first use.
 
     Args:
-        catalogue: Replaces these flows, if given.
+        catalogue: Replacement for these flows. Default: none.
     """
 
     def __init__(self, domain: str, catalogue: Catalogue | None = None) -> None:

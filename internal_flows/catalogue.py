@@ -1,4 +1,4 @@
-"""The catalogue of background flows: graphs by `depends_on` (IF-9), configuration and tools."""
+"""The catalog of background flows: graphs by `depends_on` (IF-9), configuration and tools."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter

@@ -145,11 +145,11 @@ class Workspace:
         return sheets[0].name, f"WITH {saved} SELECT * FROM ({statement})" if saved else statement  # noqa: S608
 
     def about(self, sheet: Sheet) -> JsonObject:
-        """Return the values that later turns use: the table, and names that the catalogue lacks."""
+        """Return the values that later turns use: the table, and names missing from the catalog."""
         return {"table": sheet.name, "names": self.names_with(sheet)}
 
     def names_with(self, *sheets: Sheet) -> JsonObject:
-        """Return the saved tables, and the columns of these and of `sheets` that the catalogue lacks."""
+        """Return the saved tables, and columns of all given tables that aren't in the catalog."""
         known = {column.name for table in TABLES.values() for column in table.columns}
         columns = {name for one in (*self.saved, *sheets) for name in one.names}
         return {

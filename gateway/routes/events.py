@@ -1,4 +1,4 @@
-"""A session's events as server-sent events: the log from any number, then live (RT-15)."""
+"""Session events as server-sent events: logged events from a given number, then live events (RT-15)."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing

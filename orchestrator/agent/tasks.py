@@ -142,7 +142,7 @@ def drop_stale_candidate(context: TurnContext, flow: BaseFlow, labels: Labels) -
 
 
 def ask_about(context: TurnContext, flow: BaseFlow, problems: list[SlotProblem]) -> bool:
-    """Explain rejected values and ask about the first. Returns False if all fit."""
+    """Explain rejected values and ask about the first problem worth asking about. Returns False if there is none."""
     for problem in problems:
         if problem.kind is ProblemKind.INVALID:
             context.tell(NoticeKind.INVALID_VALUE, why=problem.why, slot=name_slot(problem.slot))

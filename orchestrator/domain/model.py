@@ -40,7 +40,7 @@ class Implementation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """Comparative words for a field of rows."""
+    """Comparative words for a row field: `less` and `more`, such as “cheaper” and “more expensive”."""
 
     less: tuple[str, ...] = ()
     more: tuple[str, ...] = ()

@@ -1,7 +1,6 @@
 """Questions about fields of displayed rows or of an offer: "what is the address?".
 
-Fields are known by their own words and by common ones for their content. The rows themselves don't matter
-here.
+A field matches by the words of its name, or by common words for its content. Values in rows don't matter here.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _ASKS = re.compile(
     r"|^(?:is|are|does|do|did|can|could|may)\b"
 )
 _ASKS_FOR_WAY = re.compile(r"\bhow (?:do|can|could|would|should|may|must|to)\b(?! (?:it|they|that|this)\b)")
-"""“How do I get a refund” asks for a way, and for no field."""
+"""Questions about how to do something, such as “how do I get a refund”, which don't ask for a field."""
 _LANDING = word_set("land lands landing arrive arrives arrival")
 _LEAVING = word_set("depart departs leave leaves takeoff departure")
 _MEANT_BY: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
@@ -43,7 +42,7 @@ _MEANT_BY: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
     (word_set("starring actors"), word_set("stars starring actors actor acts cast")),
     (word_set("director"), word_set("directs directed director")),
 )
-"""Words in the names of fields, and the words by which people ask for them."""
+"""Words in field names, and the words that users ask with."""
 _EMPTY = word_set("of the a an is has are per name in on at to from number for and")
 _AUXILIARIES = word_set("do does did")
 _CLAUSES = re.compile(r"(?<=[.!?;,])")
@@ -81,7 +80,7 @@ def _find_named(text: str, listed: Shown) -> int | None:
 
 
 def _is_about_other_step(text: str, state: DialogueState) -> bool:
-    """Return whether words name the plan, or a step that isn't running: "the return fares"."""
+    """Return whether a message names the plan, or a step that isn't running: "the return fares"."""
     active = state.stack.active
     plan = None if active is None else state.stack.plan_of(active)
     if plan is None or active is None:
@@ -93,28 +92,28 @@ def _is_about_other_step(text: str, state: DialogueState) -> bool:
 
 
 def _is_about_all(text: str, listed: Shown, state: DialogueState) -> bool:
-    """Return whether a question is about all rows. "They" means all until the user talks about one row."""
+    """Return whether a question is about all rows. "They" means all rows until the user selects one of them."""
     flow = state.stack.active
     is_open = not listed.place and (flow is None or flow.value(listed.key) is None)
     return len(listed.rows) > 1 and (asks_about_all(text) or (is_open and may_mean_all(text)))
 
 
 def asks_about_all(text: str) -> bool:
-    """Return whether a message asks about all rows by a noun in the plural: "which airlines"."""
+    """Return whether a message asks about all rows with a plural noun: "which airlines"."""
     found = _NOUNS.search(text.casefold())
     return found is not None and found[1] not in _NO_NOUNS
 
 
 def may_mean_all(text: str) -> bool:
-    """Return whether a message asks about several rows, or about people: "how much are they?"."""
+    """Return whether a message may ask about several rows: "how much are they?"."""
     return asks_about_all(text) or _EACH.search(text.casefold()) is not None
 
 
 def find_asked_fields(text: str, fields: Iterable[str], nouns: Collection[str] = ()) -> list[str]:
-    """Find the fields that a message asks for: by all of their words, or else those nearest to what it means.
+    """Find the fields that a message asks for: by their names, or else by the closest meaning.
 
-    "What is the phone number?" asks for `phone_number` and not for the `number_of_rooms`. A question that names
-    something else asks for none: "how much is a bag?" (IR-7). `nouns`: what the rows may be called.
+    "What is the phone number?" asks for `phone_number`, not for `number_of_rooms`. "How much is a bag?" asks for
+    no field, because it names something else (IR-7). `nouns`: words for the rows.
     """
     said = text.casefold().replace("’", "'")
     if _ASKS.search(said) is None or _ASKS_FOR_WAY.search(said) is not None:
@@ -125,16 +124,16 @@ def find_asked_fields(text: str, fields: Iterable[str], nouns: Collection[str] =
     asked = {name for name, own in parts.items() if own and all(_is_said(part, words) for part in own)}
     for held, meant in _MEANT_BY:
         if "time" in held and not words.isdisjoint(_LANDING | _LEAVING):
-            continue  # "when does it land" asks for no other time
+            continue  # "when does it land" asks only for the arrival
         near = {name: own for name, own in parts.items() if not held.isdisjoint(own)}
         if held is PRICE_WORDS and not meant.isdisjoint(words):
-            asked |= near.keys()  # the price of one and the sum
+            asked |= near.keys()  # unit price and total
         elif not meant.isdisjoint(words) and near and asked.isdisjoint(near):
             shares = {
                 name: sum(_is_said(part, words) for part in own) / len(own) for name, own in near.items()
             }
             asked |= {name for name, share in shares.items() if share == max(shares.values())}
-    if len(asked) > 1 and "number" not in words:  # "how long is the flight" asks for no flight number
+    if len(asked) > 1 and "number" not in words:  # "how long is the flight" doesn't ask for `flight_number`
         asked = {name for name in asked if not name.endswith("_number")}
     own = {part for name in asked for part in parts[name]}
     near = [meant for held, meant in _MEANT_BY if not held.isdisjoint(own)]
@@ -143,7 +142,7 @@ def find_asked_fields(text: str, fields: Iterable[str], nouns: Collection[str] =
 
 
 def _names_something_else(said: str, known: Collection[str]) -> bool:
-    """Return whether a question has a word that neither describes a field nor belongs to its name."""
+    """Return whether a question names a thing other than the known fields and rows."""
     for clause in filter(_ASKS.search, _CLAUSES.split(said)):
         words = tokenize(clause).words
         known_at = [not word.isalnum() or _is_known(word, known) for word in words]

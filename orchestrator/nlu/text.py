@@ -23,12 +23,12 @@ _READ_SIGNS: dict[int, str | None] = {
     **dict.fromkeys(range(0x1F3FB, 0x1F400)),  # skin tones
 }
 _MOST_WORDS_WITH_SIGN = 4
-"""Behind more words a sign ends a text and answers nothing, unless it is the first that is said."""
+"""Maximum length of an answer that ends with an emoji, in words. In longer texts, emoji are decoration."""
 
 
 @dataclass(slots=True)
 class Utterance:
-    """A cleaned text and its tokens. `words` are lower case without accents; offsets in characters."""
+    """A cleaned text and its tokens. `words`: folded tokens. `starts`, `ends`: their offsets, in characters."""
 
     text: str
     words: list[str]
@@ -40,7 +40,7 @@ class Utterance:
         return self.text[self.starts[first] : self.ends[last - 1]] if first < last else ""
 
     def token_span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of tokens that a span of characters touches, as (first, last + 1)."""
+        """Return the token range of a character span, as (first, last + 1)."""
         first = bisect_left(self.ends, start + 1)
         return first, max(first + 1, bisect_left(self.starts, end))
 
@@ -63,7 +63,7 @@ def fold(text: str) -> str:
 
 
 def tokenize(text: str) -> Utterance:
-    """Split a cleaned text into tokens: words with inner apostrophes, `'s`, and single marks."""
+    """Split a cleaned text into tokens: words with inner apostrophes, `'s`, and punctuation marks."""
     spans = [match.span() for match in _TOKEN.finditer(text)]
     if text.isascii():
         small = text.lower()
@@ -76,7 +76,7 @@ def tokenize(text: str) -> Utterance:
 
 def key_of(text: str) -> str:
     """Return a name's gazetteer key: folded tokens joined by one space."""
-    if text.isascii() and text.isprintable():  # nearly every name is, and a start reads tens of thousands
+    if text.isascii() and text.isprintable():  # fast path for most names at startup
         return " ".join(_TOKEN.findall(text)).lower()
     return " ".join(tokenize(clean(text)).words)
 
@@ -115,10 +115,9 @@ def is_excepted(words: Sequence[str], place: int, within: int = 2) -> bool:
 
 
 class Lexicon:
-    """The words and phrases of a language with what they are in English (NL-10); without any, a text stays as it is.
+    """A translator of words and phrases into English (NL-10), for components that only read English.
 
-    What finds days, numbers and a plain yes reads English, and is given this; a word that is not known stays as it
-    is, so that it agrees to nothing.
+    Unknown words remain unchanged, so that they can't count as a confirmation.
     """
 
     def __init__(self, files: Iterable[LexiconFile] = ()) -> None:
@@ -137,9 +136,9 @@ class Lexicon:
         self._known = re.compile(rf"(?<!\w)(?:{known})(?!\w)", re.IGNORECASE)
 
     def to_english(self, text: str) -> str:
-        """Replace signs, patterns, then known phrases, the longest first, in a cleaned text.
+        """Translate emoji, patterns and known phrases in a cleaned text, the longest phrases first.
 
-        What has more words of English than of the language is English, as what was put into it before is.
+        Texts with more known English words than words of this language are already English.
         """
         text = text if text.isascii() else _read_answer_in_signs(text)
         if not self._english:
@@ -156,7 +155,7 @@ class Lexicon:
         return text
 
     def as_said(self, english: str, text: str) -> str:
-        """Return the words of a text that a phrase of its English form stands for, or the phrase if it has none."""
+        """Return the original words of `text` for a phrase of its translation, or the phrase if it isn't found."""
         if not english or not self._english:
             return english
         text = self._apply_patterns(text)

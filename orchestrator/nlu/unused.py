@@ -1,8 +1,8 @@
-"""Words of a message that its interpretation does not use (IR-6).
+"""Detection of words that the interpretation of a message does not use (IR-6).
 
 The reply quotes these words. While a call is pending, Parley checks every message for unused words and offers the
-call again. Otherwise it checks messages that request a task, answer a question or correct a value. A value whose
-phrase has an unused part, such as “by way of Frankfurt”, is ignored.
+call again. If no call is pending, it checks only messages that request a task, answer a question or correct a
+value. It ignores values whose phrase has an unused part, such as “by way of Frankfurt”.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class UnusedWords:
     def judge(self, understood: Understanding, text: str, context: NluContext) -> Understanding:
         """Return the interpretation with its unused words, and without values of half-used phrases.
 
-        `text`: in English as far as it is known.
+        `text`: the message, with known words translated into English.
         """
         spec = self._find_spec(understood, context)
         is_offered = context.active is not None and context.question.confirming
@@ -121,7 +121,7 @@ class UnusedWords:
         return replace(understood, slots=slots, not_understood=words)
 
     def _find_spec(self, understood: Understanding, context: NluContext) -> FlowSpec | None:
-        """Return the flow, or the running plan, whose words and values the message may have."""
+        """Return the flow or running plan that the message is about."""
         spec, kind = context.active, understood.kind
         if kind is MessageKind.TASK and understood.flows:
             spec = self._flows.get(understood.flows[0].dact, spec)
@@ -134,7 +134,7 @@ class UnusedWords:
     def _find_known(
         self, understood: Understanding, spec: FlowSpec | None, *, is_offered: bool
     ) -> frozenset[str]:
-        """Return the vocabulary of an interpretation; that of a flow is kept, without words of the message."""
+        """Return the vocabulary of an interpretation. It is cached unless it includes words of the message."""
         kind, target = understood.kind, understood.target
         has_message_words = understood.later or understood.assumed or (target and target not in self._answers)
         is_kept = not has_message_words and (spec is None or self._flows.get(spec.dact) is spec)
@@ -147,7 +147,7 @@ class UnusedWords:
         return known
 
     def _vocabulary(self, understood: Understanding, spec: FlowSpec | None) -> frozenset[str]:
-        """Return the words that the interpretation accounts for, besides those of its values."""
+        """Return the words that the interpretation accounts for, without the words of its values."""
         known = {*SAYING_LITTLE, *_words_of_kind(understood.kind)}
         known.update(*(_words(text) for text in (understood.later, *map(quote_all, understood.assumed))))
         if understood.copied:
@@ -167,9 +167,9 @@ class UnusedWords:
     def _find_half_used(
         self, phrase: Phrase, spec: FlowSpec, known: frozenset[str], asked: str | None
     ) -> dict[str, range]:
-        """Return the slots whose values are one part of a phrase with another meaning, and these phrases.
+        """Map slots to phrases in which the slot's value is only a part, so that the phrase means something else.
 
-        `asked`: the slot that the user was asked for. A message that begins with its value answers.
+        `asked`: the requested slot. A message that begins with a value for this slot is an answer.
         """
         found: dict[str, range] = {}
         for name, places in phrase.places.items():
@@ -192,14 +192,14 @@ class UnusedWords:
         return found
 
     def _begin_of_phrase(self, phrase: Phrase, start: int, name: str, known: frozenset[str]) -> int:
-        """Return where a value's phrase begins if a word in front of the value changes its meaning."""
+        """Return where a value's phrase begins. It begins before the value if an earlier word changes its meaning."""
         words, used = phrase.utterance.words, phrase.find_used(phrase.slots)
         begin = at = start
         cues = self._cues.get(name, set[str]())
         if at > 0 and words[at - 1] in self._slot_words - known - ARTICLES - cues:
-            return at - 1  # “return a week later” says nothing of the way there
+            return at - 1  # “return a week later” doesn't change the outbound flight
         nouns = known.difference(_words_of_kind(MessageKind.DENIAL)) | SAYING_LITTLE
-        is_open = False  # whether a noun needs a preposition in front of it to be part of the phrase
+        is_open = False  # whether a noun was found that is only part of the phrase after a preposition
         while at > 0 and at - 1 not in used:
             word = words[at - 1]
             is_proposal = word == "about" and words[max(0, at - 2)] in PROPOSING
@@ -227,7 +227,7 @@ class UnusedWords:
 
 
 def _with_ordinals(known: frozenset[str], phrase: Phrase, context: NluContext) -> frozenset[str]:
-    """Add the ordinals if a value is one of a displayed row: “the third one”."""
+    """Add the ordinals if a value comes from a displayed row: “the third one”."""
     is_of_row = context.shown is not None and not all(phrase.places.values())
     return known | ORDINALS.keys() if is_of_row else known
 
@@ -235,7 +235,7 @@ def _with_ordinals(known: frozenset[str], phrase: Phrase, context: NluContext) -
 def _check_question(
     understood: Understanding, phrase: Phrase, known: frozenset[str], *, is_offered: bool
 ) -> Understanding:
-    """Return a question as it is, but not with an answer to another one; beside an offer name its values."""
+    """Return a question, or UNKNOWN if the answer is for a different question. During an offer, report its words."""
     if understood.target is not None:
         left = phrase.find_left((), (), known)
         if phrase.is_mostly(left, count_values=False):
@@ -253,7 +253,7 @@ def _is_used_up(
     slots: Mapping[str, Mention],
     known: frozenset[str],
 ) -> bool:
-    """Return whether each word is known or part of a value, and none can change a value's meaning."""
+    """Return whether every word is known or part of a value, and no word can change a value's meaning."""
     texts, inside = [one.text for one in slots.values()], set[int]()
     if not _CHANGING.isdisjoint(words):
         return False

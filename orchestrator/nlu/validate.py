@@ -1,7 +1,6 @@
 """Validation of understandings from all sources (NL-7).
 
-Unknown flows and slots are dropped, scores sorted and limited, values validated by their slot types, and
-entity names repaired or marked as partial.
+Drops unknown flows and slots, sorts and limits scores, validates values by slot type, and repairs entity names.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _OF_ACTIVE = frozenset(
 _OF_NO_VALUES = frozenset(
     {MessageKind.CANCELLATION, MessageKind.CHITCHAT, MessageKind.CONFIRMATION, MessageKind.DENIAL}
 )
-"""Kinds that add no values to an earlier look-up; with values, the look-up is repeated."""
+"""Kinds that usually have no values. With values for an earlier look-up, the message corrects the look-up."""
 _OF_NO_TASK = frozenset({MessageKind.DIGRESSION, MessageKind.UNKNOWN, MessageKind.RESUMPTION})
 
 
@@ -67,7 +66,7 @@ class Validation:
             asked_for = slots.keys() if kind is MessageKind.TASK else context.values.keys()
             slots = {name: one for name, one in slots.items() if name in asked_for or not one.is_open}
             if kind in _OF_ACTIVE and any(mention.is_open for mention in slots.values()):
-                kind = MessageKind.CORRECTION  # what was given before is no longer wanted as it is
+                kind = MessageKind.CORRECTION  # an open value means that the user rejects the earlier value
         intent = spec.intent if spec is not None and kind is MessageKind.TASK else understanding.intent
         given = (understanding.kind, understanding.flows, understanding.slots, understanding.intent)
         checked = understanding
@@ -121,7 +120,7 @@ class Validation:
         if kind is MessageKind.TASK:
             return self._flows[flows[0].dact]
         if kind is MessageKind.CANCELLATION and flows and flows[0].score == 1.0:
-            return self._flows[flows[0].dact]  # which starts in place of the canceled one (FS-12)
+            return self._flows[flows[0].dact]  # which replaces the canceled flow (FS-12)
         if kind is MessageKind.PLAN_CHANGE and flows:
             return self._flows[flows[0].dact]  # which becomes a step of the plan (PL-8)
         if kind is MessageKind.CORRECTION:
@@ -149,7 +148,7 @@ class Validation:
         return checked
 
     def _names_entity(self, mention: Mention, slot: SlotSpec) -> bool:
-        """Return whether the words name something listed, which the slot doesn't take."""
+        """Return whether the words name a known entity but the slot takes no entities."""
         return slot.entity is None and self._extractor.gazetteer.is_main_name(key_of(mention.text))
 
     def _exchange(
@@ -160,7 +159,7 @@ class Validation:
         context: NluContext,
         grounding: Grounding,
     ) -> dict[str, Mention]:
-        """Swap two values that are each valid only in the other's slot."""
+        """Swap two values if each is valid only in the other slot."""
         changed = dict(slots)
         wrong = [name for name, one in slots.items() if name in spec.slots and one.value is None]
         for one, other in combinations(wrong, 2):
@@ -177,7 +176,7 @@ class Validation:
     def _read_again(
         self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext, grounding: Grounding
     ) -> dict[str, Mention]:
-        """Replace a wrong value from a model by the only value that the words have for the slot."""
+        """Replace a wrong value from a model by the only value in the message that fits the slot."""
         wrong = {name for name, one in slots.items() if name in spec.slots and (one.is_open or one.invalid)}
         taken = [one.value for one in slots.values() if one.value is not None]
         read = {name: grounding.read_again(spec.slots[name], spec, wrong, taken) for name in wrong}
@@ -200,7 +199,7 @@ class Validation:
             value = (found.reading.value if found is not None else None) or value
         elif isinstance(value, str):
             known = self._extractor.gazetteer.lookup(value_kind(slot.name), value)
-            # What a model or a form wrote, as the slot spells it.
+            # Use the slot's spelling for values from models and forms.
             value = known[0] if len(known) == 1 else value
         judged = self._types.validate(value, slot)
         if isinstance(judged, Rejected):
@@ -209,7 +208,7 @@ class Validation:
         return mention if judged.value is mention.value else replace(mention, value=judged.value)
 
     def _find_own(self, mention: Mention, slot: SlotSpec, context: NluContext) -> Mention | None:
-        """Find one of the session's own values by its name, or by a misspelling that is not a known entity."""
+        """Find a value of the session by its name, or by a misspelling that is not a known entity."""
         own = context.own.get(slot.entity or "")
         if not own:
             return None
@@ -224,9 +223,9 @@ class Validation:
         return None if found is None else Mention(found, mention.text or said)
 
     def ground(self, mention: Mention, slot: SlotSpec) -> Mention:
-        """Return the known entity that a value names: exactly, in any case, or by the nearest name.
+        """Return the known entity that a value names, ignoring case and spelling mistakes.
 
-        Several matches become candidates; no match makes the value invalid.
+        Several matches become candidates. Without a match, the value is invalid.
         """
         gazetteer, entity = self._extractor.gazetteer, slot.entity or ""
         if gazetteer.is_entity(entity, mention.value):
@@ -245,7 +244,7 @@ class Validation:
 def _keep_founded(
     slots: Mapping[str, Mention], spec: FlowSpec, grounding: Grounding, problems: list[str]
 ) -> dict[str, Mention]:
-    """Keep values that the conversation supports; a value that only a model names is left open."""
+    """Keep values that the conversation supports, and empty the values that only a model mentions."""
     kept: dict[str, Mention] = {}
     for name, mention in slots.items():
         slot = spec.slots.get(name)
@@ -268,7 +267,7 @@ def _reconsider(
     known: Mapping[Dact, FlowSpec],
     context: NluContext,
 ) -> MessageKind:
-    """Return the kind that a message's values indicate: a message that names a day is not just a greeting."""
+    """Return the kind that a message's values indicate: a message with a day is not just a greeting."""
     kind, named = understanding.kind, understanding.slots.keys()
     if not named:
         return kind
@@ -276,7 +275,7 @@ def _reconsider(
     is_past = bool(flows) and flows[0].dact in past
     is_free = context.active is None or named.isdisjoint(context.active.slots)
     if kind is MessageKind.SLOT_VALUE and is_past and is_free:
-        return MessageKind.CORRECTION  # it is looked up once more, with these values
+        return MessageKind.CORRECTION  # repeat the look-up with these values
     if understanding.source is not Source.SYSTEM2:
         return kind
     if flows and kind not in _OF_NO_TASK and _begins(known[flows[0].dact], named, context):
@@ -294,9 +293,9 @@ def _reconsider(
 
 
 def _begins(spec: FlowSpec, named: KeysView[str], context: NluContext) -> bool:
-    """Return whether a message gives values to a task that isn't running, whatever kind a model assigned.
+    """Return whether a message starts another task, whatever kind a model assigned.
 
-    The running or last task has no slots for them: it was started by mistake, or should wait.
+    The message has values for that task, and the running or last task has no slots for these values.
     """
     at_hand = {flow.dact for flow in context.tasks} | {past.spec.dact for past in context.completed}
     last = context.active or next((past.spec for past in context.completed), None)
@@ -305,7 +304,7 @@ def _begins(spec: FlowSpec, named: KeysView[str], context: NluContext) -> bool:
 
 
 def _is_day(value: str) -> bool:
-    """Recognize a day that is written as slots hold it."""
+    """Return whether a value is a date in the slot format, ``YYYY-MM-DD``."""
     try:
         return date.fromisoformat(value).isoformat() == value
     except ValueError:
@@ -313,9 +312,9 @@ def _is_day(value: str) -> bool:
 
 
 def _find_corrected(flows: tuple[FlowScore, ...], target: str | None, context: NluContext) -> FlowSpec | None:
-    """Find the task whose values a correction changes: the one that is named, else the one running, else the last.
+    """Find the task that a correction changes: the named task, the running task, or the last task.
 
-    A model names it by `flows`; `target` are the user's words, or what an earlier reader found in them.
+    `flows` and `target` can name the task.
     """
     tasks = [flow.spec for flow in reversed(context.tasks)]
     known = [*tasks, *(past.spec for past in context.completed)]

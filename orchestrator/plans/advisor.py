@@ -181,7 +181,7 @@ def _objects(body: JsonObject | None, name: str) -> list[JsonObject]:
 
 
 def _read_judgement(body: Json) -> Judgement:
-    """Parse a judgement. An unreadable one scores 0."""
+    """Parse a judgment. An unreadable one scores 0."""
     if not is_object(body) or not isinstance(score := body.get("score"), int | float):
         return Judgement(0.0)
     faults = body.get("faults")

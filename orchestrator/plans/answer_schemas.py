@@ -32,7 +32,7 @@ def several_schema(flows: Sequence[FlowSpec], done: Iterable[str], room: int, wa
 
 
 def judgements_schema(count: int) -> JsonObject:
-    """Return the schema of judgements on `count` decompositions."""
+    """Return the schema of judgments on `count` decompositions."""
     faults = list_of(bounded_text(LONGEST_REASON), MOST_FAULTS)
     return closed(judgements=list_of(closed(score={"type": "number"}, faults=faults), count))
 

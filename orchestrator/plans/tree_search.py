@@ -133,7 +133,7 @@ class Task(Generic[State]):
         root: the state from which the first candidates follow.
         expand: creates up to `width` candidates from a state and its lessons, which are the faults of the state
             and its ancestors, nearest first.
-        judge: returns a judgement per candidate.
+        judge: returns a judgment per candidate.
         key: returns equal keys for equal candidates.
     """
 

@@ -17,7 +17,7 @@ NO_CHANGE = b"{}"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The turn was decided, possibly after a stop, and its commit can be written."""
+    """A decided turn, possibly after a stop, with its commit."""
 
     commit: TurnCommit
 
@@ -31,12 +31,12 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """The process is shutting down. Another process claims the turn, and the attempt doesn't count."""
+    """A turn returned by a process that is shutting down. Another process claims it; the attempt doesn't count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The lane was lost. The work is discarded."""
+    """A turn whose session lane was lost. The worker discards its work."""
 
 
 Ending: TypeAlias = Answered | Failed | HandedBack | Lost

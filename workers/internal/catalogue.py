@@ -25,13 +25,13 @@ from workers.internal.tools import TOOLS, make_tools
 SETTINGS_FILE = "internal_flows.yaml"
 
 MakeCatalogue = Callable[[Ports], Catalogue]
-"""A function that creates a process's catalogue of flows. Raises ConfigurationError."""
+"""A function that creates a process's catalog of flows. Raises ConfigurationError."""
 
 _log = get_logger(__name__)
 
 
 def make_catalogue(ports: Ports) -> Catalogue:
-    """Create the catalogue of this process's flows and tools. Invalid flows are logged and disabled."""
+    """Create the catalog of this process's flows and tools. Invalid flows are logged and disabled."""
     folders = served_folders(ports.settings.domain)
     own: list[type[InternalFlow]] = []
     unread: dict[str, list[Problem]] = {}

@@ -8,7 +8,7 @@ from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 
 
 class Fenced(Exception):
-    """The claim was lost, and its work is dropped."""
+    """A lost claim. The worker drops its work."""
 
 
 class HeldWork:

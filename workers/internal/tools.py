@@ -36,7 +36,7 @@ class RunTriggers:
         self._catalogue: Catalogue | None = None
 
     def bind(self, catalogue: Catalogue) -> None:
-        """Set the catalogue, which can only be created after its tools."""
+        """Set the catalog, which can only be created after its tools."""
         self._catalogue = catalogue
 
     async def start(self, trigger: str, tenant_id: str, session_id: SessionId, *, key: str) -> None:

@@ -31,7 +31,7 @@ POLICY_FILES: Mapping[str, Family] = {f"{family.value.lower()}_policies.py": fam
 
 @dataclass(frozen=True, slots=True)
 class PolicyCode:
-    """A policy class defined by a file of `policies/`."""
+    """A policy class defined in a file under `policies/`."""
 
     file: str
     cls: type

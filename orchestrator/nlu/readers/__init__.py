@@ -1,6 +1,6 @@
 """NLU components, in order: the first final interpretation wins (NL-1, NL-2).
 
-Components that a domain doesn't need are left out when the list is built.
+`make_readers` omits components that a domain doesn't need.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Tier 0: message patterns that lead straight to a flow or a declared answer, with score 1.0 (NL-1).
 
-Patterns come from the domain's configuration and are compiled once.
+The patterns come from the domain's configuration.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONGEST_COMMAND = 300
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The compiled patterns with their targets; most messages match none of `compiled`."""
+    """The commands of a domain. `compiled`: the patterns only, for a fast check, because most messages don't match."""
 
     patterns: tuple[tuple[re.Pattern[str], Command], ...]
     compiled: tuple[re.Pattern[str], ...]

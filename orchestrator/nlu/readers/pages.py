@@ -1,4 +1,4 @@
-"""Closed messages that ask for another page of the table displayed last."""
+"""Requests for another page of the last displayed table, from a fixed list."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _LONGEST = 80
 
 @dataclass(frozen=True, slots=True)
 class PageRequests:
-    """NLU component for page requests, by folded words. Courtesies around a request are ignored."""
+    """NLU component for page requests. `known`: requests by folded words. Ignores `courtesies` around a request."""
 
     known: Mapping[str, PageWish]
     courtesies: frozenset[str]

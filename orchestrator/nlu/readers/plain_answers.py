@@ -1,4 +1,4 @@
-"""Closed messages: plain yes and no (PX-18), and the small talk that every assistant answers (NL-2)."""
+"""Fixed lists of messages: plain yes and no (PX-18), and the small talk that every assistant answers (NL-2)."""
 
 import re
 from collections.abc import Mapping
@@ -68,12 +68,12 @@ def make(setup: ReaderSetup) -> Reader:
 
 @dataclass(frozen=True, slots=True)
 class SmallTalk:
-    """NLU component for small talk, by folded words. Courtesies around small talk are ignored."""
+    """NLU component for small talk. `known`: kinds of small talk by folded words, or None for courtesies."""
 
     known: Mapping[str, str | None]
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Interpret a message that is only small talk, by its most important part."""
+        """Interpret a message that is only small talk. The most important part determines the kind."""
         if len(message.text) > _LONGEST or _takes_any_words(context):
             return None
         parts = [self._shorten(key_of(part)) for part in _PARTS.split(message.text) if part.strip()]

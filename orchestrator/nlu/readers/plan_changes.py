@@ -1,6 +1,6 @@
 """Messages about a plan in progress: skip or move a step, ask for its status, drop it (PL-2, PL-4).
 
-Only words that name the plan or one of its steps count; other messages are understood as usual.
+The message must name the plan or one of its steps. Other NLU components interpret all other messages.
 """
 
 import re
@@ -77,8 +77,8 @@ _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "
 class PlanReader:
     """NLU component for messages about plans.
 
-    `verbs`: first words of the domain's requests, `verbs_of`: of those for one flow. `is_known`: whether the text is
-    a request in this domain.
+    `verbs`: first words of the domain's requests. `verbs_of`: first words of requests by flow. `is_known`: returns
+    whether a text is a request in this domain.
     """
 
     verbs: frozenset[str]
@@ -197,7 +197,7 @@ def _present(plan: PlanFlow) -> PlanStep | None:
 
 
 def find_step(plan: PlanFlow, said: str) -> PlanStep | None:
-    """Return the only remaining step with the most words in common, or None."""
+    """Return the remaining step with the most words in common, or None if there is none or a tie."""
     mentioned = find_words(said)
     waiting = [step for step in plan.steps if not step.is_finished]
     shared = [(len(mentioned & list_step_words(plan, step)), step) for step in waiting]

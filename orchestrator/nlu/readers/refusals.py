@@ -23,20 +23,17 @@ _ROLE_MARKERS = re.compile(
     re.IGNORECASE,
 )
 _OF_MARKERS = ("<", "[", ":", "\x02", "\x03")
-"""Characters of which every marker has at least one."""
+"""Characters for a fast check: every role marker contains at least one of them."""
 _SINGLE_WORDS = frozenset("yn")
 _SHOWN = 200
-"""Maximum length stored of a message that is too long, in characters."""
+"""Maximum stored length of a message that is too long, in characters."""
 
 Check = Callable[["Rules", Message, NluContext], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The bounds of one domain, and the checks that are made with them, in order.
-
-    `own`: words of the domain's examples, which are in one of its languages.
-    """
+    """The message checks of a domain, in order, with their limits. `own`: words of the domain's examples."""
 
     guardrails: Guardrails
     languages: tuple[str, ...]
@@ -190,7 +187,7 @@ def _script(char: str) -> str:
 def is_supported(text: str, languages: tuple[str, ...], own: Collection[str] = ()) -> bool:
     """Return whether a text may be in one of the languages. Unknown codes disable the check.
 
-    `own`: words that belong to one of them, whichever other languages have them too.
+    `own`: words that count as one of `languages`, even if other languages have them too.
     """
     if not _SCRIPTS.keys() >= set(languages):
         return True

@@ -63,7 +63,7 @@ def make(setup: ReaderSetup) -> Reader | None:
 def asked_for(flows: Mapping[Dact, FlowSpec], commands: Collection[str] = ()) -> list[FlowSpec]:
     """Return the flows that a message can request.
 
-    A flow without examples is left out if something else starts it: a plan, an outside event, or one of `commands`.
+    Omits flows without examples that a plan, an outside event or one of `commands` starts.
     """
     others = {step.dact for flow in flows.values() for step in flow.recipe} | set(commands)
     return [flow for flow in flows.values() if flow.examples or not (flow.dact in others or flow.events)]

@@ -33,8 +33,8 @@ Features = Mapping[str, float]
 class LinearModel:
     """A linear model.
 
-    `weights`: a row for each feature, a column for each label. `bias`: by label. `sharpness`: factor of the
-    scores.
+    `places`: row of each feature in `weights`, which has a column per label. `bias`: offset per label. `sharpness`:
+    factor for the scores.
     """
 
     labels: tuple[str, ...]
@@ -96,7 +96,7 @@ def _as_json(part: object) -> object:
 
 @cache
 def _versions() -> tuple[str, ...]:
-    """List the code that reads examples and learns from them, as a digest, Python, and the libraries."""
+    """Return a digest of this package's code, and the versions of Python and the libraries."""
     code = hashlib.sha256()
     for file in sorted(Path(__file__).parent.rglob("*.*")):
         if file.suffix in {".py", ".txt"}:

@@ -1,7 +1,7 @@
 """References to displayed rows: "the second one", "the TAP one", "the one at 6:20", "later" (IR-5).
 
-The manifest names the fields that distinguish rows. The row goes to the flow that the message names. Default:
-the active flow, or else the flow that displayed the row.
+The manifest names the fields that distinguish rows. The active flow gets the row if it takes rows. Otherwise, a
+flow that the message names or that follows the displayed table gets it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LESS, MORE = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The rows that some words may mean, and the places of those words. `why`: why no row fits."""
+    """The rows that a reference may mean. `places`: positions of its words. `why`: reason why no row fits."""
 
     rows: list[JsonObject]
     places: frozenset[int]
@@ -65,7 +65,7 @@ class Message:
 
     @cached_property
     def named(self) -> list[tuple[Json, set[int]]]:
-        """List the times and other values that are named, as rows spell them, each with the places of its words."""
+        """List the times and other values in the message, spelled as in rows, with the positions of their words."""
         return [(time.reading.value, self.places_of(time)) for time in self.times] + [
             (value, set(range(one.first, one.last)))
             for one in self.candidates
@@ -75,7 +75,7 @@ class Message:
 
     @cached_property
     def requests(self) -> frozenset[str]:
-        """Return the words of the names of tasks that take a row, and the first words of their examples."""
+        """Return the words with which users request tasks that take a row."""
         takers = [flow for flow in self.flows if takes(flow, self.shown.key)]
         said = [word for flow in takers for word in flow.dact.split("_")]
         begun = [example.casefold().partition(" ")[0] for flow in takers for example in flow.examples]
@@ -87,7 +87,7 @@ class Message:
 
     @cached_property
     def amounts(self) -> list[tuple[Json, set[int]]]:
-        """List the amounts of money and numbers that are named, with the places of their words."""
+        """List the numbers and amounts of money in the message, with the positions of their words."""
         named = (*find_money(self.utterance), *find_numbers(self.utterance))
         return [
             (read["amount"] if is_object(read := found.reading.value) else read, self.places_of(found))
@@ -188,7 +188,7 @@ def _by_comparison(message: Message) -> Reference | None:
 def _compare(
     message: Message, name: str, direction: int, said: str, places: frozenset[int], nth: int
 ) -> Reference:
-    """Resolve “cheapest” to the extreme row or the `nth` after it, “cheaper” to the next row beyond."""
+    """Resolve “cheaper” to the next row below the current row, and “cheapest” to the row at `nth` from the cheapest."""
     rows = sorted((row for row in message.shown.rows if row.get(name) is not None), key=lambda row: row[name])
     ordered = rows if direction == LESS else rows[::-1]
     now = next((row for row in rows if row.get(message.shown.key) == message.current), None)
@@ -202,7 +202,7 @@ def _compare(
 
 
 def _by_value(message: Message) -> Reference | None:
-    """Return rows that the message names by a field: an airline, a time, a price."""
+    """Return the rows with a value that the message mentions, such as an airline, a time or a price."""
     words = message.utterance.words
     for name in message.spec.fields if _may_name_value(message) else ():
         hits = [(row, found) for row in message.shown.rows if (found := _places_of(message, row.get(name)))]
@@ -224,11 +224,11 @@ def _may_name_value(message: Message) -> bool:
 
 
 def _places_of(message: Message, value: Json) -> set[int]:
-    """Return the positions at which a message names a field's value."""
+    """Return the positions of a field's value in the message."""
     words = message.utterance.words
     if isinstance(value, str):
         key = _words_of(value)
-        is_short = key[0].isalpha() and len(key[0]) > 2  # "the ITA one" of ITA Airways
+        is_short = key[0].isalpha() and len(key[0]) > 2  # "the ITA one" for ITA Airways
         for said in (key, key[:1] if is_short else key) if key[0] in words else ():
             for first in range(len(words) - len(said) + 1):
                 if words[first : first + len(said)] == said:
@@ -244,7 +244,7 @@ def _places_of(message: Message, value: Json) -> set[int]:
 
 
 def _is_pointed_at(words: Sequence[str], place: int) -> bool:
-    """Return whether a word alone refers to a row: "the Lund one" of Dr Lund."""
+    """Return whether a word refers to a row by a part of its name: "the Lund one" for Dr Lund."""
     return len(words[place]) > _SHORT and (
         words[max(0, place - 1)] == "the" or words[place + 1 : place + 2] == ["one"]
     )
@@ -265,7 +265,7 @@ def _by_missing_time(message: Message) -> Reference | None:
 
 
 def _by_missing_name(message: Message) -> Reference | None:
-    """Read "the SAS one" if no row has that: it isn't a value of another kind, as in "the morning one"."""
+    """Report a name that no row has: "the SAS one". Slot values, as in "the morning one", don't count as names."""
     words = message.utterance.words
     end = words.index("one")
     first = next((place + 1 for place in range(end - 1, -1, -1) if words[place] == "the"), end)
@@ -283,13 +283,13 @@ _WAYS: tuple[Callable[[Message], Reference | None], ...] = (_by_place, _by_compa
 
 
 def _nouns(message: Message) -> frozenset[str]:
-    """Return nouns for the displayed rows, from their flow's name: users say "the TAP flight"."""
+    """Return nouns for the displayed rows, from their flow's name: "the TAP flight"."""
     words = frozenset(message.shown.dact.split("_"))
     return words | {word.removesuffix("s") for word in words}
 
 
 def _telling(message: Message, places: set[int]) -> list[str]:
-    """Return the words outside a reference that mean something besides a request for a row."""
+    """Return the words outside a reference that do more than request a row."""
     nouns = _nouns(message) | _NOUNS | _COUNTED | message.requests
     return [
         word
@@ -308,7 +308,7 @@ def understand_reference(
     flows: Mapping[Dact, FlowSpec],
     likely: Sequence[FlowScore],
 ) -> Understanding | None:
-    """Return an understanding of the row: for the active flow if it takes the row, or another that does."""
+    """Give the row to the active flow if this flow takes the row, or else to another flow that does."""
     key, active, text = message.shown.key, context.active, message.utterance.text
     rows = [row[key] for row in found.rows]
     mention = Mention(rows[0], text) if len(rows) == 1 else Mention(None, text, tuple(rows), found.why)
@@ -321,7 +321,7 @@ def understand_reference(
         dact for dact in (shown.edge_flows if shown else ()) if dact in flows and takes(flows[dact], key)
     ]
     deeds = _DEEDS.intersection(_telling(message, set(found.places)))
-    if deeds:  # "cancel the first one" asks for nothing that does not cancel
+    if deeds:  # "cancel the first one" only fits a flow that cancels
         target = next((dact for dact in (*named, *next_ones) if _explains(flows[dact], deeds)), None)
     else:
         target = next(iter((*(dact for dact in named if dact in next_ones), *next_ones)), None)
@@ -338,7 +338,7 @@ _DEEDS = word_set("cancel delete remove drop undo refund change modify move add 
 
 
 def _explains(flow: FlowSpec, deeds: frozenset[str]) -> bool:
-    """Return whether one of a flow's examples asks for any of these actions."""
+    """Return whether an example of the flow contains any of these verbs."""
     return any(not deeds.isdisjoint(example.casefold().split()) for example in flow.examples)
 
 

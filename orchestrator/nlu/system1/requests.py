@@ -1,4 +1,4 @@
-"""Requests in a message: the verbs that begin them, several in one message, and the things that they name (IR-6)."""
+"""Analysis of requests: split them, find their verbs, and find things that no flow knows (IR-6)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ _PARTS = re.compile(
     re.IGNORECASE,
 )
 _JOINED = re.compile(r",? and (?:please )?|, (?:please )?", re.IGNORECASE)
-"""Separators of values, or of two requests if a word that begins requests follows."""
+"""Separators of values. If the first word of a request follows, they separate two requests."""
 _BEFORE_THINGS = word_set("a an the my our your with without some another extra any")
 """Words before a noun that names a thing."""
 _ARTICLES = word_set("a an the some another")
@@ -33,9 +33,9 @@ POLITE_WORDS = word_set("""
 
 
 def split_request(text: str, flows: Iterable[FlowSpec]) -> tuple[str, str, bool] | None:
-    """Cut the first request off a message that may hold several, or return None.
+    """Split a message into its first request and the rest, or return None if it has only one request.
 
-    Returns it, the rest, and whether the words between them join nothing but requests. `flows`: what is asked for.
+    The third item is whether the words between the two parts can only separate requests. `flows`: flows to request.
     """
     verbs = request_verbs(flows)
     for parting, is_certain in ((_PARTS, True), (_JOINED, False)):
@@ -55,7 +55,7 @@ def are_two_requests(
     A part about the running task can precede another task: "stop, then show my bookings".
     """
     if other.kind is MessageKind.CANCELLATION:
-        return is_certain and begun.kind is MessageKind.TASK  # "… and then cancel it": it is asked about then
+        return is_certain and begun.kind is MessageKind.TASK  # "… and then cancel it" is asked about later
     if other.kind is not MessageKind.TASK:
         return False
     if begun.kind in {MessageKind.CORRECTION, MessageKind.CANCELLATION}:
@@ -67,7 +67,7 @@ def are_two_requests(
 
 
 def request_verbs(flows: Iterable[FlowSpec]) -> set[str]:
-    """List the words with which requests for these flows begin."""
+    """Return the first words of requests for these flows."""
     return {word for flow in flows for word in _first_words(flow.examples)}
 
 
@@ -78,7 +78,7 @@ def _first_words(examples: tuple[str, ...]) -> frozenset[str]:
 
 
 def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpec) -> list[str]:
-    """List the things that a request names and that neither the flow nor its values explain."""
+    """List the things in a request that neither the flow nor its values explain."""
     said = frozenset(tokenize(" ".join(mention.text for mention in mentions)).words)
     known = _general() | slot_words(flow) | words_of(flow.dact, flow.examples, flow.description) | said
     found: list[str] = []
@@ -92,7 +92,7 @@ def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpe
 
 
 def find_things(utterance: Utterance) -> set[str]:
-    """Return the nouns after articles that name something to be had, unlike “you're the best”."""
+    """Return the nouns after articles, except after forms of “be”, such as “you're the best”."""
     words = utterance.words
     begins = [
         place + 1
@@ -110,7 +110,7 @@ def _end_of_thing(words: Sequence[str], first: int) -> int:
 
 
 def _is_known(word: str, known: frozenset[str]) -> bool:
-    """Return whether a word is one of these, in singular or plural, or says nothing."""
+    """Return whether a word is too short to matter, or known in its singular or plural form."""
     forms = (word, word.removesuffix("s"), f"{word}s")
     return len(word) < 3 or not word.isalpha() or not known.isdisjoint(forms)
 
@@ -132,7 +132,7 @@ def words_of(*texts: str | tuple[str, ...]) -> frozenset[str]:
 
 
 def slot_words(flow: FlowSpec) -> frozenset[str]:
-    """Return the words of the names, descriptions and values of a flow's slots."""
+    """Return the words in slot names, descriptions and values of a flow."""
     slots = flow.slots.items()
     texts = [
         text
@@ -148,10 +148,10 @@ def _general() -> frozenset[str]:
 
 
 def name_untaken(words: Iterable[str]) -> Saying:
-    """Report to the user which words were not used."""
+    """Return a message that tells the user which words were ignored."""
     return say("not_taken_into_account", words=list(words))
 
 
 def name_unknown(words: Iterable[str]) -> Saying:
-    """Explain to the user why nothing was done."""
+    """Return a message that tells the user which words Parley can't help with."""
     return say("not_helped_with", words=list(words))

@@ -70,7 +70,7 @@ def _take_alternative(run: Execution, failure: Failed) -> bool:
 def _next_rung(run: Execution) -> Proposal:
     """Return the next recovery step after the retry. Each step runs once per turn.
 
-    Context is gathered only if background flows can, and only once for the same values.
+    Gathers context only if background flows are available, and only once for the same values.
     """
     known = run.flow.progress.gathered_for
     if run.context.recall.can_gather and known != run.flow.values() and _climb(run, Recovery.GATHER):

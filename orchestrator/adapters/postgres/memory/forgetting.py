@@ -177,7 +177,7 @@ async def _rewrite(connection: AsyncConnection, table: Table, where: Any, unwant
 
 
 def _take_out(column: Column[Any], value: Json, unwanted: Unwanted) -> Json:
-    """Remove the content from a value. Clicked values are JSON in a text column, in the runtime's format."""
+    """Remove unwanted content from a value. Button values are JSON in a text column, in the runtime's format."""
     if isinstance(value, str) and value[:1] in {"{", "["} and isinstance(column.type, Text):
         try:
             body = orjson.loads(value)
