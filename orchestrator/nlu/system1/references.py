@@ -308,7 +308,7 @@ def understand_reference(
     flows: Mapping[Dact, FlowSpec],
     likely: Sequence[FlowScore],
 ) -> Understanding | None:
-    """Give the row to the active flow if this flow takes the row, or else to another flow that does."""
+    """Fill the row into the active flow if this flow takes the row, or else into another flow that does."""
     key, active, text = message.shown.key, context.active, message.utterance.text
     rows = [row[key] for row in found.rows]
     mention = Mention(rows[0], text) if len(rows) == 1 else Mention(None, text, tuple(rows), found.why)
