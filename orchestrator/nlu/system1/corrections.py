@@ -1,4 +1,4 @@
-"""Changes of values: several values for a slot, several slots for a value, values of completed tasks."""
+"""Corrections: several values for a slot, several slots for a value, and values of completed tasks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _AFTER_REPEATING = STOP_WORDS | word_set("one thing please like again")
 def find_rivals(
     utterance: Utterance, candidates: Sequence[Candidate], mentions: Mapping[str, Mention], flow: FlowSpec
 ) -> dict[str, Mention]:
-    """Return slots with several values in one request, which the assistant then asks about."""
+    """Return slots that have several values in one request. The assistant then asks which value to use."""
     if not _INSTEAD.isdisjoint(utterance.words):
         return {}
     kinds, rivals = kinds_by_slot(flow.slots), dict[str, Mention]()
@@ -63,7 +63,7 @@ def find_rivals(
 
 
 def is_apart(utterance: Utterance, candidate: Candidate, owner: Candidate) -> bool:
-    """Return whether a preposition separates a value from another: “to Rome via Munich” goes to Rome."""
+    """Return whether a preposition separates two values, as in “to Rome via Munich”."""
     own, other = (utterance.words[max(0, one.first - 1)] if one.first else "" for one in (candidate, owner))
     if own in NARROWING:
         return True
@@ -83,7 +83,7 @@ def _days_between(utterance: Utterance, days: Sequence[Candidate]) -> list[Json]
 def find_owners(
     utterance: Utterance, candidates: Sequence[Candidate], mentions: Collection[str], context: NluContext
 ) -> tuple[str, ...]:
-    """Return the slots that a single corrected value may belong to if no word indicates the slot."""
+    """Return the slots that may get a single corrected value if no word indicates the slot."""
     active = context.active
     is_answer = context.question.slot in mentions
     if (
@@ -110,7 +110,7 @@ def find_owners(
 def assign_to_past(
     found: dict[str, Mention], past: PastFlow, utterance: Utterance, candidates: Sequence[Candidate]
 ) -> dict[str, Mention]:
-    """Assign a value without cues to the destination of a completed task, which changes more often than the origin."""
+    """Assign a value without cues to a completed task's destination, which users change more often than the origin."""
     if len(found) != 1 or len(candidates) != 1 or not _is_uncued(utterance, candidates[0], past.spec):
         return found
     kinds = kinds_by_slot(past.spec.slots)
@@ -123,7 +123,7 @@ def assign_to_past(
 
 
 def _is_uncued(utterance: Utterance, candidate: Candidate, flow: FlowSpec) -> bool:
-    """Return whether no word indicates a value's slot: a preposition before it, or a word of the slots' names."""
+    """Return whether a value has no preposition before it, and the message has no word of a slot name."""
     words = utterance.words
     before = words[candidate.first - 1] if candidate.first else ""
     around = {*words[: candidate.first], *words[candidate.last :]} - STOP_WORDS
@@ -146,7 +146,7 @@ def find_rejected(
 
 
 def is_ordinary(utterance: Utterance, candidate: Candidate, common: Collection[str]) -> bool:
-    """Return whether a name is an ordinary word without a word that introduces it: “nice!” is not a city."""
+    """Return whether a name is only an ordinary word, without a preposition: “nice!” is not a city."""
     words = utterance.words
     around = {*words[: candidate.first], *words[candidate.last :]}
     is_word = candidate.kind.startswith("entity:") and words[candidate.first : candidate.last] == [
@@ -156,7 +156,7 @@ def is_ordinary(utterance: Utterance, candidate: Candidate, common: Collection[s
 
 
 def replace_old(old: str | None, text: str, mentions: Mapping[str, Mention]) -> dict[str, Mention]:
-    """Return a new value where the rejected one stands; a value that is only rejected is asked for again."""
+    """Put the new value into the slot of the rejected value. Without a new value, empty the slot."""
     if old is None or old in mentions or len(mentions) > 1:
         return dict(mentions)
     return {old: next(iter(mentions.values()), Mention(None, text))}
@@ -181,7 +181,7 @@ def doubt_little_known(
 def read_plan_value(
     utterance: Utterance, candidates: Sequence[Candidate], plan: PlanFlow, found: Mapping[str, Mention]
 ) -> Understanding | None:
-    """Read "leave on Tuesday" as the plan's own day of leaving, whatever step is running.
+    """Read "leave on Tuesday" as the plan's departure date, whichever step is running.
 
     `found`: the message's values for the plan's slots.
     """
@@ -206,7 +206,7 @@ def read_plan_value(
 
 
 def slots_named(words: Collection[str], rivals: Sequence[SlotSpec]) -> list[str]:
-    """Return those of several slots that the words name: by name, by a distinctive word, or by any word."""
+    """Return the slots that the words match best: by name, by a distinctive word, or by any word."""
     own = {
         slot.name: word_set(f"{slot.name} {slot.description}".replace("_", " ").lower()) for slot in rivals
     }
@@ -220,14 +220,14 @@ def slots_named(words: Collection[str], rivals: Sequence[SlotSpec]) -> list[str]
 
 
 def _is_form_of(said: str, word: str) -> bool:
-    """Return whether a word equals another or extends it: "leaving" of "leave"."""
+    """Return whether a word equals or extends another word, such as "leaving" and "leave"."""
     return said == word or (len(word) > 3 and said.startswith(word[:-1]) and len(said) > len(word))
 
 
 def find_undone(
     utterance: Utterance, candidates: Sequence[Candidate], flows: Iterable[FlowSpec], context: NluContext
 ) -> Understanding | None:
-    """Read "cancel it" after tasks as the flow that undoes one: it takes what they gave, and begins with the verb."""
+    """Read "cancel it" after tasks as the flow that takes their outputs and has examples with the same verb."""
     verbs, done = UNDOING.intersection(utterance.words), context.completed
     held = {str(value) for past in done for value in past.values.values()}
     is_other = not all(is_pronoun(utterance, one) or held & values_in(one) for one in candidates)
@@ -252,7 +252,7 @@ def values_in(candidate: Candidate) -> set[str]:
 
 
 def find_repeated(utterance: Utterance, context: NluContext) -> PastFlow | None:
-    """Return the completed task that “the same” or “another” asks for again (IR-7), or None."""
+    """Return the completed task to repeat for “the same” or “another” (IR-7), or None."""
     words = utterance.words
     for past in context.completed if context.active is None else ():
         nouns = {one for word in past.spec.dact.split("_") for one in (word, f"{word}s")}
@@ -274,9 +274,9 @@ def find_repeated(utterance: Utterance, context: NluContext) -> PastFlow | None:
 
 
 def repeat(utterance: Utterance, past: PastFlow, said: Mapping[str, Mention]) -> Understanding | None:
-    """Return the task with its old values and those in `said`, without values that depend on a change."""
+    """Return the task with its old values and the values in `said`, without old values that depend on a change."""
     spec = past.spec
-    said = {name: one for name, one in said.items() if one.text != "one"}  # "one more" counts no passengers
+    said = {name: one for name, one in said.items() if one.text != "one"}  # "one more" has no count
     changed = {
         name: one
         for name, one in count_from(said, spec, past.values).items()

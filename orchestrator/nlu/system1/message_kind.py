@@ -25,14 +25,14 @@ from orchestrator.types import Dact
 
 _DIGRESSIONS = frozenset({"question", "clarification", "help", "status", "person"})
 _WITH_EFFECT = frozenset({"cancellation", "person"})
-"""Kinds that stop a task or notify a person, and may therefore have no unknown word."""
+"""Kinds that stop a task or notify a person. Such messages must not have unknown words."""
 KNOWN = 0.34
 """Minimum share of known words in a message without values."""
 _SURE_OF_FLOW = 0.5
 _STOP_WORDS = 3
-"""Maximum length of a stop phrase, in words: “never mind the gap” is a text."""
+"""Maximum length of a stop phrase, in words. A longer message, such as “never mind the gap”, is free text."""
 _ANSWER_WORDS = 4
-"""Maximum words of a failed answer; longer messages may say something else."""
+"""Maximum length of an invalid answer, in words. Longer messages may mean something else."""
 _BARE = 0.75
 """Minimum share of value words in a message that counts as only values."""
 _CHATTY = frozenset(
@@ -48,7 +48,7 @@ _NO = word_set("no nope nah")
 _OF_DEEDS = frozenset({MessageKind.CORRECTION, MessageKind.TASK, MessageKind.UNKNOWN})
 _OTHERS = word_set("different another other else")
 _OF_OTHERS = frozenset({MessageKind.TASK, MessageKind.UNKNOWN, MessageKind.CHITCHAT})
-"""Kinds of messages that reject an offer if they ask for another."""
+"""Kinds of messages that reject an offer if they contain a word such as “another”."""
 _CORRECTING = word_set(
     "actually sorry oops wait instead rather meant mean change set update switch correct correction wrong should "
     "said and also but can could you let's us go going leave leaving"
@@ -57,7 +57,7 @@ _CORRECTING = word_set(
 
 
 def kind_of_label(label: str) -> MessageKind:
-    """Translate a label of the classifier into a kind of message."""
+    """Return the message kind for a classifier label."""
     if label.startswith(FLOW):
         return MessageKind.TASK
     name = label.removeprefix("kind:")
@@ -70,8 +70,8 @@ def kind_of_label(label: str) -> MessageKind:
 class Evidence:
     """Features found in one message before its kind is decided.
 
-    `known`: the share of the words that training had seen. `mentions`: values by slot of the active flow.
-    `rejected`: its slot whose value the message rejects.
+    `known`: share of words seen in training. `mentions`: values for slots of the active flow. `rejected`: slot of the
+    active flow whose value the message rejects.
     """
 
     utterance: Utterance
@@ -95,10 +95,7 @@ class Evidence:
         return self.best_score >= least and self.weighed.flows[0].dact != active.dact
 
     def covered(self, besides: frozenset[str] = frozenset()) -> float:
-        """Measure how much of a message is values of the active flow: other values speak for other flows.
-
-        `besides`: words that do not count.
-        """
+        """Return the share of the words that belong to values of the active flow. `besides`: words to ignore."""
         said = {word for mention in self.mentions.values() for word in tokenize(mention.text).words}
         words = self.utterance.words
         inside = {
@@ -110,7 +107,7 @@ class Evidence:
         return self._share(inside, besides)
 
     def is_bare(self, besides: frozenset[str] = frozenset(), least: float = _BARE) -> bool:
-        """Return whether a message has values and hardly any other words, and asks nothing."""
+        """Return whether a message has values, hardly any other words, and no question."""
         words = self.utterance.words
         asks = "?" in words and not ASKING.isdisjoint(words) and not is_proposal(words)
         inside = {place for found in self.candidates for place in range(found.first, found.last)}
@@ -131,13 +128,13 @@ class Decider:
     def __init__(
         self, extractor: Extractor, likely: float, codes: Mapping[Dact, frozenset[str]] | None = None
     ) -> None:
-        """`codes`: by flow that only looks something up, the kinds of the domain's own codes that it takes."""
+        """Create a classifier. `codes`: for each look-up flow, the kinds of the domain's codes that it takes."""
         self.extractor = extractor
         self.likely = likely
         self._codes = codes or {}
 
     def decide(self, evidence: Evidence, context: NluContext) -> MessageKind:
-        """Return the kind; an answer to the open question is added to the evidence's mentions."""
+        """Return the kind, and add an answer to the open question to the evidence's mentions."""
         is_unfamiliar = evidence.known < KNOWN and not evidence.is_grounded
         is_unlikely = evidence.weighed.share < self.likely or is_unfamiliar
         kind = MessageKind.UNKNOWN if is_unlikely else kind_of_label(evidence.weighed.label)
@@ -191,7 +188,7 @@ class Decider:
             return MessageKind.CORRECTION
         names_deed = not request_verbs((active,)).isdisjoint(evidence.utterance.words)
         if context.question.options and names_deed and kind in _OF_DEEDS and not evidence.mentions:
-            return MessageKind.CONFIRMATION  # “book it” instead of what to change
+            return MessageKind.CONFIRMATION  # “book it” as the answer to what to change
         is_other_task = evidence.is_elsewhere(active, self.likely)
         if kind is MessageKind.TASK or (kind is MessageKind.CONFIRMATION and is_other_task):
             return self._decide_task(active, evidence, context, values)
@@ -205,7 +202,7 @@ class Decider:
         return MessageKind.UNKNOWN if kind is MessageKind.SLOT_VALUE else kind
 
     def _decide_question(self, active: FlowSpec, kind: MessageKind, evidence: Evidence) -> MessageKind:
-        """Decide about a question that is said instead of an answer: it fills no slot (IR-7)."""
+        """Decide about a question that the user asks instead of answering. It fills no slot (IR-7)."""
         if evidence.is_elsewhere(active, self.likely):
             return MessageKind.TASK
         if kind in _CHATTY:
@@ -214,9 +211,9 @@ class Decider:
         return MessageKind.DIGRESSION
 
     def _asks_about_code(self, evidence: Evidence, active: Dact | None = None) -> bool:
-        """Return whether a question names a code that the likeliest other flow looks up: “is DY828 delayed?”.
+        """Return whether a question has a code that the likeliest other flow looks up: “is DY828 delayed?”.
 
-        That flow is put first.
+        If so, move that flow to the front of the evidence's flows.
         """
         others = tuple(one for one in evidence.weighed.flows if one.dact != active)
         kinds = self._codes.get(others[0].dact, frozenset[str]()) if others else frozenset[str]()
@@ -229,9 +226,9 @@ class Decider:
     def _decide_task(
         self, active: FlowSpec, evidence: Evidence, context: NluContext, values: MessageKind
     ) -> MessageKind:
-        """Decide when a flow was recognized; a message of nothing but the active flow's values is about that flow."""
+        """Decide about a message that requests a flow. Bare values of the active flow don't start another task."""
         if not evidence.mentions and evidence.best_score < self.likely and context.question.confirming:
-            return MessageKind.UNKNOWN  # an offer is left for no less than a likely task
+            return MessageKind.UNKNOWN  # only a likely task replaces an offer
         is_own = not evidence.is_elsewhere(active, 0.0)
         slot_words = frozenset(word for name in active.slots for word in name.split("_"))
         if evidence.mentions and evidence.covered(_CORRECTING | slot_words) == 1.0:
@@ -239,7 +236,7 @@ class Decider:
         if not is_own or not evidence.mentions:
             return MessageKind.TASK
         if context.plan is not None and _names_another(evidence.mentions, context.values):
-            return MessageKind.TASK  # it is about no step of the plan (PL-8)
+            return MessageKind.TASK  # a task outside the plan (PL-8)
         return values if values is MessageKind.CORRECTION else MessageKind.TASK
 
     def _is_answer(
@@ -250,7 +247,7 @@ class Decider:
         if is_free_text(asked):
             if "?" in words or (kind in _LEAVING and len(words) <= _STOP_WORDS):
                 return False
-            evidence.mentions[asked.name] = Mention(text, text)  # whatever else these words might be
+            evidence.mentions[asked.name] = Mention(text, text)  # even if the words could mean something else
             return True
         is_elsewhere = kind is MessageKind.TASK and evidence.is_elsewhere(active, _SURE_OF_FLOW)
         if asked.name in evidence.mentions:
@@ -267,14 +264,14 @@ class Decider:
             return False
         rival = next((name for name, one in evidence.mentions.items() if one.text == answer.text), "")
         if rival and answer.text != text.strip(" .,!?"):
-            return False  # "from Oslo" answers no question of where to
+            return False  # "from Oslo" doesn't answer “where to?”
         evidence.mentions.pop(rival, None)
         evidence.mentions[asked.name] = answer
         return True
 
 
 def names_only(words: Sequence[str], kind: str, context: NluContext) -> bool:
-    """Return whether each word says so or names a task: “let me think about it” gives nothing up."""
+    """Return whether all words are typical of this kind or name a task: “let me think about it” doesn't cancel."""
     texts = [
         text for flow in context.tasks for text in (flow.spec.dact.replace("_", " "), *flow.spec.examples)
     ]
@@ -284,12 +281,12 @@ def names_only(words: Sequence[str], kind: str, context: NluContext) -> bool:
 
 
 def _proposes(evidence: Evidence) -> bool:
-    """Return whether a question proposes values and says nothing else: “how about business class?”."""
+    """Return whether a question only proposes values: “how about business class?”."""
     return is_proposal(evidence.utterance.words) and evidence.covered() == 1.0
 
 
 def _begins_with(evidence: Evidence, slot: str) -> bool:
-    """Return whether a message that asks nothing begins with the value of a slot: “to Rome with my dog”."""
+    """Return whether a message begins with the slot's value and isn't a question: “to Rome with my dog”."""
     text, words = evidence.mentions[slot].text, evidence.utterance.words
     first = next((one.first for one in evidence.candidates if one.text == text), len(words))
     return "?" not in words and all(word in LITTLE for word in words[:first])
@@ -310,6 +307,6 @@ def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> b
 
 
 def _names_another(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:
-    """Return whether a request has several values of the active task, and none of them as it is."""
+    """Return whether a request has values for several filled slots, and all of these values are different."""
     named = mentions.keys() & values.keys()
     return len(named) > 1 and all(mentions[name].value not in {None, values[name]} for name in named)

@@ -1,4 +1,4 @@
-"""System 1's readings of a message, in order, and the case they look at."""
+"""System 1's interpretation attempts for a message, in order, and their shared input."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ SURE = 0.8
 _SURE_OF_PART = 0.5
 _UNLISTED = frozenset({NAME, QUOTE})
 _OF_DAYS = frozenset({"date", "datetime"})
-_MOST_CUTS = 4  # a message may have hundreds of parts, and all that it leaves over is read again later
+_MOST_CUTS = 4  # limits the cost of messages with hundreds of parts; the rest is read in later turns
 
 
 class Case:
-    """A message in its context, for the readings of System 1; each part is computed once."""
+    """A message in its context, as input of the readings. Its properties are computed on first use."""
 
     def __init__(self, system1: Learnt, text: str, context: NluContext, depth: int = 0) -> None:
         self.system1 = system1
-        self.depth = depth  # how many times the message was cut to get to this part of it
+        self.depth = depth  # how many times the message was split before this part
         self.context = context
         self.utterance = tokenize(text)
         self._asked = (
@@ -88,12 +88,12 @@ class Case:
 
     @property
     def probabilities(self) -> Mapping[str, float]:
-        """Return the classifier's shares by label, whatever the context."""
+        """Return the classifier's probabilities by label, independent of the context."""
         return self._opinion.probabilities
 
     @cached_property
     def weighed(self) -> Weighed:
-        """Weigh the shares in the context of the message."""
+        """Return the probabilities, weighed by the context."""
         return weigh(self._opinion, self.context)
 
     @cached_property
@@ -111,7 +111,7 @@ class Case:
         return self.system1.decider.decide(self.evidence, self.context)
 
     def find_slots(self, flow: FlowSpec, candidates: Sequence[Candidate] | None = None) -> dict[str, Mention]:
-        """Find values for the slots of a flow; `candidates`: of all that were found, if not all count."""
+        """Find values for the slots of a flow. `candidates`: values to consider. Default: all candidates."""
         found = self.candidates if candidates is None else candidates
         return self.system1.slots.find_slots(self.utterance, found, flow, self.context)
 
@@ -121,7 +121,7 @@ def _rule(understood: Understanding | None) -> Reading | None:
 
 
 def _read_choice(case: Case) -> Reading | None:
-    """Read a choice among the options of the open question; no model could choose better."""
+    """Read a choice among the options of the open question. This reading is final."""
     if not case.context.question.choices:
         return None
     chosen = choose(case.utterance, case.context, case.system1.flows)
@@ -138,7 +138,7 @@ def _read_repeat(case: Case) -> Reading | None:
 
 
 def _read_reference(case: Case) -> Reading | None:
-    """Read a reference to a displayed row; other values are included."""
+    """Read a reference to a displayed row, with the other values in the message."""
     system1, context = case.system1, case.context
     shown, asked = context.shown, context.question.slot
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
@@ -162,7 +162,7 @@ def _read_reference(case: Case) -> Reading | None:
 
 
 def _read_new_text(case: Case) -> Reading | None:
-    """Read a new free text: "change the text to …", "no, write: …"."""
+    """Read a replacement for a free text: "change the text to …", "no, write: …"."""
     active, text = case.context.active, case.utterance.text
     slots = {} if active is None or case.asks_text else read_new_text(text, active, case.context.values)
     if active is None or not slots:
@@ -180,7 +180,7 @@ def _read_undone(case: Case) -> Reading | None:
 
 
 def _read_two_requests(case: Case) -> Reading | None:
-    """Read the first of several requests; the rest is read when it has ended."""
+    """Read the first of several requests. Parley reads the rest when the first request has ended."""
     system1 = case.system1
     parts = split_request(case.utterance.text, system1.flows.values())
     if parts is None or case.context.question.slot is not None or case.depth == _MOST_CUTS:
@@ -204,12 +204,12 @@ def _read_part(case: Case, words: str, least: float) -> Reading | None:
 
 
 def _look_up_again(case: Case) -> Reading | None:
-    """Read bare values after an action as a correction of it: look it up again, or ask (RT-12)."""
+    """Read bare values after a completed task as a correction of that task (RT-12)."""
     context, evidence, kind = case.context, case.evidence, case.kind
     past = context.completed[0] if context.completed else None
     if context.active is not None or kind not in _BARE or past is None:
         return None
-    is_task = kind is MessageKind.TASK  # a task of several values is one; a single value often isn't
+    is_task = kind is MessageKind.TASK  # several values make a new task likely; a single value often doesn't
     is_likely = is_task and evidence.best_score >= case.system1.likely
     besides = frozenset[str]() if is_likely else slot_words(past.spec)
     if (is_task and len(case.candidates) > 1) or not evidence.is_bare(besides, 1.0 if is_task else 0.75):
@@ -225,7 +225,7 @@ def _look_up_again(case: Case) -> Reading | None:
 
 
 def _read_plan_value(case: Case) -> Reading | None:
-    """Read a value of the plan, while one of its steps is running."""
+    """Read a value for the plan's own slots while a step of the plan is running."""
     plan = case.context.plan
     if plan is None or case.context.question.slot is not None or case.kind not in _OF_PLANS:
         return None
@@ -234,7 +234,7 @@ def _read_plan_value(case: Case) -> Reading | None:
 
 
 def _conclude(case: Case) -> Reading:
-    """Return the classifier's reading: the decided kind, with its values."""
+    """Return an interpretation of the kind that the classifier chose, with its values."""
     evidence, kind, context = case.evidence, case.kind, case.context
     share, flows = case.weighed.share, evidence.weighed.flows
     understand = partial(Understanding, source=Source.SYSTEM1, text=case.utterance.text, flows=flows)
@@ -267,11 +267,11 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
     _read_plan_value,
     _conclude,
 )
-"""System 1's readings, in order; the last one always succeeds."""
+"""System 1's readings, in order. The last reading always succeeds."""
 
 
 def read(case: Case) -> Reading:
-    """Return the first interpretation of a cleaned message by `READINGS`."""
+    """Return the first interpretation that `READINGS` find for a cleaned message."""
     for attempt in READINGS:
         if (reading := attempt(case)) is not None:
             return reading
@@ -279,7 +279,7 @@ def read(case: Case) -> Reading:
 
 
 def _with_rivals(case: Case) -> Mapping[str, Mention]:
-    """Return the values of an answer. Slots with several values are left open."""
+    """Return the values of an answer. Slots with several possible values stay empty."""
     active, mentions = case.context.active, case.evidence.mentions
     if active is None or case.asks_text:
         return mentions
@@ -287,7 +287,7 @@ def _with_rivals(case: Case) -> Mapping[str, Mention]:
 
 
 def _task(understand: Callable[..., Understanding], case: Case) -> Understanding:
-    """Read a request for the likeliest flow; one that names only unknown things asks for none."""
+    """Read a request for the likeliest flow, or return UNKNOWN if it names only unknown things."""
     active = case.context.active
     spec = case.system1.flows[case.evidence.weighed.flows[0].dact]
     about_active = active is not None and active.dact == spec.dact
@@ -303,7 +303,7 @@ def _task(understand: Callable[..., Understanding], case: Case) -> Understanding
 def _name_things(
     understand: Callable[..., Understanding], case: Case, left: Sequence[str]
 ) -> Understanding | None:
-    """Return that a message is not understood if it names only things that nothing explains: “book a train”."""
+    """Return UNKNOWN if a message names only unexplained things, as in “book a train”, or None."""
     things = find_things(case.utterance) if left else set[str]()
     if not things or not things <= set(left):
         return None
@@ -311,7 +311,7 @@ def _name_things(
 
 
 def _correction(understand: Callable[..., Understanding], case: Case) -> Understanding:
-    """Return the corrected values: of the active flow, or of the last completed one with such slots."""
+    """Return the corrected values of the active flow, or of the last completed flow that has such slots."""
     context, correct, said = case.context, partial(understand, MessageKind.CORRECTION), case.utterance
     mentions: dict[str, Mention] = {}
     if context.active is not None:
@@ -352,7 +352,7 @@ def _digression(understand: Callable[..., Understanding], case: Case) -> Underst
     if digression is Digression.PERSON and last in find_moods(words, ()):
         return understand(MessageKind.UNKNOWN)  # “I don't want to talk to a person”
     if digression is Digression.STATUS and case.evidence.is_grounded:
-        digression = Digression.QUESTION  # how far we are is asked without values
+        digression = Digression.QUESTION  # questions about progress contain no values
     return understand(case.kind, digression=digression)
 
 

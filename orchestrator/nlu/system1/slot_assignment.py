@@ -42,13 +42,13 @@ from orchestrator.saying import say
 from orchestrator.types import Json
 
 PEOPLE = "people"
-_LEAST_SHARE = 0.35  # a slot must be this likely, among the slots the value could fill and none of them
+_LEAST_SHARE = 0.35  # minimum probability of a slot, divided by the number of possible slots
 _LEAST_SHARE_OPEN = 0.5
-_UNSEEN = 0.02  # the odds of a slot that no example has
+_UNSEEN = 0.02  # odds of a slot without examples
 _ASKED, _LISTED = 1.0, 1.0
-"""Scores for a slot regardless of the words around a value: it was asked for; it lists the value."""
-_LATER = 0.8  # against each further day of a flow: people say the days of a journey in their order
-_TELLING = frozenset({DATE, TIME, MONEY})  # decide the slot by themselves, where only one takes them
+"""Additional scores for the slot that the question asks for, and for slots that list the value."""
+_LATER = 0.8  # penalty for each later date slot, because users usually say dates in order
+_TELLING = frozenset({DATE, TIME, MONEY})  # kinds that decide the slot if only one slot takes them
 _REACH = 12
 """Maximum distance of a cue before a value, in tokens."""
 _UNMEANT = frozenset({Mood.EXCLUDED, Mood.FORBIDDEN})
@@ -58,7 +58,7 @@ _AFTER_NAME = word_set("to be should is must as not a the : = in for")  # betwee
 
 @dataclass(frozen=True, slots=True)
 class _FlowSlots:
-    """Values that a flow's slots take. `kinds`: by slot. `things`: slots by the noun that they count."""
+    """Values that a flow's slots take. `kinds`: value kinds by slot. `things`: slots by the noun that they count."""
 
     kinds: Mapping[str, tuple[str, ...]]
     things: Mapping[str, str]
@@ -77,7 +77,7 @@ class _FlowSlots:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A candidate for a slot, with its likelihood."""
+    """A candidate for a slot. `share`: its probability."""
 
     share: float
     candidate: Candidate
@@ -97,7 +97,7 @@ class SlotAssigner:
     def find_slots(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, context: NluContext
     ) -> dict[str, Mention]:
-        """Fill the slots of a flow from candidates, from wishes, and from the answer to a yes-or-no question."""
+        """Fill the slots of a flow from candidates, wishes, and the answer to a yes-or-no question."""
         is_active = context.active is not None and flow.dact == context.active.dact
         asked = context.question.slot if is_active else None
         known, words = self._know(flow), utterance.words
@@ -128,7 +128,7 @@ class SlotAssigner:
     def assign(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None
     ) -> dict[str, Mention]:
-        """Assign each slot of the flow its likeliest value; each value fills at most one slot."""
+        """Assign each slot of the flow its likeliest value. A value fills at most one slot."""
         slots, has_one = self._know(flow), "one" in utterance.words
         kinds, guesses = slots.kinds, list[Guess]()
         tokens, places = put_kinds(utterance.words, candidates)
@@ -141,7 +141,7 @@ class SlotAssigner:
                 guesses.append(Guess(1.0, candidate, named))
             elif possible:
                 guesses += self._guess(candidate, features_around(tokens, place, asked), possible, asked)
-            # Once the question is answered, what else is said is for another slot.
+            # After the answer to the question, further values are for other slots.
             asked = None if any(slot.name == asked for slot in possible) else asked
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
         mentions: dict[str, Mention] = {}
@@ -175,14 +175,12 @@ class SlotAssigner:
             score -= _LATER * place * (candidate.kind == DATE)
             powers.append(odds.get(slot.name, _UNSEEN) * math.exp(score * self._model.sharpness))
         total = sum(powers) + odds.get(NO_SLOT, _UNSEEN * max(powers))
-        if (
-            candidate.kind == NUMBER
-        ):  # "two bags" counts other things than passengers, even if nothing else here takes a number
+        if candidate.kind == NUMBER:  # "two bags" may count things that no slot of this flow takes
             elsewhere = self._numbers.difference(slot.name for slot in possible)
             total += max((odds.get(name, 0.0) for name in elsewhere), default=0.0)
         least = _LEAST_SHARE_OPEN if candidate.kind in {NAME, QUOTE} else _LEAST_SHARE
         if candidate.kind in _TELLING and len(possible) == 1:
-            least = 0.0  # a day can be nothing but the day
+            least = 0.0  # the kind decides the slot
         return [
             Guess(power / total, candidate, slot)
             for power, slot in zip(powers, possible, strict=True)
@@ -190,7 +188,7 @@ class SlotAssigner:
         ]
 
     def _mention(self, candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> Mention:
-        """Parse a candidate as a slot value: a listed one, or a name that has to be one."""
+        """Convert a candidate to a slot value. Corrects misspelled names, and reports unknown names."""
         for kind in kinds:
             reading = candidate.readings.get(kind)
             if reading is not None:
@@ -209,7 +207,7 @@ class SlotAssigner:
 def _takers(
     utterance: Utterance, candidate: Candidate, flow: FlowSpec, kinds: Mapping[str, tuple[str, ...]]
 ) -> list[SlotSpec]:
-    """List the slots of the flow that may take a candidate; “two days longer” counts no people."""
+    """List the slots that may take a candidate. In “two days longer”, the number doesn't count people."""
     takers = find_takers(candidate, flow.slots.values(), kinds)
     if candidate.kind == NUMBER and not TIMES.isdisjoint(utterance.words[candidate.last :][:1]):
         return [slot for slot in takers if slot.counts is None]
@@ -221,7 +219,7 @@ def read_as(reading: Reading, text: str) -> Mention:
 
 
 def _in_order(parts: list[tuple[int, Mention]]) -> Mention:
-    """Return the values of a list in spoken order, whatever their scores."""
+    """Return the values of a list in the order of the message."""
     mentions = [mention for _, mention in sorted(parts, key=lambda part: part[0])]
     if len(mentions) == 1:
         (mention,) = mentions
@@ -236,7 +234,7 @@ def _values_of(held: Json) -> list[Json]:
 
 
 def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
-    """Return whether the words negate this value: "not X", "I don't want to fly to X", "X is wrong"."""
+    """Return whether the message negates this value: "not X", "I don't want to fly to X", "X is wrong"."""
     words = utterance.words
     if _IS_WRONG.match(" ".join(words[candidate.last : candidate.last + 4])) is not None:
         return True
