@@ -156,7 +156,7 @@ def is_ordinary(utterance: Utterance, candidate: Candidate, common: Collection[s
 
 
 def replace_old(old: str | None, text: str, mentions: Mapping[str, Mention]) -> dict[str, Mention]:
-    """Put the new value into the slot of the rejected value. Without a new value, empty the slot."""
+    """Assign the new value to the slot of the rejected value. Without a new value, empty the slot."""
     if old is None or old in mentions or len(mentions) > 1:
         return dict(mentions)
     return {old: next(iter(mentions.values()), Mention(None, text))}
