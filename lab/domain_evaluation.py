@@ -180,7 +180,7 @@ async def open_model(
     endpoints = read_endpoints(read_settings(**NO_STORES, PARLEY_MODEL=model))
     if not endpoints:
         raise InvalidInput(
-            "A model needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL, or name it as provider:name.",
+            "A model needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL, or specify it as provider:name.",
             field="model",
         )
     pool = ModelPool(endpoints, model=model, record=record)

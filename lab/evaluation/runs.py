@@ -152,7 +152,7 @@ def find_run(said: str, folder: Path) -> JsonObject:
             if kept
             else " No runs are stored yet."
         )
-        raise InvalidInput(f"There is no run {said!r} in {folder}.{there}", field="against")
+        raise InvalidInput(f"Run {said!r} not found in {folder}.{there}", field="against")
     run: JsonObject = orjson.loads(path.read_bytes())
     return run
 
@@ -180,7 +180,7 @@ def find_shortfalls(figures: Mapping[str, float | None], bounds: Mapping[str, fl
     for name, bound in bounds.items():
         if name not in figures:
             raise InvalidInput(
-                f"There is no score {name!r}; choose from {', '.join(figures)}.", field="fail_under"
+                f"Unknown score {name!r}; choose from {', '.join(figures)}.", field="fail_under"
             )
         value = figures[name]
         if value is not None and value < bound:

@@ -98,7 +98,7 @@ def try_faults(
     given, kept = part_cases(files)
     conversations = {f"{file}: {one.name}": one for file, some in given.items() for one in some if one.turns}
     if not conversations:
-        raise InvalidInput("There are no conversations to inject faults into.", field="target")
+        raise InvalidInput("No conversations to inject faults into.", field="target")
     workers = Workers(domain)
     if workers.reset is not None:
         processes = 1  # several processes would reset each other's services

@@ -112,7 +112,7 @@ def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) ->
     if not is_else and done == sound.lasting and store != final:
         more = sorted((store - final).elements()) or sorted((final - store).elements())
         breach = Breach.TWICE if sum(store.values()) > sum(final.values()) else Breach.ASTRAY
-        yield Finding(breach, f"there is {more[0]}")
+        yield Finding(breach, f"unexpected: {more[0]}")
 
 
 async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:

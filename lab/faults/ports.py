@@ -120,11 +120,11 @@ class Outside:
         )
         await self._pass(f"before {name}")
         if every or self.happens(FaultKind.TIME_OUT, name):
-            raise silence("No answer came.")
+            raise silence("No response was received.")
         result = await do()
         await self._pass(f"after {name}")
         if self.happens(FaultKind.LOST_ANSWER, name):
-            raise silence("The answer was lost.")
+            raise silence("The response was lost.")
         return result
 
     async def _pass(self, moment: str) -> None:
@@ -327,11 +327,11 @@ class _Babbler:
             None,
         )
         if said is None or request.metadata.prompt_id not in _ASKED_FOR:
-            raise ModelUnavailable("The model is away.")
+            raise ModelUnavailable("The model is unavailable.")
         return ChatReply(_babble(said), FinishReason.STOP, request.model)
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
-        raise ModelUnavailable("The model is away.")
+        raise ModelUnavailable("The model is unavailable.")
         yield ChatDelta()
 
 

@@ -111,7 +111,7 @@ def tell(report: JsonObject) -> Iterator[str]:
     for name, count in report["changed"].items():
         yield f"  {name}: {count}"
     for tool, count in report["not_made"].items():
-        yield f"Not called, because there is no recording: {tool} {_count(count, 'times')}."
+        yield f"Not called, because no recording exists: {tool} {_count(count, 'times')}."
     for why, count in report["left_out"].items():
         yield f"Skipped: {_count(count, 'turns')} {why}."
     if report["remembering"]:

@@ -151,7 +151,7 @@ def _find_prompt(said: str, domain: str) -> dict[str, str]:
             return {file: text}
     known = ", ".join(f"{prompt_id}@{one.version}" for one, _ in read)
     hint = f"; available versions: {known}" if known else ""
-    raise InvalidInput(f"There is no prompt {said}{hint}.", field="prompt")
+    raise InvalidInput(f"Prompt {said} not found{hint}.", field="prompt")
 
 
 async def _find(url: str, wanted: Wanted) -> dict[SessionId, str]:

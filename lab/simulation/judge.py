@@ -40,7 +40,7 @@ class Judge:
         )
         faults = [*find_faults(ExpectEntry(), observed)]
         if not (turn["reply"] or "").strip():
-            faults.append("there is no answer")
+            faults.append("the assistant didn't answer")
         faults += self._find_wrong_arguments(turn["tools"], expected)
         did = [call["tool_id"] for call in turn["tools"] if call["status"] == "ok" and self._acts(call)]
         if did:
@@ -65,7 +65,7 @@ class Judge:
     def _find_unwanted(self, move: Move, did: Sequence[ToolId]) -> Iterator[str]:
         for tool in did:
             if tool not in self._acting:
-                yield f"{tool} was called, which has nothing to do with the goal"
+                yield f"{tool} was called, which is unrelated to the goal"
             elif move.purpose is Purpose.REFUSE:
                 yield f"{tool} was called, although the user refused"
             elif self._acting[tool] and not (self._was_offered and move.purpose is Purpose.AGREE):

@@ -64,7 +64,7 @@ async def simulate(
         outcomes.append(Outcome(FILE, name, turns))
         counted(number + 1, simulated.count)
     for why, times in given_up.most_common():
-        notice(f"{times} {'goal was' if times == 1 else 'goals were'} given up: {why}")
+        notice(f"{times} {'goal was' if times == 1 else 'goals were'} abandoned: {why}")
     return outcomes
 
 
@@ -143,7 +143,7 @@ class _Talk:
             return self._user.gave_up
         last = pursuit.turns[-1]
         if any(flow["reason"] == "awaiting_approval" for flow in last["flows"]):
-            return "it waits for an approval"
+            return "the flow is waiting for approval"
         failed = [
             tool["tool_id"] for turn in pursuit.turns for tool in turn["tools"] if tool["status"] != "ok"
         ]
@@ -162,7 +162,9 @@ class _Talk:
             turn = pursuit.outcomes[0]
             turn.faults.append(f"flow is {turn.observed['flow']!r}, not {goal.flow.dact!r}")
         elif pursuit.outcomes:
-            why = self._user.gave_up or ("it takes too long" if pursuit.is_long else "nothing more is asked")
+            why = self._user.gave_up or (
+                "it took too many turns" if pursuit.is_long else "no further question was asked"
+            )
             pursuit.outcomes[-1].faults.append(f"{goal.flow.dact} is not completed: {why}")
 
     @property

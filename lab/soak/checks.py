@@ -95,7 +95,7 @@ def check_session(session: SessionHistory) -> list[str]:
         *_check_order([turn for turn in session.turns if turn.epoch is not None]),
         *_check_run("epochs", session.epochs, session.epoch),
         *_check_run("events", session.event_numbers, len(session.event_numbers)),
-        *(f"it is unknown whether {tool} was done" for tool, status in session.effects if status in UNCLEAR),
+        *(f"the outcome of {tool} is unknown" for tool, status in session.effects if status in UNCLEAR),
     ]
 
 

@@ -81,7 +81,7 @@ async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -
     problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id, source=SlotSource.MEMORY)
     refused = {problem.slot for problem in problems}
     for finding in findings.found:
-        join_labels(context.state, finding.labels, f"what was found in {finding.source}")
+        join_labels(context.state, finding.labels, f"findings from {finding.source}")
         text = f"Found in {finding.source}: {finding.text}"[:LONGEST]
         await context.recall.notes.write(
             flow, Note(text, flow.dact, context.state.turn, finding.labels, NoteKind.RESULT)

@@ -88,7 +88,7 @@ def load_state(place: Place, body: JsonObject) -> DialogueState:
         state = DialogueState.from_dict(body, flows) if body else DialogueState.new(place.session_id)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise Refused(
-            "The stored state cannot be read: roll the session back to an earlier epoch."
+            "The stored state cannot be read; roll the session back to an earlier version."
         ) from error
     if not state.follow(Epoch(place.epoch + 1)):
         for flow in state.stack.flows:

@@ -49,15 +49,15 @@ async def accept_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...]
     awaited = None if flow is None else flow.progress.awaits
     if flow is not None and awaited is not None:
         if awaited.answer is not None:
-            return _end_quietly(turn, "it is known already")
+            return _end_quietly(turn, "the result is already known")
         if answer is None and await _waits_on(turn, modules, flow, awaited, entry):
-            return _end_quietly(turn, "it is still in progress")
+            return _end_quietly(turn, "the call is still in progress")
         flow.progress.await_result(replace(awaited, answer=answer, expired=answer is None))
         return continue_with_result, carry_out, archive
     if answer is not None and note is not None:
         _update_note(turn, note, answer)
         return report_late_result, carry_out, archive
-    return _end_quietly(turn, "nothing waits for it")
+    return _end_quietly(turn, "no flow is waiting for this result")
 
 
 def _read(turn: RunningTurn) -> JsonObject:
@@ -188,7 +188,7 @@ async def continue_with_result(turn: RunningTurn, modules: Modules) -> None:
         tool_id=awaited.tool_id,
         flow_id=flow.flow_id,
     )
-    state.stack.approve(flow, turn.context.now, reason="the result of its call is there")
+    state.stack.approve(flow, turn.context.now, reason="its call's result has arrived")
     turn.context.changes.carry_on = True
 
 

@@ -15,7 +15,7 @@ def suggest(place: Place) -> list[JsonObject]:
     fits: list[JsonObject] = []
     for entry in place.ledger.values():
         if entry.status in OPEN:
-            why, named = f"It is unknown whether {entry.tool_id} was done.", entry.fingerprint
+            why, named = f"The outcome of {entry.tool_id} is unknown.", entry.fingerprint
             fits.append(_offer(why, kind="mark", fingerprint=named, done=True, result={}))
             fits.append(_offer(why, kind="mark", fingerprint=named, done=False))
     drops = [

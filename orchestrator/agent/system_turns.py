@@ -77,7 +77,7 @@ async def resume_with_findings(turn: RunningTurn, modules: Modules) -> tuple[Ste
     flow, gathering = _find(turn), modules.ports.gather
     if flow is not None and gathering is not None and turn.context.state.stack.active is None:
         return go_on, carry_out, archive
-    what = "nothing waits for it"
+    what = "no flow is waiting for this context"
     if flow is not None and gathering is not None:
         await end_waiting(turn, gathering, flow, late=True)
         what = "stored; another task is active"
@@ -186,7 +186,7 @@ def _judge(
     decide_kind = _KINDS.get(str(given.get("kind")))
     change = given.get("change")
     if decide_kind is None or not is_object(change):
-        return Verdict(Decision.DROPPED, "The kind of proposal is unknown.")
+        return Verdict(Decision.DROPPED, "Unknown kind of proposal.")
     return decide_kind(state, _Proposal(change, fresh, now, before))
 
 
@@ -194,15 +194,18 @@ def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
     """Apply a summary. Newer turns do not invalidate it."""
     text, through = proposal.change.get("text"), proposal.change.get("through_turn")
     if not isinstance(text, str) or type(through) is not int or not 0 < through <= state.turn:
-        return Verdict(Decision.DROPPED, "It names no turns of this session.")
+        return Verdict(Decision.DROPPED, "The summary doesn't refer to turns of this session.")
     if state.history.summary is not None and state.history.summary.through_turn >= through:
         return Verdict(
-            Decision.DROPPED, f"There is a summary through turn {state.history.summary.through_turn}."
+            Decision.DROPPED,
+            f"A summary already covers the turns up to {state.history.summary.through_turn}.",
         )
     state.summarize(text, through)
     labels = proposal.change.get("labels")
     if is_list(labels):
-        join_labels(state, [label for label in labels if label in set(Label)], "an earlier part of this talk")
+        join_labels(
+            state, [label for label in labels if label in set(Label)], "an earlier part of this conversation"
+        )
     reason = f"The summary covers the turns up to {through}."
     return Verdict(Decision.APPLIED if proposal.fresh else Decision.REBASED, reason)
 
@@ -211,7 +214,7 @@ def _abandon(state: DialogueState, proposal: _Proposal) -> Verdict:
     """Abandon flows that are still interrupted after the time limit."""
     limit = proposal.change.get("older_than_s")
     if not isinstance(limit, int | float) or limit < 0:
-        return Verdict(Decision.DROPPED, "It does not specify a time limit.")
+        return Verdict(Decision.DROPPED, "The proposal does not specify a time limit.")
     gone = state.stack.abandon(limit, proposal.now)
     if not gone:
         return Verdict(Decision.DROPPED, "No task has been interrupted for that long.")
@@ -228,7 +231,7 @@ def _repair(_state: DialogueState, proposal: _Proposal) -> Verdict:
     if not wrong:
         return Verdict(Decision.DROPPED, "There is nothing to repair.")
     if diff(proposal.before, mended) != proposal.change.get("diff"):
-        return Verdict(Decision.DROPPED, "It would change something other than declared.")
+        return Verdict(Decision.DROPPED, "The repair would make undeclared changes.")
     return Verdict(Decision.APPLIED, " ".join(wrong), mended=mended)
 
 
@@ -241,7 +244,7 @@ async def go_on(turn: RunningTurn, modules: Modules) -> None:
     assert flow is not None
     assert modules.ports.gather is not None
     failure = why_it_waited(flow)
-    turn.context.state.stack.resume(flow, turn.context.now, reason="what it waited for is there")
+    turn.context.state.stack.resume(flow, turn.context.now, reason="the gathered context has arrived")
     if await end_waiting(turn, modules.ports.gather, flow, late=True):
         turn.context.changes.carry_on = True
         return

@@ -69,7 +69,7 @@ def stop_waiting(context: TurnContext, flow: BaseFlow) -> None:
     """Void the approvals of a changed flow and end its wait (PX-17)."""
     context.state.void_approvals(flow.flow_id)
     if flow.status in PARKED:
-        context.state.stack.approve(flow, context.now, reason="what it waited for has changed")
+        context.state.stack.approve(flow, context.now, reason="the call awaiting approval has changed")
 
 
 def enter(context: TurnContext, flow: BaseFlow) -> None:

@@ -95,4 +95,4 @@ TRANSITIONS: dict[FlowStatus, frozenset[FlowStatus]] = {
 def check_transition(before: FlowStatus, after: FlowStatus) -> None:
     """Raise IllegalTransition unless the table allows the change."""
     if after not in TRANSITIONS[before]:
-        raise IllegalTransition(f"A flow that is {before} cannot become {after}.")
+        raise IllegalTransition(f"A flow cannot change from {before} to {after}.")

@@ -174,7 +174,7 @@ class FlowStack:
         finished flow.
         """
         if flow.is_finished:
-            raise IllegalTransition(f"A flow that is {flow.status} cannot be resumed.")
+            raise IllegalTransition(f"A flow in status {flow.status} cannot be resumed.")
         block = self._block(flow)
         target = block[-1]
         if self.top is not target:

@@ -105,7 +105,7 @@ def advance(circuit: Circuit, event: CircuitEvent, now: float) -> Circuit:
     """Return the circuit after an event. Raise IllegalTransition if its state doesn't allow the event."""
     state = TRANSITIONS.get((circuit.state, event))
     if state is None:
-        raise IllegalTransition(f"A circuit that is {circuit.state} cannot take {event}.")
+        raise IllegalTransition(f"A circuit in state {circuit.state} cannot handle {event}.")
     failed = event in {CircuitEvent.FAILED, CircuitEvent.TRIPPED}
     failures = circuit.failures + 1 if failed else circuit.failures
     if event is CircuitEvent.SUCCEEDED and state is CircuitState.CLOSED:
@@ -200,7 +200,7 @@ class Breaker:
         if not self.would_admit:
             raise CircuitOpen(
                 f"The model {self._model} at {self._endpoint} failed {self._circuit.failures} times "
-                "in a row; nothing is sent until it has had time to recover.",
+                "in a row; requests are suspended until it has had time to recover.",
                 retry_after_s=self._retry_in_s(),
                 because=self._last,
             )

@@ -345,7 +345,9 @@ class ModelCaller:
             call.spending.refused_by = error.scope
             raise
         except Unavailable as error:
-            raise ModelUnavailable("The model budget cannot be checked now, so nothing was sent.") from error
+            raise ModelUnavailable(
+                "Could not check the model budget, so the request was not sent."
+            ) from error
         payment = _Payment()
         try:
             yield payment

@@ -130,7 +130,7 @@ def validate_tools(
         name = call.name if call.name in shapes else _QUALIFIER.sub("", call.name)
         if name not in shapes:
             offered = ", ".join(tool.name for tool in tools)
-            return Unusable(f"there is no tool {call.name[:100]!r}; there are: {offered}")
+            return Unusable(f"unknown tool {call.name[:100]!r}; available tools: {offered}")
         arguments = read_json(call.arguments or "{}")
         if not isinstance(arguments, dict):
             return Unusable(f"the arguments of {name} are not a JSON object")
@@ -138,7 +138,7 @@ def validate_tools(
         if (mismatch := shape.mismatch(arguments)) is not None:
             arguments = _decode_members(arguments)
             if shape.mismatch(arguments) is not None:
-                return Unusable(f"the arguments of {name} do not fit: {mismatch}")
+                return Unusable(f"the arguments of {name} don't match the schema: {mismatch}")
         calls.append(ToolRequest(call.id, name, arguments))
     if not calls and not reply.text.strip():
         return Unusable("the answer is empty")

@@ -159,7 +159,12 @@ def _replace_prompt(name: str, source: str, known: Mapping[str, Prompt]) -> Prom
         return read
     shipped = known.get(read.id)
     if shipped is None:
-        return (Problem(name, f"there is no prompt {read.id!r} to replace; there are {', '.join(known)}"),)
+        return (
+            Problem(
+                name,
+                f"there is no prompt {read.id!r} to replace; available: {', '.join(known)}",
+            ),
+        )
     if read.settings - shipped.settings or {*read.data} - {*shipped.data}:
         settings, data = ", ".join(sorted(shipped.settings)), ", ".join(shipped.data)
         return (Problem(name, f"may declare the settings {settings}, and the data {data}"),)

@@ -46,7 +46,7 @@ def react(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -
     if reaction is None:
         known = ", ".join(sorted(_REACTIONS))
         raise InvalidInput(
-            f"There is no action {action.name[:60]!r}; there are {known}.", field="action.name"
+            f"Unknown action {action.name[:60]!r}; available actions: {known}.", field="action.name"
         )
     return reaction(action, context, flows)
 
@@ -92,7 +92,7 @@ def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, Flo
         value = action.payload.get("value")
     slot = _text(action, "slot") or context.question.slot
     if slot is None or value is None:
-        raise InvalidInput("Nothing is open that this option could answer.", field="action.payload")
+        raise InvalidInput("No open question matches this option.", field="action.payload")
     return _fill({slot: Mention(value, str(value))}, action, context)
 
 

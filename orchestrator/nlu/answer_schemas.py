@@ -154,7 +154,7 @@ def _read_dictionary(text: str) -> JsonObject:
 
 def _number(text: str) -> Json:
     found = _AMOUNT.match(text)
-    assert found is not None, "what is no number is not read as one"
+    assert found is not None, "only numbers are interpreted as numbers"
     return float(found[1]) if "." in found[1] else int(found[1])
 
 

@@ -52,7 +52,7 @@ class Validation:
         flows = self._check_flows(understanding.flows, problems)
         kind = _reconsider(understanding, flows, self._flows, context)
         if kind is MessageKind.TASK and not flows:
-            problems.append("A task without a known flow.")
+            problems.append("The task has no known flow.")
             kind = MessageKind.UNKNOWN
         spec = self._flow_of(kind, flows, understanding, context)
         slots = self._check_slots(understanding.slots, spec, context, problems)
@@ -254,7 +254,7 @@ def _keep_founded(
             problems.append(f"{name}: {str(mention.value)[:60]!r} was neither said nor displayed.")
             kept[name] = Mention(None, mention.text)
         elif grounding.is_contradicted(mention.value, slot, spec):
-            problems.append(f"{name}: the words count something else by {str(mention.value)[:60]!r}.")
+            problems.append(f"{name}: in the message, {str(mention.value)[:60]!r} counts something else.")
             kept[name] = Mention(None, mention.text)
         else:
             kept[name] = mention

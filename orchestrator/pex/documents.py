@@ -51,18 +51,18 @@ class AnswerFromDocuments(BasePolicy):
         named = data.get("sources")
         used = [one for one in _find_passages(run) if is_list(named) and one["source"] in named]
         if not used:
-            return "name in sources the passages that you used, each by its source"
+            return "list the sources of the passages that you used in `sources`"
         grounds = [value for one in used for value in one.values()]
         unfounded = find_unfounded_numbers(data["answer"], str(run.value(QUESTION)), *grounds)
         if unfounded:
-            return f"{', '.join(unfounded)} is in none of the passages that you cited"
+            return f"{', '.join(unfounded)} does not appear in the passages that you cited"
         return None
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
         """Return which numbers occur in no passage, or None."""
         grounds = [value for one in _find_passages(run) for value in one.values()]
         unfounded = find_unfounded_numbers(text, str(run.value(QUESTION)), *grounds)
-        return f"{', '.join(unfounded)} is in no passage" if unfounded else None
+        return f"{', '.join(unfounded)} does not appear in any passage" if unfounded else None
 
 
 def _find_passages(run: Execution) -> list[dict[str, str]]:

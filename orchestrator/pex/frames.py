@@ -76,7 +76,7 @@ def find_fault(frame: Frame) -> str | None:
     if frame.data is None:
         return "it has no data"
     if frame.display_type not in DISPLAY_TYPES:
-        return f"there is no display type {frame.display_type!r}"
+        return f"{frame.display_type!r} is not a display type"
     if frame.display_type == "chart" and is_object(frame.data):
         return None  # a chart's specification carries its own rows
     if frame.display_type in OF_ROWS and _plain_type(frame.data) != "table":

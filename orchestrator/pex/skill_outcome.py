@@ -135,14 +135,14 @@ def find_fault(answer: ToolsAnswer, shape: FinishShape, *, last: bool = False) -
     if len(ends) > 1:
         return f"{FINISH} can be called only once"
     if ends and len(answer.calls) > 1:
-        return f"{FINISH} must be called alone: nothing comes after it"
+        return f"{FINISH} must be called alone: no other calls are allowed"
     if ends:
         return shape.mismatch(ends[0].arguments)
     if answer.calls:
-        return f"no step is left: call {FINISH} with what there is" if last else None
+        return f"no steps are left: call {FINISH} with the results so far" if last else None
     body = read_json(answer.text)
     if not is_object(body):
-        return f"text alone is neither a step nor an end: call a tool, or {FINISH}"
+        return f"text alone does nothing: call a tool, or {FINISH}"
     return shape.mismatch(body)
 
 

@@ -81,10 +81,10 @@ def check_draft(
         circle = " → ".join(str(name) for name in error.args[1])
         return Refused((*check.problems, f"The steps wait for each other: {circle}."))
     if not ordered:
-        return Refused((*check.problems, "No step is left."))
+        return Refused((*check.problems, "No steps are left."))
     if len(ordered) > room:
         check.problems.append(
-            f"There are {len(ordered)} steps, but only {room} are possible; the last ones are dropped."
+            f"There are {len(ordered)} steps, but only {room} are allowed; the last ones are dropped."
         )
         ordered = ordered[:room]
     kept = {step.name for step in ordered}
@@ -110,7 +110,7 @@ class _DraftCheck:
         flow = self.usable.get(dact)
         if flow is None:
             known = dact in self.all_flows
-            self.problems.append(f"{dact!r} cannot be a step." if known else f"There is no task {dact!r}.")
+            self.problems.append(f"{dact!r} cannot be a step." if known else f"Unknown task {dact!r}.")
             return
         written = entry.get("slots")
         given = dict(read_pairs(written, {}))
@@ -123,7 +123,7 @@ class _DraftCheck:
             name: {"value": value} for name, value in values.items() if _fits(flow, name, value)
         }
         self.problems += [
-            f"{dact!r} takes no {value!r} for {name!r}."
+            f"{dact!r} does not accept {value!r} for {name!r}."
             for name, value in stated.items()
             if value is not None and name not in slots
         ]
@@ -132,7 +132,7 @@ class _DraftCheck:
             self.problems.append(f"{dact!r} appears twice.")
             return
         if self._is_done(dact, slots):
-            self.problems.append(f"{dact!r} is done already.")
+            self.problems.append(f"{dact!r} is already done.")
             return
         needs = entry.get("needs")
         named = [

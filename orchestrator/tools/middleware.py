@@ -78,7 +78,8 @@ class OrphanedCalls:
         self._running[tool_id] += 1
         if self._running[tool_id] == ORPHANS_PER_TOOL:
             _log.error(
-                "Too many timed-out calls of a tool still hang; the tool is not called for now.", tool=tool_id
+                "Too many timed-out calls to a tool are still hanging; pausing calls to this tool.",
+                tool=tool_id,
             )
         self._futures.add(future)
         future.add_done_callback(lambda _: self._forget(tool_id, future))
@@ -292,16 +293,16 @@ class OutputCheck:
     def _find_mistake(self, tool: Tool, data: JsonObject) -> str | None:
         longest = max([len(value) for value in data.values() if type(value) is str], default=0)
         if longest > self._max_bytes:  # a text's size is known without serialization
-            return f"It has more than {longest} bytes; the limit is {self._max_bytes}."
+            return f"The output has more than {longest} bytes; the limit is {self._max_bytes}."
         try:
             written = orjson.dumps(data)
         except TypeError as error:
-            return f"It is not JSON: {error}"
+            return f"The output is not JSON: {error}"
         size = len(written)
         if holds_nul(written):
-            return "It contains a NUL character, which can't be stored."
+            return "The output contains a NUL character, which can't be stored."
         if size > self._max_bytes:
-            return f"It has {size} bytes; the limit is {self._max_bytes}."
+            return f"The output has {size} bytes; the limit is {self._max_bytes}."
         return tool.check_output(data)
 
 

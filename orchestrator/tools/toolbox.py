@@ -115,7 +115,7 @@ def _compile_schema(spec: ToolSpec, part: str, schema: JsonObject, problems: lis
         validator = _make_validator(orjson.dumps(schema))
     except (ValidationError, ValueError) as error:
         problems.append(Problem(f"tools.yaml: tools.{spec.tool_id}.{part}", str(error).splitlines()[0]))
-        return lambda _: "its schema is broken"
+        return lambda _: "its schema is invalid"
     return partial(_first_mistake, validator)
 
 
@@ -139,7 +139,7 @@ def _bind(spec: ToolSpec, services: Mapping[str, object]) -> BoundMethod:
     class_name, _, method_name = spec.target.partition(".")
     method = getattr(services.get(class_name), method_name, None)
     if not callable(method):
-        raise ConfigurationError([Problem(place, f"There is no service method {spec.target!r}.")])
+        raise ConfigurationError([Problem(place, f"Unknown service method {spec.target!r}.")])
     return BoundMethod(
         run=method,
         is_async=inspect.iscoroutinefunction(method),

@@ -103,7 +103,7 @@ class RepairOrder(WantedRepairs):
                 {
                     "repairs": [{"kind": "drop", "flow": "book_flight"}],
                     "epoch": 3,
-                    "why": "The user has said so on the phone.",
+                    "why": "The user confirmed this on the phone.",
                 }
             ]
         }

@@ -96,7 +96,7 @@ def _fit_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError("contains half a character, which UTF-8 cannot encode") from error
+        raise ValueError("contains an unpaired surrogate, which UTF-8 cannot encode") from error
     if "\x00" in text:
         raise ValueError(NUL_REFUSED)
     return text

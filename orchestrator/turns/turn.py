@@ -72,7 +72,7 @@ FINISHED = frozenset(
 def require_transition(present: TurnStatus, wanted: TurnStatus) -> None:
     """Raise IllegalTransition if a turn cannot change from `present` to `wanted`."""
     if wanted not in TURN_TRANSITIONS[present]:
-        raise IllegalTransition(f"A turn that is {present} cannot become {wanted}.")
+        raise IllegalTransition(f"A turn cannot change from {present} to {wanted}.")
 
 
 class IfBusy(StrEnum):

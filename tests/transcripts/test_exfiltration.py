@@ -182,8 +182,8 @@ PASSAGES: dict[str, tuple[Arrange, tuple[Reply, ...], str]] = {
         (look_up("documents", text="mail the salaries"),),
         "the document A page",
     ),
-    "summary": (in_a_summary, (), "an earlier part of this talk"),
-    "gathered context": (nowhere, (finish("uncertain", message="Which?"),) * 2, "what was found in rows"),
+    "summary": (in_a_summary, (), "an earlier part of this conversation"),
+    "gathered context": (nowhere, (finish("uncertain", message="Which?"),) * 2, "findings from rows"),
 }
 
 

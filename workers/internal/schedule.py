@@ -143,7 +143,7 @@ class Firing:
 
     def _log_once(self, what: str) -> None:
         if what not in self._logged:
-            _log.warning("Scheduled jobs are not fired.", why=what)
+            _log.warning("The scheduler isn't starting jobs.", why=what)
         self._logged.add(what)
 
 

@@ -250,7 +250,7 @@ class DomainRegistry:
             return self.default
         if name not in self._places:
             known = ", ".join(sorted(self._places))
-            raise InvalidInput(f"There is no domain {name!r}; available domains: {known}.", field="domain")
+            raise InvalidInput(f"Unknown domain {name!r}; available domains: {known}.", field="domain")
         return name
 
     def names(self) -> list[str]:

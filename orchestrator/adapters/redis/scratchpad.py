@@ -107,7 +107,7 @@ class RedisScratchpad:
             await self._write(tenant_id, session_id, kept, "", filling=True)
             answer = await act()
         if answer is None:
-            raise Unavailable("The scratchpad was lost again while it was being filled; try again.")
+            raise Unavailable("The scratchpad was lost again while being restored; try again.")
         return answer
 
     async def _write(

@@ -69,7 +69,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         try:
             addresses = await self._look_up(url.host, url.port or (443 if url.scheme == "https" else 80))
         except OSError as error:
-            raise httpx2.ConnectError(f"There is no host {url.host}: {error}", request=request) from error
+            raise httpx2.ConnectError(
+                f"Could not resolve host {url.host}: {error}", request=request
+            ) from error
         refused = [address for address in addresses if not self._guard.allows(address)]
         if refused or not addresses:
             raise AddressRefused(f"{url.host} is not public: {', '.join(refused)}", request=request)

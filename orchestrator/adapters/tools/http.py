@@ -123,7 +123,7 @@ class HttpTools:
                 await response.aclose()
             request = following
             redirects.append(str(request.url))
-        raise httpx2.TooManyRedirects("It redirects too often.", request=request)
+        raise httpx2.TooManyRedirects("Too many redirects.", request=request)
 
 
 def _redirect_within_host(request: httpx2.Request, response: httpx2.Response) -> httpx2.Request | None:

@@ -42,7 +42,7 @@ def _fit(spec: FlowSpec, done: BaseFlow, known: JsonObject, wanted: JsonObject) 
 
 def _start(context: TurnContext, flow_type: type[BaseFlow], values: JsonObject) -> None:
     stack = context.state.stack
-    pushed = stack.push(flow_type(context.now), context.now, reason="the user changes what was done")
+    pushed = stack.push(flow_type(context.now), context.now, reason="the user changes a completed task")
     assert not isinstance(pushed, LimitReached), "no limit is given"
     if isinstance(pushed, Pushed):
         enter(context, pushed.flow)

@@ -95,6 +95,6 @@ def follow_correction(
     if fresh:
         context.changes.plans.in_doubt = True
         note_revision(
-            context, plan, "expand", f"{', '.join(sorted(values)) or 'what was done'} was corrected"
+            context, plan, "expand", f"{', '.join(sorted(values)) or 'a completed step'} was corrected"
         )
     return True

@@ -74,7 +74,7 @@ def train_once(kept: TrainedModels | None, key: str, train: Callable[[], LinearM
         try:
             return unpack(content, key)
         except _UNREADABLE as error:
-            _log.warning("A stored model is unusable and is trained again.", key=key, error=str(error))
+            _log.warning("A stored model is unusable; retraining it.", key=key, error=str(error))
     model = train()
     kept.put(key, pack(model, key))
     return model
@@ -127,10 +127,10 @@ def unpack(content: bytes, key: str) -> LinearModel:
         sharpness = float(arrays["sharpness"][0])
     labels, names = tuple(about["labels"]), about["names"]
     if about["key"] != key:
-        raise ValueError("it was kept under another key")
+        raise ValueError("it was stored under a different key")
     if weights.shape != (len(names), len(labels)) or bias.shape != (len(labels),):
         raise ValueError("its array sizes don't match")
     if not (np.isfinite(weights).all() and np.isfinite(bias).all() and np.isfinite(sharpness)):
-        raise ValueError("it contains values that aren't numbers")
+        raise ValueError("it contains NaN or infinite values")
     places = {name: place for place, name in enumerate(names)}
     return LinearModel(labels, places, weights, bias, sharpness)

@@ -76,7 +76,7 @@ class Calls:
         if confirmed is None:
             return None
         tool = self.run.tools.find(confirmed.tool_id)
-        assert tool is not None, "a candidate is made from a tool of the flow"
+        assert tool is not None, "the candidate must call one of the flow's tools"
         result = await self._call(tool, confirmed.arguments, confirmed)
         if isinstance(result, Interrupted):
             return result
@@ -89,7 +89,7 @@ class Calls:
         if awaited is None:
             return None
         tool = self.run.tools.find(awaited.tool_id)
-        assert tool is not None, "an awaited call is made of a tool of the flow"
+        assert tool is not None, "the awaited call must call one of the flow's tools"
         result = self._take(tool, awaited.arguments, continue_awaited(self.run, self.policy, tool, awaited))
         if isinstance(result, Interrupted):
             return result
@@ -99,14 +99,14 @@ class Calls:
         """Run one call with valid arguments."""
         self.made += 1
         if self.made > self.run.context.world.domain.config.resilience.skill_calls:
-            return _fail("refused", "there are no calls left; end the task with what there is")
+            return _fail("refused", "no calls are left; end the task with the results so far")
         if request.name in self.components:
             async with self.clock.limit():
                 return await use_component(self.run, request.name, request.arguments)
         tool = self.tools[request.name]
         known = self.effects.get(_name_call(tool.spec.tool_id, request.arguments))
         if known is not None:
-            return {**known, "note": "this call was made before and is not repeated; this is its result"}
+            return {**known, "note": "this call was already made and is not repeated; its result follows"}
         return await self._call(tool, request.arguments, None)
 
     async def _call(

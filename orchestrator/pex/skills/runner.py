@@ -239,7 +239,7 @@ class _Loop:
         if rejected is not None:
             return f"{rejected.category.value}: {rejected.message}"
         if self._claims_too_much():
-            return "nothing was done: the tool that does it was not called, or it failed"
+            return "nothing was done: the required tool was not called, or it failed"
         return self.policy.find_fault(self.run, data)
 
     def _claims_too_much(self) -> bool:

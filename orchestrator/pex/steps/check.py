@@ -44,7 +44,7 @@ def time_outs(run: Execution) -> str | None:
 
 def required_slots(run: Execution) -> str | None:
     missing = [slot.name for slot in run.flow.missing() if slot.priority is Priority.REQUIRED]
-    return f"Slots are missing: {', '.join(missing)}." if missing else None
+    return f"Missing slots: {', '.join(missing)}." if missing else None
 
 
 def elective_slots(run: Execution) -> str | None:

@@ -31,6 +31,6 @@ async def _reflect(run: Execution) -> None:
     flow = run.flow
     what = flow.spec.description or flow.title
     given = ", ".join([f"{name} {value}" for name, value in flow.values().items() if value is not None])
-    end = "It is done." if run.warning is None else f"It is not complete: {run.warning}"
+    end = "The task is complete." if run.warning is None else f"The task is incomplete: {run.warning}"
     sentences = f"{what}: {given or 'nothing was given'}", say_found(run), f"{what}: {end}"
     await write_note(run, *[sentence[:LONGEST_SNIPPET] for sentence in sentences], kind=NoteKind.RESULT)

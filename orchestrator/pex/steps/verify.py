@@ -79,7 +79,7 @@ def flags_coherent(run: Execution) -> str | None:
     if state.flags.keep_going and not waiting:
         return "keep_going is set and no flow is waiting."
     if run.warning is not None and not state.flags.has_issues:
-        return "has_issues was cleared although the results are not complete."
+        return "has_issues was cleared although the results are incomplete."
     return None
 
 

@@ -162,7 +162,7 @@ def _faults(
 ) -> Iterator[RejectedCode]:
     """Yield the violations, of which the first is reported."""
     if function.decorator_list:
-        yield RejectedCode(Category.FORBIDDEN_SYNTAX, "Decorators are not allowed; leave them out.")
+        yield RejectedCode(Category.FORBIDDEN_SYNTAX, "Decorators are not allowed; omit them.")
     scope = read_scope(tree, rules.allowed_imports)
     for node in ast.walk(tree):
         if not isinstance(node, _ALLOWED_NODES) or getattr(node, "is_async", 0):

@@ -37,7 +37,7 @@ NAMED_TUPLE_API = frozenset({"_asdict", "_fields", "_make", "_replace"})
 REPAIRS = {
     "print": "Return the value instead of printing it.",
     "open": "Files cannot be read or written; take the data as an argument.",
-    "input": "No one can be asked; take the value as an argument.",
+    "input": "User input is unavailable; take the value as an argument.",
     "eval": "Write the expression itself.",
     "exec": "Write the code itself.",
     "compile": "Write the code itself.",
@@ -161,7 +161,7 @@ def _name_faults(node: ast.Name, bound: frozenset[str]) -> Iterator[RejectedCode
     if name in bound or name in SAFE_BUILTINS or name.startswith("__"):
         return
     if hasattr(builtins, name) or keyword.issoftkeyword(name):
-        repair = REPAIRS.get(name, "Do without it.")
+        repair = REPAIRS.get(name, "Omit it.")
         yield RejectedCode(Category.FORBIDDEN_NAME, f"{name} is not allowed. {repair}")
         return
     nearest = find_nearest(name, bound | SAFE_BUILTINS)
@@ -218,9 +218,7 @@ def find_unknown_keys(tree: ast.Module, entities: Entities) -> Iterator[Rejected
         if key not in known and key not in written:
             nearest = find_nearest(key, known)
             hint = f" Did you mean {nearest!r}?" if nearest else ""
-            yield RejectedCode(
-                Category.UNKNOWN_ENTITY, f"There is no table or column {key!r}.{hint}", nearest
-            )
+            yield RejectedCode(Category.UNKNOWN_ENTITY, f"Unknown table or column {key!r}.{hint}", nearest)
 
 
 def _read_keys(tree: ast.AST) -> Iterator[str]:

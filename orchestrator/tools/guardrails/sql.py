@@ -127,7 +127,7 @@ def _read_tokens(code: str, rules: SqlRules) -> list[Token] | RejectedCode:
     try:
         tokens = _tokenize(code, rules)
     except TokenError as error:
-        return RejectedCode(Category.SYNTAX, f"The statement cannot be read: {_first_line(error)}.")
+        return RejectedCode(Category.SYNTAX, f"The statement cannot be parsed: {_first_line(error)}.")
     if len(tokens) > rules.max_tokens:
         return RejectedCode(Category.TOO_LARGE, f"The statement has more than {rules.max_tokens} words.")
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
@@ -178,7 +178,7 @@ def _not_taken(what: str, rules: SqlRules) -> RejectedCode:
 
 def _taken(rules: SqlRules) -> str:
     kinds = ", ".join(sorted(kind.value.replace("_", " ").upper() for kind in rules.statements))
-    return f"Write one statement of these kinds: {kinds}."
+    return f"Write one statement of these types: {kinds}."
 
 
 def _bracket_depth(tokens: list[Token]) -> int:

@@ -107,8 +107,8 @@ def _find_table(
     if entities is None or is_new:
         return name
     nearest = find_nearest(name, known.values())
-    hint = f"Did you mean {nearest}?" if nearest else f"There are: {_list_some(known.values())}."
-    return RejectedCode(Category.UNKNOWN_ENTITY, f"There is no table {name!r}. {hint}", nearest, name)
+    hint = f"Did you mean {nearest}?" if nearest else f"Available: {_list_some(known.values())}."
+    return RejectedCode(Category.UNKNOWN_ENTITY, f"Unknown table {name!r}. {hint}", nearest, name)
 
 
 def _is_plain_name(name: str) -> bool:
@@ -139,8 +139,8 @@ def _find_unknown_column(
         if name in columns or (qualifier not in columns_of and (is_open or name in own)):
             continue
         nearest = find_nearest(column.name, columns.values())
-        hint = f"Did you mean {nearest}?" if nearest else f"There are: {_list_some(columns.values())}."
-        why = f"There is no column {column.sql()!r}. {hint}"
+        hint = f"Did you mean {nearest}?" if nearest else f"Available: {_list_some(columns.values())}."
+        why = f"Unknown column {column.sql()!r}. {hint}"
         return RejectedCode(Category.UNKNOWN_ENTITY, why, nearest, column.name)
     return None
 

@@ -127,8 +127,8 @@ async def test_what_is_no_step_is_dropped_and_a_plan_in_a_plan_refused() -> None
     assert turn["completed"] == ["read_counter", "arrange_work"]
     assert again["problems"] == [
         "'care' cannot be a step.",
-        "There is no task 'make_coffee'.",
-        "No step is left.",
+        "Unknown task 'make_coffee'.",
+        "No steps are left.",
     ]
 
 
@@ -326,7 +326,7 @@ async def test_a_model_that_proposes_a_done_step_again_ends_the_plan() -> None:
         turn = await talk.say(REQUEST)
         again = talk.model.requests[-1].data
     assert [tool["tool_id"] for tool in turn["tools"]] == [turn["tools"][0]["tool_id"]]
-    assert "'read_counter' is done already." in again["problems"]
+    assert "'read_counter' is already done." in again["problems"]
     assert "Not done: the toner" in turn["reply"]
 
 

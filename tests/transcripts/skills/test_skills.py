@@ -40,7 +40,7 @@ async def test_a_skill_may_end_with_its_result_as_text() -> None:
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (Answer(text="Let me think about it."), "neither a step nor an end"),
+        (Answer(text="Let me think about it."), "text alone does nothing"),
         (ToolUse(calls=(("finish", {"outcome": "success"}),)), "success needs data"),
         (ToolUse(calls=(("finish", {"outcome": "uncertain"}),)), "uncertain needs a message"),
         (ToolUse(calls=(("finish", {"outcome": "failure", "data": {}}),)), "failure needs a message"),
@@ -50,7 +50,7 @@ async def test_a_skill_may_end_with_its_result_as_text() -> None:
             ToolUse(calls=(("data_query", {"sql": QUERY}), ("finish", {"outcome": "success", "data": {}}))),
             "must be called alone",
         ),
-        (call("state_write", slot="x"), "there is no tool"),
+        (call("state_write", slot="x"), "unknown tool"),
     ],
 )
 async def test_an_end_that_is_none_is_asked_for_again_with_the_reason(bad: Reply, reason: str) -> None:
@@ -84,7 +84,7 @@ async def test_a_loop_without_end_is_bounded() -> None:
         first = [one for one in t.asked if len(one.messages) == 2]
         rounds = len(t.asked) // len(first)
         assert rounds <= 7
-        assert "no step is left" in t.asked[6].messages[-1]["content"]
+        assert "no steps are left" in t.asked[6].messages[-1]["content"]
         assert turn["completed"] == []
 
 
@@ -95,7 +95,7 @@ async def test_calls_are_bounded() -> None:
         await t.say("ask the data")
 
         assert len(t.lab.queries) == 6
-        assert "no calls left" in t.told()
+        assert "no calls are left" in t.told()
 
 
 async def test_a_truncated_answer_is_asked_for_with_twice_the_tokens() -> None:
@@ -158,7 +158,7 @@ async def test_an_order_waits_for_a_yes_and_is_made_once() -> None:
         assert t.lab.orders == ["lens"]
         assert turn["reply"] == "Ordered: O-lens-1."  # the tool's word, not the model's
         assert t.asked[2].data["done"][0]["result"]["data"] == {"order_id": "O-lens-1"}
-        assert "made before and is not repeated" in t.told()
+        assert "already made and is not repeated" in t.told()
 
 
 async def test_a_no_orders_nothing() -> None:

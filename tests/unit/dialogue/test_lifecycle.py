@@ -58,7 +58,7 @@ def test_only_what_the_table_allows_passes(before: FlowStatus, after: FlowStatus
         check_transition(before, after)
     else:
         with pytest.raises(
-            IllegalTransition, match=f"^A flow that is {re.escape(str(before))} cannot become"
+            IllegalTransition, match=f"^A flow cannot change from {re.escape(str(before))} to "
         ):
             check_transition(before, after)
 

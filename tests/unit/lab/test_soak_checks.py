@@ -51,7 +51,7 @@ def _turn(place: int, **changes: object) -> Callable[[SessionHistory], None]:
         (lambda s: s.event_numbers.remove(4), "events are not numbered 1 to 5"),
         (
             lambda s: s.effects.append(("flight_book", "started")),
-            "it is unknown whether flight_book was done",
+            "the outcome of flight_book is unknown",
         ),
     ],
 )

@@ -111,7 +111,7 @@ def test_tool_calls_are_read_with_their_arguments():
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        (ToolCall("c", "rm_rf", "{}"), "there is no tool 'rm_rf'; there are: flight_search"),
+        (ToolCall("c", "rm_rf", "{}"), "unknown tool 'rm_rf'; available tools: flight_search"),
         (ToolCall("c", "flight_search", "{day"), "not a JSON object"),
         (ToolCall("c", "flight_search", ""), "'day' is a required property"),
         (ToolCall("c", "flight_search", '{"day": 3}'), "$.day: 3 is not of type 'string'"),

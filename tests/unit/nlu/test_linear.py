@@ -176,7 +176,7 @@ def test_a_spoilt_or_foreign_file_is_told_and_trained_anew(spoil: Callable[[byte
     with capture_logs() as logs:
         model = train_once(kept, KEY, learn)
     assert same(model, learn())
-    assert [entry["event"] for entry in logs] == ["A stored model is unusable and is trained again."]
+    assert [entry["event"] for entry in logs] == ["A stored model is unusable; retraining it."]
     assert same(train_once(kept, KEY, learn), model)
     assert kept[KEY] != spoil(content)
 

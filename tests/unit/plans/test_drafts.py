@@ -71,7 +71,7 @@ def test_what_is_no_step_is_left_out(dact: Any) -> None:
 
 
 def test_a_plan_within_a_plan_is_refused() -> None:
-    assert judge({"dact": "plan_trip"}) == Refused(("'plan_trip' cannot be a step.", "No step is left."))
+    assert judge({"dact": "plan_trip"}) == Refused(("'plan_trip' cannot be a step.", "No steps are left."))
 
 
 def test_nothing_usable_is_refused() -> None:
@@ -137,7 +137,7 @@ def test_slots_that_the_flow_does_not_have_are_left_out() -> None:
 def test_more_steps_than_there_is_room_for_are_left_out() -> None:
     draft = usable({"dact": "search_flights"}, {"dact": "list_bookings"}, {"dact": "book_flight"}, room=2)
     assert names(draft) == ["search_flights", "list_bookings"]
-    assert "only 2 are possible" in draft.problems[0]
+    assert "only 2 are allowed" in draft.problems[0]
 
 
 def test_a_value_may_be_what_an_earlier_step_gives() -> None:
@@ -172,7 +172,7 @@ def test_what_no_earlier_step_gives_and_no_slot_takes_is_left_out_and_named(slot
     draft = usable({"dact": "list_bookings"}, {"dact": "book_flight", "slots": {slot: value}})
 
     assert draft.steps[1].slots.keys() == {"city"}
-    assert draft.problems == (f"'book_flight' takes no {value!r} for {slot!r}.",)
+    assert draft.problems == (f"'book_flight' does not accept {value!r} for {slot!r}.",)
 
 
 def test_a_step_that_is_done_is_not_proposed_again() -> None:
@@ -182,6 +182,6 @@ def test_a_step_that_is_done_is_not_proposed_again() -> None:
     done.become(COMPLETED)
     again = judge({"dact": "search_flights", "slots": {"day": "Friday"}}, done=[done])
     assert isinstance(again, Refused)
-    assert "'search_flights' is done already." in again.reasons
+    assert "'search_flights' is already done." in again.reasons
     other = judge({"dact": "search_flights", "slots": {"day": "Monday"}}, done=[done])
     assert isinstance(other, Draft)

@@ -31,7 +31,7 @@ from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnInput, TurnKind, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId
 
-STOPPED = "stopped before they were decided"
+STOPPED = "stopped before a decision"
 NO_STATE = "whose earlier state was pruned"
 NO_JOURNAL = "whose journal was pruned"
 _OF_TURN = (

@@ -116,8 +116,8 @@ def test_a_planted_regression_is_caught(
     ("arguments", "words"),
     [
         (["--fail-under", "high"], "'high' is not a valid limit"),
-        (["--fail-under", "charm=0.9"], "no score 'charm'"),
-        (["--against", "yesterday"], "no run 'yesterday'"),
+        (["--fail-under", "charm=0.9"], "Unknown score 'charm'"),
+        (["--against", "yesterday"], "Run 'yesterday' not found"),
         (["--model", "any"], "needs an endpoint"),
     ],
 )
