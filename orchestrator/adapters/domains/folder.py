@@ -121,7 +121,7 @@ def _find(name_or_path: str | Path, problems: Problems) -> Path | None:
         folder, is_folder, exists = Path(), False, False
     if not text or not exists:
         hint = suggest(text, names) or f"; built-in domains are {', '.join(names)}"
-        message = f"There is no domain {shorten(text)}, neither built in nor as a folder{hint}."
+        message = f"Unknown domain {shorten(text)}: neither built in nor a folder{hint}."
         problems.add(place, (), message)
     elif not is_folder:
         problems.add(

@@ -241,7 +241,7 @@ def test_what_is_refused_for_good_is_listed_and_replayed_without_showing_content
     backend: Backend, redis_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("REDIS_URL", redis_url)
-    with pytest.raises(Exception, match="no domain"):
+    with pytest.raises(Exception, match="Unknown domain"):
         backend.call("submit_turn", session_id="lost", domain="not-yet", text="say xylophone", wait=20)
     backend.app.send_task("orchestrator.later", kwargs={"text": "xylophone"}, queue=SUBMISSIONS)
     with pytest.raises(Exception, match="There is no turn"):

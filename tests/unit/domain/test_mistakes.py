@@ -277,7 +277,7 @@ def test_an_import_that_no_domain_may_allow_is_reported(tmp_path: Path, module: 
 )
 def test_a_domain_that_is_not_there_is_one_line(name: str) -> None:
     (problem,) = check_domain(name)
-    assert problem.message.startswith("There is no domain ")
+    assert problem.message.startswith("Unknown domain ")
     assert len(str(problem).splitlines()) == 1
     assert len(str(problem)) < 200
 

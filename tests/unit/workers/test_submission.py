@@ -97,7 +97,7 @@ def test_what_starts_a_run_is_bounded(arguments: dict[str, Any]) -> None:
 def test_a_domain_that_is_not_served_is_refused_to_the_sender() -> None:
     request = parse_request({"session_id": "s", "text": "hello", "domain": "nowhere"})
 
-    with pytest.raises(InvalidInput, match="no domain 'nowhere'") as refusal:
+    with pytest.raises(InvalidInput, match="Unknown domain 'nowhere'") as refusal:
         request.for_inbox(DomainRegistry("travel"))
 
     assert refusal.value.field == "domain"
