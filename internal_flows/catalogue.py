@@ -28,7 +28,7 @@ def in_order(predecessors: Predecessors) -> Predecessors:
 def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, Problem]]:
     """Return the flows that make a graph invalid, each with its problem."""
     unknown = [
-        (name, Problem(f"{place}: {name}.depends_on", f"{name} → {needed}: there is no flow {needed!r} here"))
+        (name, Problem(f"{place}: {name}.depends_on", f"{name} → {needed}: unknown flow {needed!r}"))
         for name, all_needed in predecessors.items()
         for needed in all_needed
         if needed not in predecessors
@@ -220,9 +220,9 @@ def _problems(flow: type[InternalFlow], tools: Collection[str] | None) -> list[P
         problems.append(Problem(f"{place}.input_type", error.message))
     for unknown in sorted(set(flow.material) - MATERIALS):
         there = ", ".join(sorted(MATERIALS))
-        problems.append(Problem(f"{place}.material", f"there is no material {unknown!r}; there are {there}"))
+        problems.append(Problem(f"{place}.material", f"unknown material {unknown!r}; available: {there}"))
     for tool in flow.tools:
         if tools is not None and tool not in tools:
             there = ", ".join(sorted(tools)) or "none"
-            problems.append(Problem(f"{place}.tools", f"there is no tool {tool!r}; there are {there}"))
+            problems.append(Problem(f"{place}.tools", f"unknown tool {tool!r}; available: {there}"))
     return problems

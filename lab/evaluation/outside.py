@@ -31,7 +31,7 @@ def read_reset(folder: str | Path) -> Reset | None:
             f"{RESET} cannot be run: {type(error).__name__}: {error}", field="target"
         ) from error
     if not callable(found):
-        raise InvalidInput(f"{RESET} should define a function `reset`.", field="target")
+        raise InvalidInput(f"{RESET} must define a function `reset`.", field="target")
 
     async def reset() -> None:
         ended = found()

@@ -148,7 +148,7 @@ class _Talk:
             tool["tool_id"] for turn in pursuit.turns for tool in turn["tools"] if tool["status"] != "ok"
         ]
         if failed:
-            return f"{failed[-1]} did not allow it"
+            return f"{failed[-1]} failed"
         is_open = any(flow["dact"] == goal.flow.dact for flow in last["flows"])
         if goal.flow.dact in pursuit.flows and not is_open and not self._user.gave_up:
             return (

@@ -166,7 +166,7 @@ def _drop(place: Place, outcome: Outcome, change: Drop) -> None:
 def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
     entry = place.ledger.get(change.fingerprint)
     if entry is None:
-        outcome.refused.append(f"The ledger has no side effect {change.fingerprint}.")
+        outcome.refused.append(f"Side effect {change.fingerprint} not found in the ledger.")
         return
     status = _judge(entry.status, done=change.done)
     spec = place.domain.tools.get(entry.tool_id)

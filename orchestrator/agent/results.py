@@ -96,7 +96,7 @@ def _as_result(spec: ToolSpec, data: JsonObject) -> JsonObject:
     mistake = check_result(spec, data)
     if mistake is None:
         return write_envelope(ToolData(data))
-    _log.error("An asynchronous result cannot be used.", tool=spec.tool_id, mistake=mistake)
+    _log.error("Could not use an asynchronous result.", tool=spec.tool_id, mistake=mistake)
     message = say("tool_bad_result", tool=spec.name)
     return write_envelope(ToolError(FailureCategory.SERVER_ERROR, message, undecided=True))
 

@@ -286,7 +286,7 @@ class FlowStack:
         """
         old = self.active
         if old is None:
-            raise IllegalTransition("There is no Active flow to fall back from.")
+            raise IllegalTransition("No flow is Active, so there is nothing to fall back from.")
         if target.spec.dact == old.dact:
             raise IllegalTransition(f"The flow {old.dact} cannot fall back to itself.")
         waiting = self.find(target.spec.dact)

@@ -233,7 +233,7 @@ def _undeclared(body: str, settings: frozenset[str], data: frozenset[str]) -> li
     try:
         used = meta.find_undeclared_variables(_ENVIRONMENT.parse(body))
     except TemplateError as error:
-        return [f"the text is not a template: {error}"]
+        return [f"the text is not a valid template: {error}"]
     complaints = [f"setting {name!r} is declared but not used" for name in sorted(settings - used)]
     complaints += [f"{name!r} is data; a template cannot use it" for name in sorted(data & used)]
     complaints += [f"{name!r} is used but not declared" for name in sorted(used - settings - data)]

@@ -81,7 +81,7 @@ def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, Flo
     index = action.payload.get("index")
     if isinstance(index, int) and not isinstance(index, bool):
         if not 0 <= index < max(len(context.question.options), len(context.question.candidates)):
-            raise InvalidInput("There is no option with this index.", field="action.payload.index")
+            raise InvalidInput("No option has this index.", field="action.payload.index")
         if index < len(context.question.options):
             option = context.question.options[index]
             return react(
@@ -132,7 +132,7 @@ def _choose_flow(
 ) -> Understanding:
     dact = Dact(_text(action, "dact") or "")
     if dact not in flows:
-        raise InvalidInput(f"There is no flow {dact[:60]!r} to choose.", field="action.payload.dact")
+        raise InvalidInput(f"Unknown flow {dact[:60]!r}.", field="action.payload.dact")
     given = slots or _values(action, "slots")
     scores = (FlowScore(dact, 1.0),)
     return _say(MessageKind.TASK, action, intent=flows[dact].intent, flows=scores, slots=given)

@@ -99,7 +99,7 @@ class Validation:
         best: dict[Dact, float] = {}
         for flow in flows:
             if flow.dact not in self._flows:
-                problems.append(f"There is no flow {flow.dact[:60]!r}.")
+                problems.append(f"Unknown flow {flow.dact[:60]!r}.")
             elif flow.dact in self._only_steps:
                 problems.append(f"{flow.dact!r} is only a step of plans and can't be requested.")
             elif not math.isfinite(flow.score):

@@ -80,7 +80,7 @@ class PEX:
     def find_work(self, context: TurnContext, flow: BaseFlow | None) -> tuple[BasePolicy, Execution] | Failed:
         """Return the active flow's policy and a new execution, or Failed if the flow or the policy is missing."""
         if flow is None:
-            return refuse(context, "active_flow", "There is no active flow.")
+            return refuse(context, "active_flow", "No flow is active.")
         policy = self._policies.get(flow.spec.dact)
         if policy is None:
             return refuse(context, "policy_registered", "The flow has no policy.", flow.flow_id)

@@ -79,7 +79,7 @@ def check_draft(
         ordered = check.sort()
     except CycleError as error:
         circle = " → ".join(str(name) for name in error.args[1])
-        return Refused((*check.problems, f"The steps wait for each other: {circle}."))
+        return Refused((*check.problems, f"The steps depend on each other: {circle}."))
     if not ordered:
         return Refused((*check.problems, "No steps are left."))
     if len(ordered) > room:

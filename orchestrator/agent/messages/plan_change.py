@@ -77,7 +77,7 @@ def _skip(context: TurnContext, plan: PlanFlow, steps: list[PlanStep]) -> None:
     for step in steps:
         state.ambiguity.resolve(flow_id=step.flow_id)
         state.void_approvals(step.flow_id)
-        drop_step(state.stack, plan, step, "you wanted to leave it out", context.now, by_user=True)
+        drop_step(state.stack, plan, step, "you asked to skip it", context.now, by_user=True)
         note_revision(context, plan, "edited", f"skip {step.name}")
     labels = [step.label for step in steps]
     context.tell(NoticeKind.REPLANNED, flow_id=plan.flow_id, dropped=labels, by_user=True)

@@ -41,7 +41,7 @@ class RecipeCheck:
     def _step(self, place: int, step: StepEntry) -> RecipeStep:
         flow = self._flow(place, step)
         if step.name in self.seen:
-            self._add((place, "name"), f"there are two steps {step.name!r}")
+            self._add((place, "name"), f"duplicate step {step.name!r}")
         for slot in step.slots:
             if flow is not None and slot not in flow.slots and slot not in flow.inputs:
                 known = [*flow.slots, *flow.inputs]

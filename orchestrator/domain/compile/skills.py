@@ -78,9 +78,7 @@ def _check(
         problems.check_known(file, ("components", index), name, COMPONENT_NAMES, "component")
     if flow.mode is not Mode.DIRECT and not 1 <= len(skill.tools) <= MOST_TOOLS:
         count = len(skill.tools) or "none"
-        problems.add(
-            file, ("tools",), f"a skill has one to {MOST_TOOLS} tools of its flow; there are {count}"
-        )
+        problems.add(file, ("tools",), f"a skill has one to {MOST_TOOLS} tools of its flow, not {count}")
 
 
 def _check_code(

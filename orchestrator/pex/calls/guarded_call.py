@@ -99,7 +99,7 @@ def _without_arguments(
             return Failed(FailureCategory.NOT_FOUND, say("nothing_matches"))
         case Unfed(name):
             run.context.log.failed_check(
-                "pex", "arguments", f"Nothing provides the input {name!r}.", run.flow.flow_id
+                "pex", "arguments", f"No source provides the input {name!r}.", run.flow.flow_id
             )
             return Failed(FailureCategory.VALIDATION_ERROR, say("input_missing"))
 

@@ -77,7 +77,7 @@ def flags_coherent(run: Execution) -> str | None:
     state = run.context.state
     waiting = any(flow.status.state is FlowState.PENDING for flow in state.stack.flows)
     if state.flags.keep_going and not waiting:
-        return "keep_going is set and no flow is waiting."
+        return "keep_going is set, but no flow is waiting."
     if run.warning is not None and not state.flags.has_issues:
         return "has_issues was cleared although the results are incomplete."
     return None

@@ -45,7 +45,9 @@ def extract_code(raw: str, language: Language) -> str | RejectedCode:
     if code is None:
         code = _strip_prose(text, language)
     if not code.strip():
-        return RejectedCode(Category.EMPTY, f"There is no {language} code. Put it into one fenced block.")
+        return RejectedCode(
+            Category.EMPTY, f"The answer contains no {language} code. Put it into one fenced block."
+        )
     hidden = _HIDDEN.search(code)
     if hidden:
         return RejectedCode(

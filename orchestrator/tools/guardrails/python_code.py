@@ -54,7 +54,7 @@ _ALLOWED_NODES: tuple[type[ast.AST], ...] = tuple(getattr(ast, name) for name in
 _SYNTAX_REPAIRS: dict[type[ast.AST], str] = {
     ast.ClassDef: "Classes cannot be defined; use dicts and tuples.",
     ast.AsyncFunctionDef: "Write a plain function with def.",
-    ast.With: "There is nothing to open or lock here; leave `with` out.",
+    ast.With: "`with` is not needed here; omit it.",
     ast.Yield: "Return a list instead of yielding.",
     ast.YieldFrom: "Return a list instead of yielding.",
     ast.Global: "Use local variables only.",
@@ -139,7 +139,7 @@ def _find_function(tree: ast.Module) -> ast.FunctionDef | RejectedCode:
     if len(definitions) != 1 or len(functions) != 1:
         return RejectedCode(
             Category.NOT_ONE_FUNCTION,
-            f"Define exactly one function; there are {len(definitions)}. Write helpers as lambdas or inline.",
+            f"Define exactly one function, not {len(definitions)}. Write helpers as lambdas or inline.",
         )
     if others:
         return RejectedCode(

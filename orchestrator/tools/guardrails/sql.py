@@ -133,7 +133,7 @@ def _read_tokens(code: str, rules: SqlRules) -> list[Token] | RejectedCode:
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:
-        return RejectedCode(Category.EMPTY, "There is no statement.")
+        return RejectedCode(Category.EMPTY, "The answer contains no statement.")
     if any(token.token_type is TokenType.SEMICOLON for token in tokens):
         return RejectedCode(
             Category.NOT_ONE_STATEMENT, "Write exactly one statement, without a semicolon inside."

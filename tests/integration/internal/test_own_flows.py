@@ -83,7 +83,7 @@ async def test_readiness_names_flows_that_are_off(
                 await asyncio.sleep(0.1)
                 told = await ready(dependencies.operations)
 
-    assert [problem for problem in told.off if "bad" in problem and "there is no tool 'hammer'" in problem]
+    assert [problem for problem in told.off if "bad" in problem and "unknown tool 'hammer'" in problem]
 
 
 async def test_a_worker_carries_it_out_with_the_configuration_of_the_moment(

@@ -153,7 +153,7 @@ def test_fs11_fallback_to_a_waiting_flow_carries_that_one_on() -> None:
 
 def test_fs11_fallback_needs_another_active_flow() -> None:
     stack = FlowStack()
-    with pytest.raises(IllegalTransition, match="no Active flow"):
+    with pytest.raises(IllegalTransition, match="No flow is Active"):
         stack.fall_back(RENT_CAR, 1.0)
     push_all(stack, RENT_CAR)
     with pytest.raises(IllegalTransition, match="itself"):

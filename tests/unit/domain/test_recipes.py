@@ -56,7 +56,7 @@ def test_a_recipe_is_compiled(tmp_path: Path) -> None:
             "0.flow",
             "plan_trip is a Plan flow, which cannot be a step",
         ),
-        (("name: book", "name: look"), "1.name", "there are two steps 'look'"),
+        (("name: book", "name: look"), "1.name", "duplicate step 'look'"),
         (
             ("needs: [look]", "needs: [lok]"),
             "1.needs.0",

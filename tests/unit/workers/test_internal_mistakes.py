@@ -64,7 +64,7 @@ def test_domain_check_names_bad_flows_and_jobs(tmp_path: Path) -> None:
 
     told = "\n".join(map(str, check_internal_flows(tmp_path)))
 
-    assert "there is no tool 'hammer'" in told
+    assert "unknown tool 'hammer'" in told
     assert "schedule.repair_state" in told
     assert "no flow has the trigger 'lost'" in told
 

@@ -179,4 +179,4 @@ def test_material_that_there_is_not_is_a_mistake_of_its_flow() -> None:
 
     [problem] = Catalogue([Greedy], tools={"proposals": None}).off["curious"]
 
-    assert "there is no material 'everything'; there are conversation, habits, history" in str(problem)
+    assert "unknown material 'everything'; available: conversation, habits, history" in str(problem)
