@@ -130,7 +130,7 @@ def test_an_unknown_prompt_is_not_found():
         (GOOD.replace("{{ name }}", "{{ name }} {{ utterance }}"), "'utterance' is data"),
         (GOOD.replace("{{ name }}", "{{ name }} {{ mood }}"), "'mood' is used but not declared"),
         (GOOD.replace("{{ name }}", "kind"), "setting 'name' is declared but not used"),
-        (GOOD.replace("{{ name }}", "{{ name"), "not a template"),
+        (GOOD.replace("{{ name }}", "{{ name"), "not a valid template"),
         (GOOD.replace("data: utterance", "data: name"), "'name' is both a setting and data"),
     ],
 )

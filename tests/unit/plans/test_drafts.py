@@ -94,7 +94,7 @@ def test_steps_that_wait_for_each_other_are_refused() -> None:
         {"dact": "list_bookings", "needs": ["book_flight"]},
     )
     assert isinstance(refused, Refused)
-    assert "wait for each other" in refused.reasons[-1]
+    assert "depend on each other" in refused.reasons[-1]
 
 
 def test_a_need_that_is_no_step_is_left_out() -> None:
