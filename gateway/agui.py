@@ -43,7 +43,7 @@ STATE: Final = ("session_id", "turn_id", "epoch", "flows", "completed", "frames"
 
 
 class TurnTranslator:
-    """A translator of one turn's events within an AG-UI run."""
+    """A translator for one turn's events in an AG-UI run."""
 
     def __init__(self, given: RunAgentInput, turn_id: TurnId) -> None:
         self._given = given

@@ -138,7 +138,7 @@ async def _hold(
     name: str,
     notice: Callable[[str], None],
 ) -> list[Outcome]:
-    """Run the files' conversations, or simulated ones. `name`: the label of the progress bar."""
+    """Run the files' conversations, or simulated conversations. `name`: the label of the progress bar."""
     with progress(name) as counted:
         if simulated is not None:
             return await simulate(evaluated, simulated, notice, counted)

@@ -187,7 +187,7 @@ class _SuspectProcess:
             del self.members[session_id]
 
     def dismiss(self) -> None:
-        """Assign no further turns. The process exits after its current ones."""
+        """Assign no further turns. The process exits after its current turns."""
         self.is_open = False
         self._writer.close()
 

@@ -69,7 +69,7 @@ class OutboxSender:
                 raise failure
 
     async def _send_to_one(self, messages: list[OutboxMessage]) -> list[int]:
-        """Send one session's messages in order. Return the IDs of the delivered ones."""
+        """Send one session's messages in order. Return the IDs of the delivered messages."""
         return [message.id for message in messages if await self._sent(message)]
 
     async def _sent(self, message: OutboxMessage) -> bool:

@@ -1,6 +1,6 @@
 """The Celery tasks, thin wrappers around the worker process. Their names and arguments are public API.
 
-Tasks that external senders don't use are hints: the reconciler replaces lost ones, and duplicates find
+Tasks that external senders don't use are hints: the reconciler replaces lost tasks, and duplicates find
 nothing to do (RT-1, IF-8, IF-9).
 """
 

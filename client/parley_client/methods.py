@@ -300,7 +300,7 @@ class Methods(OperatorMethods[One, Many]):
         user_id: str | None = None,
         labels: tuple[str, ...] = (),
     ) -> One:
-        """Store a document and embed it in the background. Adding a document again returns the existing one."""
+        """Store a document and embed it in the background. Adding a document again returns the existing document."""
         return self._post(
             "documents", text=text, title=title, domain=domain, user_id=user_id, labels=list(labels)
         )

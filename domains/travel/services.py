@@ -31,7 +31,7 @@ FARES_KEPT = 5
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An outbound and a return flight. Fares are per passenger; the total is for all."""
+    """An outbound and a return flight. Fares are per passenger. The total is for all passengers."""
 
     there: str
     back: str

@@ -184,7 +184,7 @@ class _Run:
 
 
 def _session_of(thread_id: str) -> SessionId:
-    """Return the thread's session ID: the thread's ID if it is valid, or else a hash of it."""
+    """Return the thread's session ID: the thread's ID if the ID is valid, or else a hash of the ID."""
     if IDENTIFIER_PATTERN.fullmatch(thread_id):
         return SessionId(thread_id)
     return SessionId(f"agui_{hash_json(thread_id)}")

@@ -1,4 +1,4 @@
-"""Addition of cases to files of test conversations."""
+"""Addition of cases to test conversation files."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -59,7 +59,7 @@ class Evaluated:
     """The system under evaluation.
 
     `sections`: configuration merged over the domain's own. `reset`: resets real services. `judge`: grades criteria that
-    need a model; without a judge, those stay ungraded.
+    need a model; without a judge, these criteria stay ungraded.
     """
 
     loaded: LoadedDomain

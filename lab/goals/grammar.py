@@ -97,7 +97,7 @@ def expand(pattern: str, chance: Random) -> str:
 
 
 def _count(pattern: str) -> int:
-    """Return the number of sentences of a pattern: groups multiply, alternatives add."""
+    """Return how many sentences match a pattern: groups multiply, alternatives add."""
     inner = _INNERMOST.search(pattern)
     if inner is None:
         return 1

@@ -1,6 +1,6 @@
 """Replay of a recorded turn with its state, clock and journal, without side effects.
 
-Recorded calls get the recorded answers. Other calls are noted, not made; a model is only called on request.
+Recorded calls get the recorded answers. The sandbox only notes other calls, and calls a model only on request.
 """
 
 from __future__ import annotations

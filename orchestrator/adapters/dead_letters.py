@@ -31,7 +31,7 @@ class DeadLetters:
         self._redis = redis
 
     def keep(self, facts: JsonObject, message: Any) -> None:
-        """Store a kombu message and evict the oldest ones. If the body is too large, store only the facts."""
+        """Store a kombu message and evict the oldest messages. If the body is too large, store only the facts."""
         body: bytes = message.body.encode() if isinstance(message.body, str) else bytes(message.body or b"")
         identifier = new_id("dead")
         told = {"id": identifier, "at": time.time(), **facts, "bytes": len(body)}

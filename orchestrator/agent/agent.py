@@ -89,7 +89,7 @@ _TAKING_UP = {CONTEXT_READY: resume_with_findings, RESULT: accept_result}
 
 
 async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules) -> None:
-    """Run the steps in order; a failing step ends the turn with an apology."""
+    """Run the steps in order. A failing step ends the turn with an apology."""
     for step in steps:
         turn.phases.enter(step.__name__)
         try:

@@ -15,7 +15,7 @@ SHARE_OF_TURN = 0.5
 
 
 async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
-    """Refresh the summary or memories that the flow needs, once per turn; flag them if they stay outdated."""
+    """Refresh the summary or memories that the flow needs, once per turn. Flag them if they stay outdated."""
     needed = flow.spec.freshness
     if needed is None or flow.flow_id in turn.refreshed:
         return

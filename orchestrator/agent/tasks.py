@@ -24,7 +24,7 @@ LONGEST_GOAL = 500
 
 
 def cancel(context: TurnContext, flow: BaseFlow, *, told: bool = True) -> None:
-    """Cancel a flow; a plan with all its steps. `told`: tell the user, and list committed effects."""
+    """Cancel a flow. Canceling a plan cancels all its steps. `told`: tell the user, and list committed effects."""
     state = context.state
     gone = state.stack.cancel(flow)
     for one in gone:

@@ -12,9 +12,9 @@ class FlowState(StrEnum):
     ACTIVE = "Active"
     """On top of the stack and running."""
     COMPLETED = "Completed"
-    """Done; leaves the stack when the response is prepared."""
+    """Done. Leaves the stack when RES prepares the response."""
     INVALID = "Invalid"
-    """Canceled, failed or mispredicted; leaves the stack on fallback or when the response is prepared."""
+    """Canceled, failed or mispredicted. Leaves the stack on fallback, or when RES prepares the response."""
 
 
 class Reason(StrEnum):

@@ -101,7 +101,7 @@ class EffectNote:
     compensation: ToolId | None = None
     turn_id: TurnId | None = None
     result: JsonObject = field(default_factory=JsonObject)
-    """The part of the result that a compensation needs; small."""
+    """The small part of the result that a compensation needs."""
     fingerprint: str = ""
     """The call's key in the session's side-effect ledger."""
 
@@ -134,11 +134,11 @@ class Message:
 
 
 MOST_SOURCES = 8
-"""Maximum number of sources of one label; the first ones are kept."""
+"""Maximum number of sources per label. The state keeps the first sources."""
 
 
 PRICE_WORDS = frozenset({"price", "fare", "cost", "rent", "rate", "total", "sum"})
-"""Words in the names of fields that hold an amount of money."""
+"""Words in names of money fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class Frame:
 
 
 ANSWERED = "answered"
-"""Note of a step that was dropped because its answer is known; it counts as done."""
+"""Note of a step that a plan dropped because the answer is known. The step counts as done."""
 
 
 @dataclass(slots=True)

@@ -87,7 +87,7 @@ def _each(items: list[Json], spec: SlotSpec) -> Verdict:
 
 
 def check_group(value: Json, spec: SlotSpec) -> Verdict:
-    """Check several simple values. A single value becomes a list; duplicates are dropped."""
+    """Check several simple values. Converts a single value to a list, and drops duplicates."""
     items = value if is_list(value) else [value]
     if not items:
         return reject("list_empty", spec)
@@ -97,7 +97,7 @@ def check_group(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_entity(value: Json, spec: SlotSpec) -> Verdict:
-    """Check the name of one thing that the domain knows. NLU grounds it; this checks its form."""
+    """Check the form of an entity name. NLU checks that the entity exists."""
     if isinstance(value, list | dict):
         return reject("not_one_thing", spec, entity=spec.entity)
     verdict = check_line(value, spec)
@@ -135,7 +135,7 @@ def _read_ends(value: Json) -> tuple[Json, Json] | None:
 
 
 def check_range(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a sorted range `[low, high]`; an open end (null) takes the declared limit."""
+    """Check a sorted range `[low, high]`. Replaces an open end (null) with the declared limit."""
     ends = _read_ends(value)
     if ends is None:
         return reject("not_range", spec)
@@ -187,7 +187,7 @@ def check_dictionary(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_category(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a declared value or a synonym, ignoring case; without declared values, an entity."""
+    """Check a declared value or synonym, ignoring case, or an entity if the slot declares no values."""
     if not spec.values:
         return check_entity(value, spec)
     line = check_line(as_text(value) or value, spec)
@@ -200,7 +200,7 @@ def check_category(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_checklist(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a selection of the declared values; keeps the declared order."""
+    """Check a selection of the declared values. Keeps the declared order."""
     items = value if is_list(value) else [value]
     if not items:
         return reject("nothing_chosen", spec, choices=list(spec.values))
@@ -265,7 +265,7 @@ def _read_money(value: Json, spec: SlotSpec) -> tuple[Json, Json]:
 
 
 def check_money(value: Json, spec: SlotSpec) -> Verdict:
-    """Check `{amount, currency}`; `values` are the possible currencies, and the only one can be omitted."""
+    """Check `{amount, currency}`; `values` are the possible currencies. Users can omit a single currency."""
     amount, currency = _read_money(value, spec)
     verdict = check_bounded(amount, spec)
     if isinstance(verdict, Rejected):
@@ -305,12 +305,12 @@ SLOT_TYPES: Mapping[str, SlotType] = {**UNIVERSAL_TYPES, **LIBRARY_TYPES}
 
 @dataclass(frozen=True, slots=True)
 class SlotTypes:
-    """The slot types of one domain: twelve universal ones and at most four custom ones."""
+    """The slot types of one domain: twelve universal types and at most four custom types."""
 
     types: Mapping[str, SlotType]
 
     def find(self, name: str) -> SlotType | None:
-        """Return the type with this name, or None; ``free text`` is the same as ``free_text``."""
+        """Return the type with this name, or None. ``free text`` is the same as ``free_text``."""
         return self.types.get(name) or self.types.get(name.strip().replace(" ", "_").replace("-", "_"))
 
     def validate(self, value: Json, spec: SlotSpec) -> Verdict:

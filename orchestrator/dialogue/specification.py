@@ -19,7 +19,7 @@ class Priority(StrEnum):
 
 class Mode(StrEnum):
     DIRECT = "direct"
-    """The slots map onto the tools' inputs; no model is needed."""
+    """The slots map onto the tools' inputs, without a model."""
     SKILL = "skill"
     AUTO = "auto"
 

@@ -81,7 +81,7 @@ class FlowStack:
         return top if top is None or isinstance(top, PlanFlow) else self.plan_of(top)
 
     def members(self, plan_id: str) -> list[BaseFlow]:
-        """Return the flows that serve this plan, directly or through a plan within it; top last."""
+        """Return the flows that serve this plan, directly or through a nested plan, top last."""
         return [flow for flow in self.flows if plan_id in self._ancestry(flow)]
 
     def _ancestry(self, flow: BaseFlow) -> list[str]:

@@ -123,7 +123,7 @@ class DialogueState:
         self.person = person
 
     def end_digression(self) -> None:
-        """End a digression because the user is back on the task; keep its kind on record."""
+        """End a digression because the user is back on the task. Keeps its kind on record."""
         self.digression.depth = 0
 
     def note_origin(self, *, natural: bool) -> None:
@@ -291,7 +291,7 @@ class DialogueState:
         return self.write()[0]
 
     def write(self) -> tuple[JsonObject, bytes]:
-        """Return the state as JSON and as bytes; the JSON shares nothing with the state."""
+        """Return the state as JSON and as bytes. The JSON shares nothing with the state."""
         history, intake, flags = self.history, self.intake, self.flags
         body: JsonObject = {
             "schema_version": SCHEMA_VERSION,

@@ -64,7 +64,7 @@ def label(spec: SlotSpec) -> str:
 
 
 def show(value: Json) -> str:
-    """Return a short text for quoting the value in a sentence; an ellipsis for lists and objects."""
+    """Return a short text for quoting the value in a sentence, or an ellipsis for lists and objects."""
     text = value[:200] if isinstance(value, str) else as_text(value)
     if text is None:
         return "…"
@@ -110,7 +110,7 @@ def _wants_number(value: Json, spec: SlotSpec) -> Rejected:
 
 
 def check_number(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a finite number that JSON represents exactly; numerals in a text are parsed."""
+    """Check a finite number that JSON represents exactly. Parses numerals in a text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return _wants_number(value, spec)
     if isinstance(value, str):

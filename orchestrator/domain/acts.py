@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from orchestrator.dialogue.specification import Family
 
 MOST_OF_FLOW = 3
-"""Maximum number of acts of one flow."""
+"""Maximum number of acts per flow."""
 DIGITS = "0123456789ABCDEF"
 
 
@@ -83,12 +83,12 @@ def _names(act: Act, word: str) -> bool:
 
 
 def write_dax(digits: str) -> str:
-    """Return a dax of three digits; fewer acts leave zeros at the front."""
+    """Return a dax of three digits, with leading zeros for fewer acts."""
     return digits.upper().rjust(MOST_OF_FLOW, "0")
 
 
 def read_acts(dax: str) -> str:
-    """Return the digits of a dax's acts, without the zeros at its front; of “000”, the act 0."""
+    """Return the digits of a dax without leading zeros, or “0” for “000”."""
     return dax.lstrip("0") or dax[:1]
 
 

@@ -173,15 +173,15 @@ class Resilience(Section):
     tool_timeout_ms: PositiveInt
     """Default timeout of tools, in milliseconds."""
     backoff_base_s: NonNegativeFloat
-    """Initial delay between retries, in seconds; doubled each time, with jitter."""
+    """Initial delay between retries, in seconds. Each retry doubles it, with jitter."""
     backoff_max_s: NonNegativeFloat
     """Maximum delay between retries, in seconds."""
     skill_overhead_ms: NonNegativeInt
     """Time that a skill can take in addition to its tools' timeouts, in milliseconds."""
     skill_rounds: PositiveInt
-    """Maximum number of model calls of a skill."""
+    """Maximum number of model calls per skill run."""
     skill_calls: PositiveInt
-    """Maximum number of tool calls of a skill."""
+    """Maximum number of tool calls per skill run."""
     context_wait_s: PositiveFloat
     """Maximum time that a flow waits for missing context, in seconds."""
     context_in_turn_s: NonNegativeFloat
@@ -235,7 +235,7 @@ class Plans(Section):
     tree_variants: PositiveInt
     """Maximum number of variants of each plan in a search."""
     tree_model_calls: PositiveInt
-    """Maximum number of model calls of a search."""
+    """Maximum number of model calls per search."""
 
 
 class Approvals(Section):
@@ -290,7 +290,7 @@ class Generation(Section):
     tell_degraded: bool
     """Inform users, once per conversation, that a configured model isn't responding."""
     page_rows: PositiveInt
-    """Number of rows per page of a table."""
+    """Number of table rows per page."""
 
 
 class Command(Section):

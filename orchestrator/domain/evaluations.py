@@ -32,7 +32,7 @@ Criterion = Annotated[CriterionEntry, BeforeValidator(_read_criterion)]
 
 
 class ExpectEntry(Entry):
-    """The expected results of a turn. Omitted ones are not checked; patterns are regular expressions.
+    """The expected results of a turn. Omitted results are not checked. Patterns are regular expressions.
 
     Attributes:
         flow: the top of the stack, or the last completed flow.

@@ -12,7 +12,7 @@ from orchestrator.domain.model import Entity, EntityValue, columns_of
 from orchestrator.types import Json, JsonObject, is_object
 
 MOST_OF_SESSION = 200
-"""Maximum number of values of one entity per session."""
+"""Maximum number of values per entity and session."""
 
 SessionEntities = dict[str, dict[str, JsonObject]]
 """Metadata by entity and canonical value."""

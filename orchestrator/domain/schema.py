@@ -305,7 +305,7 @@ class McpEntry(Entry):
 
 
 class FieldEntry(Entry):
-    """Comparative words for a field of rows, such as cheaper or later."""
+    """Comparative words for a row field, such as cheaper or later."""
 
     less: tuple[str, ...] = ()
     more: tuple[str, ...] = ()

@@ -47,6 +47,6 @@ def describe_passage(passage: Passage) -> JsonObject:
 
 
 def find_unfounded_numbers(answer: str, *grounds: str) -> list[str]:
-    """Return the numbers of an answer that occur in none of its source texts."""
+    """Return the numbers in an answer that don't occur in its source texts."""
     known = {number for text in grounds for number in _NUMBER.findall(text)}
     return [number for number in _NUMBER.findall(answer) if number not in known]

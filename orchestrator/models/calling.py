@@ -127,7 +127,7 @@ class ModelCaller:
 
         Raises:
             ModelUnavailable: the last model failed.
-            BudgetExceeded: the call would exceed a budget; it was not sent.
+            BudgetExceeded: the call would exceed a budget and was not sent.
         """
         choices = self._choices(request)
         for choice in choices:

@@ -22,7 +22,7 @@ from orchestrator.types import Json, JsonObject, drop_nul, is_list, is_object
 Answer = TypeVar("Answer")
 _QUALIFIER = re.compile(r"^.*[.:/]")
 LONGEST_QUOTE = 2_000
-"""Maximum number of characters of an answer or reason that a repair request quotes."""
+"""Maximum length of an answer or reason in a repair request, in characters."""
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 """The text from the first brace to the last, because models add fences or prose around JSON."""
 _TRAILING_COMMA = re.compile(r",(?=\s*[}\]])")

@@ -44,7 +44,7 @@ def understanding_schema(flows: Sequence[FlowSpec]) -> JsonObject:
 
 
 def another_flow_schema(flows: Sequence[FlowSpec]) -> JsonObject:
-    """Return the schema of the choice of another flow after a failure."""
+    """Return the schema for choosing another flow after a failure."""
     return closed(
         flows=_scored(flows),
         slots=slot_pairs(slot_specs(flows), input_names(flows)),
@@ -164,7 +164,7 @@ def _scored(flows: Iterable[FlowSpec]) -> JsonObject:
 
 
 def slot_pairs(slots: dict[str, tuple[SlotSpec, ...]], inputs: Collection[str]) -> JsonObject:
-    """Return the schema of a list of slot names and values."""
+    """Return the schema for a list of slot names and values."""
     names = list(dict.fromkeys((*slots, *inputs)))
     if not names:
         return list_of(closed(name={"type": "string"}), 0)

@@ -62,9 +62,9 @@ _NO_NEED = (("no", "need"), ("no", "reason"), ("not", "necessary"), ("not", "goi
 
 _NEGATIONS = _NEGATED_VERBS | _ENDING | word_set("not but") | {cue[0] for cue in (*_EXCLUDING, *_NO_NEED)}
 EXCLUDING_WORDS = _NEGATIONS | {word.replace("'", "’") for word in _NEGATIONS}
-"""Tokens of which every prohibition and exclusion has at least one."""
+"""Tokens for a fast check: every prohibition or exclusion contains at least one of them."""
 _CUES = _NEGATIONS | _SUPPOSING | _OTHERS | _POSSESSIVES | _FIRST
-"""Tokens of which every message with a scope has at least one."""
+"""Tokens for a fast check: every message with a scope contains at least one of them."""
 _OPENERS = _CUES | _AUXILIARIES
 """Tokens that a scope can begin with."""
 

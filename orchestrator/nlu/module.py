@@ -46,7 +46,7 @@ _ABOUT_SOMETHING = frozenset(
 )
 """Kinds of messages that refer to a task or a question."""
 LONGEST_READ = 65_536
-"""Maximum characters of a message to read; the gateway rejects longer ones."""
+"""Maximum message length, in characters. The gateway rejects longer messages."""
 
 
 class NLU:

@@ -19,7 +19,7 @@ def find_words(text: str) -> frozenset[str]:
 def list_step_words(plan: PlanFlow, step: PlanStep) -> frozenset[str]:
     """List the words that name a step: its own, and the names of steps about the same part of the plan.
 
-    “Back” names the booking of a return flight, because the step “back” looks for flights with the same values.
+    “Back” names the return booking, because the step “back” looks for flights with the same values.
     """
     alike = (other.name for other in plan.steps if other is not step and _is_alike(step, other))
     return find_words(f"{step.name} {step.purpose} {step.dact}").union(*map(find_words, alike))

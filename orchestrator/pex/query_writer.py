@@ -48,7 +48,7 @@ class QueryWriter:
     async def rewrite(
         self, run: Execution, query: Query, fault: str, tried: Sequence[JsonObject], known: JsonObject
     ) -> Rewritten | None:
-        """Request another query. Returns None if the model keeps this one, or does not answer.
+        """Request another query. Returns None if the model keeps the query or does not answer.
 
         `tried`: earlier statements, each with its fault. `known`: the tables that can be read.
         """

@@ -82,7 +82,7 @@ def _parameters(data: JsonObject) -> JsonObject:
 
 
 def _judged() -> JsonObject:
-    """Return the schema that validates the arguments of `finish`; null stands for an omitted one."""
+    """Return the schema that validates the arguments of `finish`. Null stands for an omitted argument."""
     notes: JsonObject = {
         "type": ["array", "null"],
         "maxItems": MOST_ENTRIES,

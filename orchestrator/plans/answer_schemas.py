@@ -12,7 +12,7 @@ from orchestrator.nlu.answer_schemas import SLOTS, input_names, slot_pairs, slot
 from orchestrator.types import JsonObject
 
 ALTERNATIVE_KINDS = ("none", "order", "trade_offs", "objective")
-"""Reasons for a model to compare decompositions (PL-5), or `none` if its own is the obvious one."""
+"""Reasons for a model to compare decompositions (PL-5), or `none` if its own decomposition is obvious."""
 DECISIONS = ("keep", "change", "stop")
 MOST_FAULTS = 3
 MOST_MISSING = 5

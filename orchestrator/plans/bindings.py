@@ -30,7 +30,7 @@ def resolve(plan: PlanFlow, step: PlanStep) -> JsonObject:
 
 
 def inherit(plan: PlanFlow, step: PlanStep, spec: FlowSpec) -> JsonObject:
-    """Return a step's declared inputs from the outputs of the steps that it needs; later steps win (FS-7)."""
+    """Return a step's declared inputs from outputs of the steps that it needs. Later steps take precedence (FS-7)."""
     values: JsonObject = {}
     for giver in plan.steps:
         if giver.name in step.needs:

@@ -85,6 +85,6 @@ class RequestLimits(Protocol):
     async def take(self, tenant_id: TenantId, limits: Sequence[Limit]) -> float:
         """Count a request and return 0, or return the seconds to wait if any limit is reached.
 
-        A request over a limit counts against none of them. Raises Unavailable.
+        A request over a limit doesn't count. Raises Unavailable.
         """
         ...

@@ -59,7 +59,7 @@ class OutputMode(StrEnum):
     SCHEMA = "schema"
     """The endpoint enforces the JSON Schema."""
     OBJECT = "object"
-    """The endpoint enforces JSON; the prompt contains the schema."""
+    """The endpoint enforces JSON, and the prompt contains the schema."""
     PROMPTED = "prompted"
     """Only the prompt asks for an object."""
 

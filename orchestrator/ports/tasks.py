@@ -15,7 +15,7 @@ START_RUN: Final = "internal_flows.start_run"
 RUN_FLOW: Final = "internal_flows.run"
 """The task of a background run. It ends when the run ends."""
 RUN_ITEMS: Final = "internal_flows.items"
-"""The task of some of a run's items."""
+"""The task for a share of a run's items."""
 
 SUBMISSIONS: Final = "submissions"
 TURNS: Final = "turns"

@@ -52,7 +52,7 @@ _PLAIN = re.compile(r"(?:[^\W_]|[€$£¥])(?:[^\W_]|[ ,:;/'(€$£¥-]|\.(?=[^\
 
 
 def escape_value(value: Json | Markup) -> str:
-    """Return the value as text without markup; line ends become spaces."""
+    """Return the value as text without markup, with spaces for line ends."""
     if isinstance(value, Markup):
         return value
     text = "" if value is None else str(value)

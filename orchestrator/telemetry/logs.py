@@ -60,7 +60,7 @@ def _render_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def name_error(error: BaseException) -> str:
-    """Return a one-line description of an error: the message of Parley's errors, or the type of others."""
+    """Return a one-line description of an error: the message of Parley's errors, or the type of other errors."""
     kind = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
     match error:
         case ParleyError():

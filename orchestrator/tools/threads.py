@@ -28,7 +28,7 @@ class ToolThreads:
         self._waiting: deque[tuple[ToolId, asyncio.Future[None]]] = deque()
 
     async def run(self, tool_id: ToolId, work: Callable[[], object]) -> object:
-        """Run `work` in a thread, waiting for a free one. If canceled, orphan the thread and raise immediately."""
+        """Run `work` once a thread is free. If canceled, orphan the thread and raise immediately."""
         await self._take_place(tool_id)
         future = _start(tool_id, work)
         future.add_done_callback(lambda _: self._give_back(tool_id))

@@ -14,7 +14,7 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, U
 
 class TurnStatus(StrEnum):
     QUEUED = "queued"
-    """Accepted; waits for earlier turns."""
+    """Accepted. Waits for earlier turns."""
     RUNNING = "running"
     """Claimed by the worker that holds the session lane."""
     DONE = "done"
@@ -26,7 +26,7 @@ class TurnStatus(StrEnum):
     REJECTED = "rejected"
     """Rejected before it ran."""
     QUARANTINED = "quarantined"
-    """Failed repeatedly. Later turns continue; an operator can retry or drop it."""
+    """Failed repeatedly. Later turns continue, and an operator can retry or drop this turn."""
 
 
 TURN_TRANSITIONS: dict[TurnStatus, frozenset[TurnStatus]] = {

@@ -1,1 +1,1 @@
-"""A module per command or group of commands, each with an `app`. `parley.main` imports only the called one."""
+"""A module per command or group of commands, each with an `app`. `parley.main` imports only the called module."""

@@ -47,7 +47,7 @@ class Chart(TablePolicy):
         return ending
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        """Ask for another column if the table lacks the named one."""
+        """Ask for another column if the table lacks the named column."""
         if failure.category is not FailureCategory.NOT_FOUND or not has_table(run):
             return await super().recover(run, failure)
         category = FailureCategory.NOT_FOUND.value

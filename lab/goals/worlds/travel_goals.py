@@ -153,7 +153,7 @@ async def can_be_booked(values: Values) -> bool:
 
 
 async def _count_free(origin: str, destination: str, day: str, cabin: str, hours: str) -> list[int]:
-    """Return the number of free seats of each flight."""
+    """Return the number of free seats per flight."""
     flights = await _timetable().search(
         origin, destination, day, now=START.timestamp(), cabin=cabin, passengers=1, time_of_day=hours
     )

@@ -78,7 +78,7 @@ def domain_folder(name_or_path: str | Path) -> Path | None:
 
 
 def served_folders(name_or_path: str | Path) -> list[Path]:
-    """Return the folders of all available domains: the shipped ones, then the configured one."""
+    """Return the folders of all available domains: the shipped domains, then the configured domain."""
     named = domain_folder(name_or_path)
     shipped = [folder for name in shipped_domains() if (folder := domain_folder(name)) not in {None, named}]
     return [folder for folder in (*shipped, named) if folder is not None]

@@ -1,4 +1,4 @@
-"""Translation of failures of the library and of endpoints into `orchestrator.errors`.
+"""Translation of library and endpoint failures into `orchestrator.errors`.
 
 An endpoint's message is never repeated, because it can quote the key or the request.
 """

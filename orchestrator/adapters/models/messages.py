@@ -1,4 +1,4 @@
-"""Conversion between the records of the model port and those of the library."""
+"""Conversion between the model port's records and the library's records."""
 
 import json
 from collections.abc import Sequence

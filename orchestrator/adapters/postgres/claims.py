@@ -155,7 +155,7 @@ class HeldClaims(Generic[_Name]):
             del self._held[name]
 
     async def renew(self) -> tuple[list[TupleRow], list[_Name]]:
-        """Renew all claims. Return the rows of current claims and the names of lost ones."""
+        """Renew all claims. Return the rows of current claims and the names of lost claims."""
         asked = dict(sorted(self._held.items()))
         if not asked:
             return [], []

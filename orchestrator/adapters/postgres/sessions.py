@@ -284,7 +284,7 @@ _TITLE = (
 
 
 def _lines(row: Row[Any]) -> Iterator[JsonObject]:
-    """Yield the input and the reply of a row of `utterances`."""
+    """Yield the input and the reply from an `utterances` row."""
     for role, form, content in ((row.role, row.form, row.content), (AGENT, "text", row.reply)):
         if content is not None:
             line = {"turn_id": row.turn_id, "seq": row.seq, "role": role, "form": form, "content": content}

@@ -26,7 +26,7 @@ class AnswerTooLong(httpx2.StreamError):
 
 
 class AnswerEncoded(httpx2.TransportError):
-    """The response is compressed although the request did not permit that, so its size cannot be limited."""
+    """A compressed response that the request did not permit. Its size cannot be limited."""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):

@@ -142,7 +142,7 @@ class McpServer:
             self._drop(session)
 
     def _drop(self, session: _Session) -> None:
-        """Discard a session. The next call opens another one."""
+        """Discard a session. The next call opens another session."""
         session.stop.set()
         if not session.ready.done() and session.task is not None:
             session.task.cancel()

@@ -139,7 +139,7 @@ def _parse(line: bytes) -> SessionMessage | None:
 
 
 def _overlong(line: _Edges) -> SessionMessage | None:
-    """Return an error response in place of an oversized one, or None if its call cannot be identified."""
+    """Return an error response in place of an oversized response, or None if its call cannot be identified."""
     match = _HEAD.search(line.head) or _TAIL.search(line.tail)
     _log.error("An MCP server's response is too long.", known=match is not None)
     if match is None:

@@ -57,7 +57,7 @@ def act(context: TurnContext, entry: Ambiguity, deed: Deed) -> None:
 
 
 def close(context: TurnContext, entry: Ambiguity, *, told: bool) -> None:
-    """Close a question without acting on it; the running task continues."""
+    """Close a question without acting on it. The running task continues."""
     context.state.ambiguity.resolve(entry)
     if told:
         context.tell(NoticeKind.DECLINED)

@@ -42,7 +42,7 @@ class Correction:
 
 
 def find_changes(flow: BaseFlow, labels: Labels) -> tuple[Change, ...]:
-    """Return the changes that these values would cause; invalid values cause none."""
+    """Return the changes that these values would cause. Invalid values cause no change."""
     mentions = _read_mentions(labels)
     changes: list[Change] = []
     for name, mention in mentions.items():

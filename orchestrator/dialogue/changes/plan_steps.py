@@ -102,7 +102,7 @@ def _find_flow(
     agrees: Agrees,
     wanted: list[BaseFlow],
 ) -> BaseFlow | None:
-    """Return a flow for a step: a new flow, or a matching interrupted one; None if not yet possible."""
+    """Return a new flow or a matching interrupted flow for a step, or None if the step can't run yet."""
     if any(flow.dact == step.dact for flow in wanted):
         return None
     alike = [flow for flow in stack.live() if flow.dact == step.dact]
@@ -161,7 +161,7 @@ def take_for_step(stack: FlowStack, plan: PlanFlow, step: PlanStep, done: BaseFl
 
 
 def order_steps(plan: PlanFlow, names: list[str]) -> bool:
-    """Reorder the planned steps; unnamed ones follow. Returns False if nothing changed."""
+    """Reorder the planned steps, with unnamed steps last. Returns False if nothing changed."""
     places = [place for place, step in enumerate(plan.steps) if not step.is_finished]
     waiting = [plan.steps[place] for place in places]
     named = [step for name in names for step in waiting if step.name == name]

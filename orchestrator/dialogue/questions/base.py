@@ -134,7 +134,7 @@ class Question(ABC):
         """Return the question's text."""
 
     def yes(self) -> Deed:
-        """Return the action of the only reply; with several replies, “yes” selects none."""
+        """Return the action of the only reply. If there are several replies, “yes” selects none of them."""
         match self.options:
             case [Option(action_name="start_flow", payload={"dact": str(dact)})]:
                 return Start(Dact(dact))
@@ -144,7 +144,7 @@ class Question(ABC):
                 return AskAgain()
 
     def no(self) -> Deed:
-        """Close the question if it belongs to no flow; otherwise ask it again."""
+        """Close the question if it belongs to no flow, or else ask it again."""
         return CloseQuestion(told=True) if self.flow_id is None else AskAgain()
 
     def stop(self) -> Deed | None:

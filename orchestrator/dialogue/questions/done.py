@@ -12,7 +12,7 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class SettleDone(Question):
-    """A question about committed calls; nothing changes before the user decides.
+    """A question about committed calls. Nothing changes before the user decides.
 
     `proposed`: the decision that a “yes” selects. `shown`: past calls and possible changes, for the template.
     """
@@ -38,7 +38,7 @@ class SettleDone(Question):
         return Decide(Decision.KEEP)  # “forget it” withdraws the correction
 
     def choose(self, label: str) -> Deed | None:
-        """Select a reply that a model understood; all but “leave it” need a confirmation."""
+        """Select a reply that a model understood. All replies except “leave it” need a confirmation."""
         option = next((one for one in self.options if one.label == label), None)
         if option is None or option.action_name not in set(Decision):
             return None

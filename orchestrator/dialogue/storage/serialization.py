@@ -86,7 +86,7 @@ def _sorted(value: Json) -> bytes:
 
 
 def diff(before: JsonObject, after: JsonObject) -> JsonObject:
-    """Return the patch from `before` to `after`; empty if they are equal."""
+    """Return the patch from `before` to `after`. The patch is empty if they are equal."""
     replaced: JsonObject = {}
     nested: JsonObject = {}
     for key, value in after.items():
@@ -180,7 +180,7 @@ def _diff_elements(before: list[Json], after: list[Json], start: int) -> JsonObj
 
 
 def apply(before: JsonObject, patch: JsonObject) -> JsonObject:
-    """Apply a patch made by `diff` and return the new document; `before` is not changed."""
+    """Apply a patch from `diff` and return the new document, without changing `before`."""
     if not patch:
         return before
     removed = patch.get("-", ())

@@ -7,7 +7,7 @@ from orchestrator.domain.compile.problems import Problems, SourceFile
 
 
 def compile_acts(declared: Mapping[str, str], file: SourceFile, problems: Problems) -> Mapping[str, Act]:
-    """Return the acts by digit: the declared ones, or else the shared ones."""
+    """Return the declared acts by digit. Default: the shared acts."""
     if not declared:
         return SHARED
     words = {act.name: act.words for act in SHARED.values()}

@@ -95,7 +95,7 @@ def check_dax(
 
 
 def add_edges(spec: FlowSpec, flows: Iterable[FlowSpec], tools: Mapping[ToolId, ToolSpec]) -> FlowSpec:
-    """Return a flow with edge flows: the declared ones, or else look-ups with at least two of its acts (FS-5)."""
+    """Return a flow with its declared edge flows. Default: look-ups that share at least two acts with it (FS-5)."""
     if spec.edge_flows or spec.family in _WITHOUT_EDGES:
         return spec
     near = [

@@ -1,6 +1,6 @@
 """Undo side effects through the compensation that the tool declares (RT-12).
 
-A compensation is an ordinary call: it waits for an approval if it needs one.
+A compensation is an ordinary call and waits for a required approval.
 """
 
 from orchestrator.dialogue.lifecycle import FAILED

@@ -15,7 +15,7 @@ Check = Callable[[Execution], str | None]
 
 
 async def check(_policy: Choices, run: Execution) -> Ending | None:
-    """Check the flow's tools; the first failed check ends the execution."""
+    """Check the flow's tools. The first failed check ends the execution."""
     for find_fault in TOOL_CHECKS:
         if (fault := find_fault(run)) is not None:
             return refuse(run.context, find_fault.__name__, fault, run.flow.flow_id)

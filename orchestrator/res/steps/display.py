@@ -166,7 +166,7 @@ def _read_columns(rows: list[JsonObject], fields: Mapping[str, JsonObject]) -> l
 
 
 def _read_fields(frame: Frame, context: TurnContext) -> Mapping[str, JsonObject]:
-    """Return the field declarations of the frame's tools; earlier tools take precedence."""
+    """Return the field declarations of the frame's tools. Earlier tools take precedence."""
     tools = context.world.domain.tools
     declared = [tools[ToolId(one)].fields for one in frame.source if one in tools]
     return declared[0] if len(declared) == 1 else ChainMap(*declared)

@@ -41,7 +41,7 @@ def _skips(plan: PlanFlow) -> Iterator[Option]:
 
 
 def _next_steps(context: TurnContext) -> Iterator[Option]:
-    """Yield the tasks that follow the last completed ones."""
+    """Yield the tasks that follow the last completed tasks."""
     seen: set[Dact] = {flow.dact for flow in context.changes.completed}
     for done in reversed(context.changes.completed):
         for dact in done.spec.edge_flows:

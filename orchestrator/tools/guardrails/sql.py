@@ -250,7 +250,7 @@ def _reads_text(node: exp.Expr) -> bool:
 
 
 def _source_faults(source: exp.Expr) -> Iterator[RejectedCode]:
-    """Reject functions and strings in place of a table, except the harmless ones."""
+    """Reject functions and strings in place of a table, except harmless functions."""
     if isinstance(source, exp.Identifier | exp.Alias):
         return
     name = _function_name(source) if isinstance(source, exp.Func) else source.key
