@@ -63,7 +63,7 @@ class PostgresInbox:
         total_limit: int = 200_000,
         word: WordFor = unworded,
     ) -> None:
-        """Set the limits on unfinished turns. The total is an estimate. `word` writes replies without an Agent."""
+        """Configure limits on unfinished turns. The total is an estimate. `word` writes replies without an Agent."""
         self._database, self._session_limit, self.word = database, session_limit, word
         self._total = InboxBound(database, total_limit)
         self._sessions = PostgresSessions(database)
