@@ -1,6 +1,6 @@
 """Answers to the open question, and wishes for or against a slot's subject.
 
-Whole answers are read if no extractor found a value; wishes are "with wifi", "no smoking".
+If no extractor finds a value, `read_answer` reads the whole answer. Wishes are “with wifi” or “no smoking”.
 """
 
 import re
@@ -50,7 +50,7 @@ def core_of(text: str) -> str:
 
 
 def read_answer(utterance: Utterance, slot: SlotSpec, gazetteer: Gazetteer, today: date) -> Mention | None:
-    """Read a message as the value of the asked slot; None when it cannot be one."""
+    """Read a message as a value of the requested slot. Returns None if it can't be such a value."""
     if is_free_text(slot):
         return Mention(utterance.text, utterance.text) if utterance.words else None
     if is_boolean(slot):
@@ -103,9 +103,9 @@ def _read_listed(core: str, slot: SlotSpec, gazetteer: Gazetteer) -> Mention | N
 
 
 def reject_answer(text: str, slot: SlotSpec) -> Mention | None:
-    """Return a short answer as an invalid value, or None if it was hardly meant as one.
+    """Return a short answer as an invalid value.
 
-    That is a long one, a question, and words such as “me”, which stand in sentences and in no name.
+    Returns None for messages that are hardly values: long messages, questions and sentences.
     """
     core = core_of(text)
     if not core or len(core.split()) > 4 or NAME in kinds_of(slot) or core.lower() in _REFUSALS:
@@ -136,7 +136,7 @@ _QUESTION_WORDS = word_set("is are does do did has was will what which how")
 
 
 def polarity(words: list[str]) -> bool | None:
-    """Return whether an answer means yes or no, by the first word that decides, or None."""
+    """Return whether an answer means yes or no, by its first decisive word, or None if there is none."""
     for word in words[:8]:
         if word in _NO:
             return False
@@ -155,7 +155,7 @@ def cue_phrases(slot: SlotSpec) -> list[list[str]]:
 
 
 def find_booleans(utterance: Utterance, slots: Mapping[str, SlotSpec]) -> dict[str, Mention]:
-    """Find which of some yes-or-no slots are mentioned, and whether the thing is wanted."""
+    """Find the mentioned yes-or-no slots, with whether the user wants them."""
     found: dict[str, Mention] = {}
     for slot in slots.values():
         for phrase in cue_phrases(slot):
@@ -174,7 +174,7 @@ def _wanted(utterance: Utterance, slot: SlotSpec, phrase: list[str], place: int)
 
 
 def _is_asked_about(words: list[str], place: int) -> bool:
-    """Return whether the sentence around is a question about the thing, not a wish: "is it furnished?"."""
+    """Return whether the sentence asks about the slot instead of wishing for it: "is it furnished?"."""
     start = place
     while start > 0 and words[start - 1] not in _SENTENCE_ENDS:
         start -= 1
@@ -192,7 +192,7 @@ def _place(words: list[str], phrase: list[str]) -> int | None:
 
 
 def boolean_value(slot: SlotSpec, wanted: bool) -> bool | str:
-    """Return the value as spelled in the slot's own list, if it has one."""
+    """Return the value as spelled in the slot's list, or unchanged if it isn't in the list."""
     return next((value for value in slot.values if value.lower() == str(wanted).lower()), wanted)
 
 
@@ -205,7 +205,7 @@ _NEW_TEXT = re.compile(
 
 
 def read_new_text(text: str, flow: FlowSpec, values: Mapping[str, Json]) -> dict[str, Mention]:
-    """Read other words for a text that the flow holds; nothing where several are held and none is named."""
+    """Read a replacement for a filled free-text slot. Returns nothing if the slot is ambiguous."""
     found = _NEW_TEXT.fullmatch(text)
     held = [name for name, slot in flow.slots.items() if found and name in values and is_free_text(slot)]
     meant = [name for name in held if found and found["slot"] in {None, "text", name.replace("_", " ")}]

@@ -1,7 +1,6 @@
 """Finding dates, absolute and relative to the day of the turn. Value: ISO yyyy-mm-dd.
 
-Cheap patterns find the spans; rare wordings that fit none go to dateparser, and only when the
-open question is about a date.
+Cheap patterns find the spans. Dateparser reads rare wordings, but only in answers to a question about a date.
 """
 
 import re
@@ -84,12 +83,12 @@ _FROM_THEN = (
 
 
 def find_dates(utterance: Utterance, today: date) -> list[Found]:
-    """Find dates; one that does not exist ("February 30") is found as invalid."""
+    """Find dates, including invalid dates such as "February 30"."""
     return list(_find(utterance.text, today))
 
 
 def names_place(utterance: Utterance, candidate: Candidate) -> bool:
-    """Return whether a day is an ordinal alone, “the first”, which as often is a place in a list."""
+    """Return whether a day is only an ordinal, such as “the first”, which may also be a position in a list."""
     words = utterance.words
     is_alone = all(word in _BESIDE_PLACES for word in (*words[: candidate.first], *words[candidate.last :]))
     return candidate.kind == DATE and is_alone and candidate.text.lower().removeprefix("the ") in ORDINALS
@@ -112,7 +111,7 @@ def _find(text: str, today: date) -> tuple[Found, ...]:
 
 @lru_cache(maxsize=1024)
 def read_loosely(text: str, today: date) -> str | None:
-    """Parse a whole answer with dateparser; slow, for answers that no pattern matches."""
+    """Parse an answer that no pattern matches with dateparser, which is slow."""
     import dateparser  # noqa: PLC0415 - heavy, and rarely needed
 
     with warnings.catch_warnings():
@@ -133,7 +132,7 @@ def _exact(year: int, month: int, day: int) -> Reading:
 
 
 def _coming(month: int, day: int, today: date) -> Reading:
-    """Find the next such day that is not past; the 29th of February is looked for in the next leap year."""
+    """Find the next such day from today on. February 29 is in the next leap year."""
     for year in range(today.year, today.year + 9):
         try:
             when = date(year, month, day)
@@ -149,7 +148,7 @@ def _read_iso(match: re.Match[str], _today: date) -> Reading:
 
 
 def _read_numeric(match: re.Match[str], today: date) -> Reading | None:
-    """Read 3/4 or 3.4.2026: when day and month cannot be told apart, both are candidates."""
+    """Read 3/4 or 3.4.2026. If day and month are ambiguous, both dates are candidates."""
     first, second = int(match.group(1)), int(match.group(3))
     year = int(match.group(4)) if match.group(4) else None
     if year is not None and year < 100:
@@ -202,7 +201,7 @@ def _read_amount(match: re.Match[str], today: date) -> Reading | None:
 
 
 def _read_weekday(match: re.Match[str], today: date) -> Reading:
-    """Read a weekday: "friday" is the coming one, "next friday" the one of the following week."""
+    """Read a weekday: "friday" is the next Friday, "next friday" is the Friday of the following week."""
     which = (match.group(1) or "").lower()
     ahead = (WEEKDAYS[match.group(2).lower()] - today.weekday()) % 7
     later = match.group(3)
@@ -231,7 +230,7 @@ def _read_week(match: re.Match[str], today: date) -> Reading:
 
 
 def _read_ordinal(match: re.Match[str], today: date) -> Reading:
-    """Read "the 3rd": the next month, from this one on, that has that day ahead."""
+    """Read "the 3rd" as the next day with this number."""
     text = (match.group(1) or match.group(2) or match.group(3)).lower()
     day = int(text) if text.isdigit() else ORDINALS[text]
     for ahead in range(13):
@@ -293,7 +292,7 @@ def _read_first_of(match: re.Match[str], today: date) -> Reading:
 
 
 def _one_of(days: list[date], today: date) -> Reading:
-    """Return a reading that leaves a choice among the days that are not past."""
+    """Return the days from today on, as candidates if there are several."""
     values = tuple(day.isoformat() for day in days if day >= today)
     return Reading(values[0]) if len(values) == 1 else Reading(candidates=values)
 
@@ -335,4 +334,4 @@ _READERS: tuple[tuple[tuple[str, ...], re.Pattern[str], _Reader], ...] = (
                r"|\b(\d{1,2})(?:st|nd|rd|th)\b"),
      _read_ordinal),
 )  # fmt: skip
-"""Patterns, each with substrings one of which a matching text contains, so that few patterns run on most texts."""
+"""Patterns with substrings for a fast check: a matching text contains at least one of the substrings."""

@@ -1,6 +1,6 @@
-"""Finding the days of a message together: those that share a month, and a weekday that comes after another.
+"""Dates that depend on other dates: in the same message, or in the running task.
 
-Also days and hours that are told from those a task has: "a day later", "half an hour earlier".
+Examples: "3 to 6 December", "monday to friday", "a day later", "half an hour earlier".
 """
 
 import re
@@ -28,7 +28,7 @@ _BEFORE = re.compile(rf"\b(?P<day>{DAY}){_JOINED}$", re.IGNORECASE)
 _AFTER = re.compile(
     rf"{_JOINED}\b(?P<day>{DAY})(?!\w|:\d|\s?[ap]\.?m\b)(?!(?:\s+of)?\s+{MONTH})", re.IGNORECASE
 )
-"""A day after one: "to 6" after "December 3"."""
+"""A day after a day with its month: "to 6" after "December 3"."""
 _NAMED = re.compile(rf"\b{MONTH}", re.IGNORECASE)
 _MONTH_FIRST = re.compile(rf"\b{MONTH}\s+(?:the\s+)?{DAY}$", re.IGNORECASE)
 _MONTH_BEFORE = re.compile(rf"\b{MONTH}\s+(?:the\s+)?$", re.IGNORECASE)
@@ -56,7 +56,7 @@ _FIRST = word_set("leave leaving depart departing outbound")
 def find_days(utterance: Utterance, today: date, known: Collection[str] = ()) -> list[Found]:
     """Find dates as `find_dates` does, and resolve them against each other.
 
-    A misspelled month or weekday is read too; if two corrections are possible, it becomes a choice. `known`:
+    Corrects misspelled months and weekdays. If two corrections are possible, both dates are candidates. `known`:
     words that are spelled correctly.
     """
     misspelt = [
@@ -83,14 +83,14 @@ def find_days(utterance: Utterance, today: date, known: Collection[str] = ()) ->
 
 
 def _either(alike: list[Found]) -> Reading:
-    """Read a text for two possible days as a choice."""
+    """Return the readings of the same words as one reading, with candidates if they differ."""
     values = tuple(sorted({str(one.reading.value) for one in alike if one.reading.value is not None}))
     return Reading(candidates=values) if len(values) > 1 else alike[0].reading
 
 
 @lru_cache(maxsize=4096)
 def _spell(word: str) -> tuple[str, ...]:
-    """Return the months or weekdays that a word may misspell; none if it is spelled correctly."""
+    """Return the months or weekdays that a word may misspell. Empty if the word is spelled correctly."""
     return spell(word, _SPELT)
 
 
@@ -169,9 +169,9 @@ def _follow_on(found: list[Found], text: str) -> list[Found]:
 
 
 def find_shifted(utterance: Utterance, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
-    """Move the days or hours of the running task: those that the words are about, or both.
+    """Move the mentioned days or hours of the running task.
 
-    For another flow, its slots that mean the same as the task's are moved: “move the trip a day later”.
+    For another flow, moves the task's values of slots with the same meaning: “move the trip a day later”.
     """
     found = _SHIFT.search(" ".join(utterance.words))
     if context.active is None or found is None:
@@ -204,7 +204,7 @@ def _held_by(flow: FlowSpec, kind: str, values: Mapping[str, Json], *, is_own: b
 
 
 def _shift_hours(found: re.Match[str], held: Mapping[str, str]) -> dict[str, Mention]:
-    """Move the one time of day that the running task has, within its day."""
+    """Move the only time of day of the running task, within the same day."""
     if len(held) != 1 or found["way"] in _LENGTHS:
         return {}
     [(name, value)] = held.items()

@@ -1,6 +1,6 @@
-"""Finding values in a message: which kinds of span a slot takes, and which of overlapping finds to believe.
+"""Search for values in a message, with the value kinds that each slot takes.
 
-An extractor is made once from the domain; it runs only what finds kinds that some slot takes.
+A domain has one extractor, which only searches for kinds that a slot takes.
 """
 
 import re
@@ -67,21 +67,21 @@ def type_name(slot: SlotSpec) -> str:
 
 
 def value_kind(slot: str) -> str:
-    """Return the kind of span that names one of a slot's allowed values."""
+    """Return the kind for a slot's allowed values."""
     return f"{LISTED}{slot}"
 
 
 def is_listed(kind: str) -> bool:
-    """Recognize a kind that one slot's own values have."""
+    """Return whether a kind belongs to a slot's allowed values."""
     return kind.startswith(LISTED)
 
 
 CODES = "pattern:"
-"""Prefix of the kinds of a domain's own forms."""
+"""Prefix of kinds for patterns of the domain."""
 
 
 def pattern_kind(type_or_slot: str) -> str:
-    """Return the kind of span that matches a custom slot type, or one exact slot."""
+    """Return the kind for the pattern of a custom slot type or an exact slot."""
     return f"{CODES}{type_or_slot}"
 
 
@@ -97,7 +97,7 @@ def is_free_text(slot: SlotSpec) -> bool:
 
 
 def kinds_of(slot: SlotSpec) -> tuple[str, ...]:
-    """List the kinds that may fill a slot, the most telling first. An exact form admits nothing else."""
+    """Return the kinds that may fill a slot, most specific first. A pattern of an exact slot is the only kind."""
     if slot.pattern and type_name(slot) == "exact":
         return (pattern_kind(slot.name),)
     kinds = _kinds(type_name(slot), slot.name, slot.entity, slot.values, bool(slot.synonyms))
@@ -124,17 +124,17 @@ def _kinds(
 
 
 def accepts_names(slot: SlotSpec) -> bool:
-    """Return whether the slot takes names that no list has."""
+    """Return whether the slot takes unlisted names."""
     return NAME in kinds_of(slot)
 
 
 def kinds_by_slot(slots: Mapping[str, SlotSpec]) -> dict[str, tuple[str, ...]]:
-    """List the kinds that may fill each of a flow's slots."""
+    """Return the kinds that may fill each slot."""
     return {name: kinds_of(slot) for name, slot in slots.items()}
 
 
 def fits(candidate: Candidate, slot: SlotSpec, kinds: Collection[str]) -> bool:
-    """Return whether one of the candidate's readings is of a kind that the slot takes."""
+    """Return whether the slot takes a kind of the candidate's readings."""
     return not candidate.readings.keys().isdisjoint(kinds) or (
         slot.entity is not None and candidate.kind == NAME
     )
@@ -157,7 +157,7 @@ def boolean_slots(slots: Mapping[str, SlotSpec]) -> dict[str, SlotSpec]:
     return {name: slot for name, slot in slots.items() if is_boolean(slot)}
 
 
-# How telling a kind is; smaller is more.
+# Specificity of kinds. Smaller numbers are more specific.
 _RANK = {DATE: 0, TIME: 1, MONEY: 2, RANGE: 3, PAIRS: 4, QUOTE: 7, NAME: 9, CODE: 6, NUMBER: 8}
 _LISTED_RANK = 5
 """Rank of kinds that no extractor shares: entities, values, patterns."""
@@ -187,7 +187,7 @@ class Extractor:
     ) -> None:
         """Initialize the extractor.
 
-        `common`: words in lower case in the examples, which do not begin names. `patterns`: patterns of the
+        `common`: lower-case words of the examples, which do not begin names. `patterns`: patterns of the
         domain's own slot types, by type.
         """
         slots = [slot for flow in flows for slot in flow.slots.values()]
@@ -210,9 +210,9 @@ class Extractor:
     def find(
         self, utterance: Utterance, today: date, separators: Separators = ENGLISH_SEPARATORS
     ) -> list[Candidate]:
-        """Find candidates in the order of the text; they do not overlap.
+        """Find candidates in the order of the text, without overlaps.
 
-        Several readers look at the same message one after the other: what was found last is remembered.
+        Caches the last result, because several NLU components read the same message.
         """
         text, day, used, candidates = self._latest
         if text != utterance.text or day != today or used is not separators:
@@ -231,7 +231,7 @@ class Extractor:
         )
         for find in self._forms:
             found += find(digits)
-        if find_times not in self._units:  # "after 6 pm" counts nothing, although no slot takes the time
+        if find_times not in self._units:  # the 6 of "after 6 pm" is never a number
             clock = [(one.start, one.end) for one in find_times(utterance)]
             found = [
                 one
@@ -245,13 +245,13 @@ class Extractor:
         return self._resolve(utterance, found)
 
     def _resolve(self, utterance: Utterance, found: list[Found]) -> list[Candidate]:
-        """Keep the longest of overlapping finds; finds of the same tokens become readings of one."""
+        """Merge results for the same tokens into one candidate, and keep the longest of overlapping candidates."""
         spans: dict[tuple[int, int], Candidate] = {}
         for item in found:
             if item.kind == PAIRS and any(
                 one.start < item.end < one.end for one in found if one.kind == DATE
             ):
-                continue  # "another day: 1 December" is a day, and no value of "day" that is 1
+                continue  # "another day: 1 December" is a date, not a pair
             span = utterance.token_span(item.start, item.end)
             candidate = spans.get(span)
             if candidate is None:

@@ -1,6 +1,6 @@
 """Output of extractors: spans of the message with typed readings. Records only.
 
-A candidate belongs to no slot yet; `slot_assignment` decides that.
+`slot_assignment` assigns candidates to slots.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Candidate:
-    """A span of tokens (`first` … `last`, exclusive) with its readings by kind; `kind` is the chief one."""
+    """A span of tokens (`first` … `last`, exclusive) with its readings by kind. `kind`: the main kind."""
 
     first: int
     last: int

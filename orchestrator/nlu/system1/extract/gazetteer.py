@@ -1,7 +1,6 @@
-"""Known values: the names of entities, categories and their synonyms, found by longest match.
+"""Known values of a domain: names of entities and categories with synonyms, found by longest match.
 
-One dictionary for the whole domain, made once. Fuzzy search is separate and slow, and asked for
-only where a name is expected.
+Fuzzy search is slow, so it only runs where a name is expected.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ from orchestrator.nlu.text import Utterance, key_of, word_set
 from orchestrator.types import Json
 
 Hits = dict[str, tuple[Json, ...]]
-"""Kind → canonical values that go by a name."""
+"""Canonical values by kind, for one name."""
 FUZZY_LIMIT = 86
 FUZZY_LIMIT_MAIN = 82
-"""Fuzzy limit for the values that users most often mean, if a domain marks them."""
+"""Fuzzy limit for main values, if the domain marks main values."""
 FUZZY_SURE = 90
-"""Score from which other values count without asking, too."""
+"""Minimum score for using other values without asking."""
 LONGEST_CODE = 4
 LISTED = "value:"
-"""Begins the kinds that name one of a slot's own values."""
+"""Prefix of kinds for a slot's allowed values."""
 
 
 _SEEMING = word_set("be is was being been 's sounds looks seems sound look seem")
 
 
 class Gazetteer:
-    """Names → values, by kind. `add` first, then find."""
+    """An index of values by kind and name. Add all names before searching."""
 
     def __init__(self) -> None:
         self._names: dict[str, Hits] = {}
@@ -47,13 +46,13 @@ class Gazetteer:
         self._nearest = lru_cache(maxsize=2048)(self._search)
 
     def add(self, kind: str, name: str, *values: Json) -> None:
-        """Add `name` for values of a kind; several values make it ambiguous."""
+        """Add `name` for values of a kind. Several values make the name ambiguous."""
         key = key_of(name)
         if key:
             self.add_key(kind, key, *values)
 
     def add_key(self, kind: str, key: str, *values: Json) -> None:
-        """Do the same for a name that is already in the form of `key_of`."""
+        """Add a name that is already in the form of `key_of`."""
         known = self._by_kind.setdefault(kind, {})
         merged = tuple(dict.fromkeys((*known.get(key, ()), *values)))
         known[key] = merged
@@ -69,7 +68,7 @@ class Gazetteer:
         self._longest[first] = max(self._longest.get(first, 0), count)
 
     def find(self, utterance: Utterance, common: Collection[str] = ()) -> list[Found]:
-        """Find the longest known names, left to right; one Found for each kind that knows the name.
+        """Find the longest known names, left to right, with one result per kind.
 
         `common`: words in lower case in the examples; “Rome is nice” doesn't name Nice.
         """
@@ -95,7 +94,7 @@ class Gazetteer:
         return found
 
     def find_misspelt(self, utterance: Utterance, known: Collection[str]) -> list[Found]:
-        """Find words that are nearly one of a slot's own values, as "bussiness" is. `known`: words spelt as meant."""
+        """Find misspelled slot values, such as "bussiness". `known`: words that are spelled correctly."""
         found, was_strange = list[Found](), False
         for place, word in enumerate(utterance.words):
             after_strange, was_strange = was_strange, False
@@ -103,7 +102,7 @@ class Gazetteer:
                 continue
             was_strange, start, end = True, utterance.starts[place], utterance.ends[place]
             if after_strange or len(word) < SHORTEST_MISSPELT or not utterance.text[start].islower():
-                continue  # a name may be spelt as it likes: "anna morling"
+                continue  # names can have any spelling: "anna morling"
             near = spell(word, self._listed)
             if len(near) == 1:
                 hits = self._listed[near[0]]
@@ -133,11 +132,11 @@ class Gazetteer:
         return reading_of(values) if sure else Reading(candidates=values)
 
     def is_main_name(self, word: str) -> bool:
-        """Return whether a folded word is one of the main names, if a domain marks those."""
+        """Return whether a folded word is a main name, if the domain marks main names."""
         return any(word in (self._main.get(kind) or names) for kind, names in self._by_kind.items())
 
     def is_little_known(self, kind: str, value: Json) -> bool:
-        """Return whether a domain marks its main values, and not this one."""
+        """Return whether the domain marks main values, but not this value."""
         main = self._main.get(kind)
         return main is not None and (value,) not in main.values()
 
@@ -166,13 +165,13 @@ class Gazetteer:
 
 
 def choose_nearest(key: str, keys: Iterable[str]) -> str | None:
-    """Return the folded name most similar to a misspelled one, or None if none is similar enough."""
+    """Return the folded name most similar to a misspelled name, or None if no name is similar enough."""
     best = process.extractOne(key, list(keys), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT)
     return None if best is None else best[0]
 
 
 def is_code(value: Json) -> bool:
-    """Recognize a short code in capitals, such as an airport's; in a text only capitals mean it."""
+    """Return whether a value is a short code, such as LHR. In messages, only capitals match codes."""
     return isinstance(value, str) and len(value) <= LONGEST_CODE and value.isalpha() and value.isupper()
 
 
@@ -182,10 +181,10 @@ def reading_of(values: tuple[Json, ...]) -> Reading:
 
 
 def add_entities(gazetteer: Gazetteer, entities: Iterable[Entity]) -> None:
-    """Add the domain's gazetteers: canonical forms, names and aliases, the main one of each name first.
+    """Add the domain's gazetteers: canonical forms, names and aliases, with main values.
 
-    When several values share a name and exactly one of them is marked `main` in its metadata, the
-    name means that one.
+    If several values share a name and exactly one value is marked `main` in its metadata, the name means that
+    value.
     """
     for entity in entities:
         kind = entity_kind(entity.name)

@@ -14,11 +14,11 @@ _FROM_EASTER: dict[str, int] = {
     r"good friday": -2, r"easter monday": 1, r"easter(?: sunday)?": 0, r"whit sunday": 49, r"whit monday": 50,
 }  # fmt: skip
 HOLIDAY = "|".join([*_EACH_YEAR, *_FROM_EASTER])
-"""A longer name stands before the one that it begins with."""
+"""A pattern of all holidays. Longer names precede their prefixes."""
 
 
 def find_holiday(words: str, year: int | None, today: date) -> date:
-    """Find the day of a holiday, as `HOLIDAY` matches it: of a year, or else the next one from today on."""
+    """Return the date of a holiday that `HOLIDAY` matches, in the given year or from today on."""
     name = words.lower()
     if year is not None:
         return _day_in(year, name)

@@ -11,7 +11,7 @@ _LONG = 8
 
 
 def spell(word: str, names: Collection[str]) -> tuple[str, ...]:
-    """List the names most similar to a misspelled word; empty for a correctly spelled word."""
+    """Return the names most similar to a misspelled word. Empty for a correctly spelled word."""
     if word in names or word.removesuffix("s") in names:
         return ()
     most = 2 if len(word) >= _LONG else 1

@@ -117,7 +117,7 @@ def _with_region(text: str, starts: list[int], words: list[str], last: int) -> i
 
 
 def find_quotes(utterance: Utterance) -> list[Found]:
-    """Find quoted text; the span is what stands between the marks."""
+    """Find quoted texts, without the quotation marks."""
     found: list[Found] = []
     for match in _QUOTED.finditer(utterance.text):
         group = 1 if match.group(1) is not None else 2
@@ -138,7 +138,7 @@ def find_codes(utterance: Utterance) -> list[Found]:
 
 
 def find_pairs(utterance: Utterance) -> list[Found]:
-    """Find "key: value" and "key=value"; all of a message make one object."""
+    """Find "key: value" and "key=value". All pairs of a message form one object."""
     text = utterance.text
     matches = list(_PAIR.finditer(text)) if "=" in text or ":" in text else []
     if not matches:
@@ -150,7 +150,7 @@ def find_pairs(utterance: Utterance) -> list[Found]:
 def find_patterns(
     utterance: Utterance, patterns: Mapping[str, re.Pattern[str]], common: frozenset[str]
 ) -> list[Found]:
-    """Find spans with a declared pattern, by kind; patterns of capitals also match lower case.
+    """Find spans that match a declared pattern. Patterns of capitals also match lower case.
 
     An ordinary word is not a code, nor with a number after it: "make it 1" does not name flight IT 1.
     """

@@ -1,4 +1,4 @@
-"""Finding numbers in digits and in words, ranges of numbers, and people who are named instead of numbered."""
+"""Search for numbers in digits and words, ranges of numbers, and enumerated people."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ORDINALS = {
 NUMBERS = {
     word: place for place, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"))
 }
-"""Places in a list, by the words for them."""
+"""Positions in a list by ordinal."""
 WORDS = frozenset(UNITS) | frozenset(TENS) | frozenset(SCALES) | frozenset(GROUPS)
 
 DIGIT = re.compile(r"\d")
@@ -61,7 +61,7 @@ _AT_LEAST = re.compile(
 
 
 def read_separators(utterance: Utterance, separators: Separators) -> Utterance:
-    """Return the message with its numbers in English form, "1.500,50" as "1,500.50"; places stay the same."""
+    """Return the message with numbers in English format: "1.500,50" as "1,500.50". Offsets don't change."""
     pattern = _form_of(separators)
     swapped = pattern.sub(lambda found: found[0].translate(_swap(separators)), utterance.text)
     return utterance if swapped == utterance.text else replace(utterance, text=swapped)
@@ -69,7 +69,7 @@ def read_separators(utterance: Utterance, separators: Separators) -> Utterance:
 
 @cache
 def _form_of(separators: Separators) -> re.Pattern[str]:
-    """Parse a number in a locale's format, unless it could also be an English one."""
+    """Return a pattern for numbers in a locale's format that can't be English numbers."""
     decimal, group = (re.escape(mark) for mark in _marks(separators))
     return re.compile(
         rf"(?<![\w.,])(?:\d{{1,3}}(?:{group}\d{{3}})+(?:{decimal}\d{{1,6}})?|\d{{1,15}}{decimal}\d{{1,2}})(?![\w]|[.,]\d)"
@@ -88,7 +88,7 @@ def _marks(separators: Separators) -> tuple[str, str]:
 
 
 def to_number(text: str) -> int | float:
-    """Read digits with optional thousands separators; whole numbers come back as int."""
+    """Parse digits with optional thousands separators, as int if the number is whole."""
     plain = text.replace(",", "")
     return float(plain) if "." in plain else int(plain)
 
@@ -115,7 +115,7 @@ def find_numbers(utterance: Utterance) -> list[Found]:
 
 
 def read_words(words: list[str], first: int) -> tuple[int, int]:
-    """Read the number that begins at a token; gives the token after it, and its value."""
+    """Read the number that begins at a token. Returns the index after the number, and the value."""
     total = 0
     current = 0
     index = first
@@ -252,7 +252,7 @@ _FAMILY = re.compile(r"\b(?:family|group|party) of (\w+)\b", re.IGNORECASE)
 
 
 def count_people(utterance: Utterance) -> tuple[int, str] | None:
-    """Return the number of travelers, including the speaker if they join, and the words; None if no one is named."""
+    """Return the number of enumerated travelers, including the user if they join, and the words, or None."""
     words = utterance.words
     family = _FAMILY.search(utterance.text) if "of" in words else None
     if family is not None and (number := _small_number(family[1].lower())) is not None:
@@ -265,7 +265,7 @@ def count_people(utterance: Utterance) -> tuple[int, str] | None:
         last, people, named = _chain(words, first)
         if named:
             if "," in words[first:last] and _JOINS.intersection(words[first:last]) == frozenset(","):
-                return None  # "me, my wife stays home" lists nobody
+                return None  # "me, my wife stays home" doesn't list travelers
             alone = not _SELF.intersection(words[first:last]) and first > 0 and words[first - 1] == "with"
             if people + alone > 1:
                 return people + alone, utterance.surface(first, last)
@@ -278,7 +278,7 @@ _ONE_MORE = word_set("extra additional more further checked single")
 
 
 def count_single(utterance: Utterance, things: Mapping[str, str]) -> dict[str, Mention]:
-    """Count the one thing that is asked for without a number: "add a bag". `things`: slots, by what they count."""
+    """Count things with an indefinite article as one: "add a bag". `things`: slots by the noun that they count."""
     words = utterance.words
     counted: dict[str, Mention] = {}
     for thing in things.keys() & set(words):
@@ -297,7 +297,7 @@ _AFTER_PRONOUN = word_set("way of that which in near with")
 
 
 def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
-    """Return whether "one" stands for a thing rather than for a number: "the best one", "one way"."""
+    """Return whether "one" is not a number, as in "the best one" or "one way"."""
     words, first = utterance.words, candidate.first
     if candidate.last != first + 1 or words[first] != "one":
         return False
@@ -307,7 +307,7 @@ def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
 
 
 def _chain(words: list[str], first: int) -> tuple[int, int, bool]:
-    """Follow people joined by "and": the token after the last one, how many, and whether one is named."""
+    """Count people joined by "and". Returns the index after the last person, the count, and whether any is named."""
     place, people, named, last = first, 0, False, first
     while place < len(words):
         after, count, is_named = _person(words, place)

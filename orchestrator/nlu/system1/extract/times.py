@@ -43,7 +43,7 @@ _WORDED_MINUTES = {"thirty": 30, "fifteen": 15, "forty five": 45, "forty-five": 
 
 
 def find_times(utterance: Utterance) -> list[Found]:
-    """Find times of day; an impossible one ("25:70") is found as invalid."""
+    """Find times of day, including invalid times such as "25:70"."""
     text = utterance.text
     found: list[Found] = []
     for pattern, read in _READERS:
@@ -74,7 +74,7 @@ def in_part_of_day(value: str, text: str, part: str | None) -> str:
 
 
 def nearest_hour(value: str, text: str, held: str) -> str:
-    """Return an hour without a.m. or p.m. in the half of the day that is nearer to the current value."""
+    """Return an hour without a.m. or p.m. in the half of the day nearer to the current value."""
     hour = int(value[:2])
     if not 1 <= hour <= 12 or ":" in text or text[:1] == "0" or _SAID_PART.search(text):
         return value

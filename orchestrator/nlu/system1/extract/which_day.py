@@ -21,9 +21,9 @@ _FORMS = re.compile(r"(?:ing|ed|s)$")
 
 
 def find_named_day(words: Sequence[str], first: int, days: Sequence[SlotSpec]) -> SlotSpec | None:
-    """Find the one of several days that the words before the one at `first` name: "collect it on", "until".
+    """Return the day slot that the words before the date at `first` name: "collect it on", "until".
 
-    A word of a slot's name names it, and all telling words of its description do, where no other day has them.
+    A slot is named by a word of its name, or by all distinctive words of its description.
     """
     place = first - 1
     said: set[str] = set()
