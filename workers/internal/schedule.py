@@ -143,7 +143,7 @@ class Firing:
 
     def _log_once(self, what: str) -> None:
         if what not in self._logged:
-            _log.warning("The scheduler isn't starting jobs.", why=what)
+            _log.warning("The scheduler is not starting jobs.", why=what)
         self._logged.add(what)
 
 
