@@ -341,7 +341,8 @@ def _digression(understand: Callable[..., Understanding], case: Case) -> Underst
     label = case.evidence.weighed.label
     answer = case.system1.answers.get(label.removeprefix("answer:"))
     if answer is not None:
-        if strange := find_strange(case.utterance, answer.examples):
+        named = [one.text for one in case.candidates if one.kind not in _UNLISTED]
+        if strange := find_strange(case.utterance, (*answer.examples, *named)):
             said = (name_unknown(strange),)
             return understand(MessageKind.UNKNOWN, assumed=said, unexplained=tuple(strange))
         kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
