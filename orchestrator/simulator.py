@@ -48,7 +48,7 @@ START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 """The default start of simulations, a Friday at noon."""
 
 URL = "http://127.0.0.1:8600"
-"""The base URL of the callback URLs of asynchronous tools."""
+"""The base URL for callbacks of asynchronous tools."""
 
 _STORES = ("store", "records", "live", "scratchpad", "preferences", "documents", "scheduled")
 

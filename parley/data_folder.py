@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from orchestrator.errors import FolderInUse, Forbidden
 
 CLOSED = 0o700
-OWNERS_ONLY = 0o077  # the umask of every process of a data folder
+OWNERS_ONLY = 0o077  # the umask of every process that uses a data folder
 _WRITABLE_BY_OTHERS = 0o022
 _LONGEST_SOCKETS = 80
 """Maximum path length of a socket folder, in bytes: macOS allows 104, and PostgreSQL appends a name."""

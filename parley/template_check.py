@@ -47,7 +47,7 @@ class Rendered:
 
 
 def render_templates(domain: Domain, with_policies: frozenset[str] = frozenset()) -> Rendered:
-    """Render the templates of flows and of their confirmations.
+    """Render templates of flows and confirmations.
 
     `with_policies`: flows to skip, because their policies can return more data. Plans are skipped too.
     """

@@ -25,7 +25,7 @@ class Due(BaseModel):
 
 
 class SendReports(InternalFlow):
-    """A background flow that submits a turn per due report. If several were missed, only the latest is sent."""
+    """A background flow that submits a turn per due report. After missed reports, it sends only the latest."""
 
     name: ClassVar[str] = "send_reports"
     trigger: ClassVar[str] = "send_reports"

@@ -16,7 +16,7 @@ def _none_if_empty(correction: JsonMap) -> JsonMap | None:
 
 
 class Receipt(ResponseModel):
-    """The receipt of an accepted turn, which is stored and will be answered."""
+    """The receipt for an accepted turn, which Parley has stored and will answer."""
 
     turn_id: str
     seq: int

@@ -79,7 +79,7 @@ def describe_run(
     use: PromptUse,
     tenant: str = DEFAULT_TENANT,
 ) -> JsonObject:
-    """Return a run in the format in which it is stored.
+    """Return a run in its storage format.
 
     `tenant`: the tenant whose operators can read it in the inspector.
     """

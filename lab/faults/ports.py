@@ -166,7 +166,7 @@ class Ports:
     outside: Outside = field(default_factory=Outside)
 
     def wrap(self, loaded: LoadedDomain) -> LoadedDomain:
-        """Return the domain with services that are called through `outside`."""
+        """Return the domain with services that `outside` calls."""
         tools = {
             tool.target: tool
             for tool in loaded.domain.tools.values()

@@ -9,7 +9,7 @@ from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, Use
 CONVERSATION: Final = "conversation"
 """A `Conversation`, or None before the first message."""
 HABITS: Final = "habits"
-"""A list of `SlotUse` of the session's user, grouped by task and slot, most frequent first."""
+"""`SlotUse` records for the session's user, grouped by task and slot, most frequent first."""
 HISTORY: Final = "history"
 MATERIALS: Final = frozenset({CONVERSATION, HABITS, HISTORY})
 

@@ -54,7 +54,7 @@ Listen: TypeAlias = Callable[["Journal"], Awaitable[int]]
 
 
 async def hear_nothing(_: Journal) -> int:
-    """Report that all messages are read, for turns that run without a lane."""
+    """Return a `seq` beyond all messages, for turns that run without a lane."""
     return sys.maxsize
 
 

@@ -210,7 +210,7 @@ class Settings(BaseSettings):
     defer_at_most_s: Annotated[Seconds, INTERNAL] = Field(60.0, ge=0)
     """Maximum time for which maintenance is deferred. After that, it runs slowly."""
     background_nice: Annotated[int, INTERNAL, Form("nice increment")] = Field(10, ge=0, le=19)
-    """Reduction of the CPU priority of processes that run no turns."""
+    """CPU priority reduction for processes that don't run turns."""
     trained_folder: Annotated[Path | None, WORKERS] = None
     """The folder where trained local classifiers are stored for reuse. Default: train at every start."""
     heartbeat_file: Annotated[Path | None, PULSES] = None
@@ -222,9 +222,9 @@ class Settings(BaseSettings):
     metrics_host: Annotated[str, WORKERS] = "127.0.0.1"
     """The host of a worker's HTTP metrics endpoint."""
     session_inbox_limit: Annotated[int, SERVING, Form("turns")] = Field(100, ge=1)
-    """Maximum number of unfinished turns of a session. Further turns are rejected."""
+    """Maximum number of unfinished turns per session. Parley rejects further turns."""
     total_inbox_limit: Annotated[int, SERVING, Form("turns")] = Field(200_000, ge=1)
-    """Maximum number of unfinished turns of all sessions together. Further turns are rejected."""
+    """Maximum number of unfinished turns in all sessions together. Parley rejects further turns."""
 
 
 def known_secrets(settings: Settings) -> frozenset[str]:

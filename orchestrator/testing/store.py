@@ -95,7 +95,7 @@ class MemoryTurn:
     started_at: datetime | None = None
     steps: dict[str, Step] = field(default_factory=dict[str, Step])
     stepped: dict[str, datetime] = field(default_factory=dict[str, datetime])
-    """The time of the last write of each step."""
+    """The last write time of each step."""
     signals: tuple[JsonObject, ...] = ()
 
     @property

@@ -128,7 +128,7 @@ def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpe
 
 
 class Cache:
-    """A cache of successful results of tools without side effects, for `cache_ttl_ms`.
+    """A cache for successful results of tools without side effects, valid for `cache_ttl_ms`.
 
     Results of tools with private data are cached per user, and not at all without a user.
     """

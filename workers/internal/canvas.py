@@ -44,7 +44,7 @@ class RunCanvas:
             await sending(lambda: self._build_all(series, root).apply_async(retry=False))
 
     async def send_share(self, share: LostShare) -> None:
-        """Resend the task of a share of items. Raises Unavailable."""
+        """Resend the task for a share of items. Raises Unavailable."""
         await sending(
             lambda: self._items(share.run_id, share.flow, share.urgency, share.task_id).apply_async(
                 retry=False

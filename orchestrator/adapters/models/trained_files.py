@@ -21,7 +21,7 @@ _log = get_logger(__name__)
 
 
 class TrainedFiles:
-    """A `TrainedModels` in a folder, which is created when first needed."""
+    """A `TrainedModels` in a folder, created on first use."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -67,7 +67,7 @@ class RedisCircuits:
         return [asdict(note) for note in await self.read()]
 
     async def settled(self) -> None:
-        """Wait until all pending reports are written."""
+        """Wait until all pending reports reach Redis."""
         await asyncio.gather(*self._writing)
 
     async def _write(self, note: CircuitNote) -> None:

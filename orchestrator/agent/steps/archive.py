@@ -14,7 +14,7 @@ from orchestrator.types import JsonObject, is_list, is_object
 
 
 async def archive(turn: RunningTurn, modules: Modules) -> None:
-    """Archive ended flows and trim the state before it is stored."""
+    """Archive ended flows and trim the state before the commit."""
     state = turn.context.state
     keep_recent(turn, modules)
     state.end_turn(_trace(turn, turn.context.changes.completed), _limits(modules))

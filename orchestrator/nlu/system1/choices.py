@@ -1,4 +1,4 @@
-"""Answers to a choice among displayed candidates: "the second one", "2", or the name of one."""
+"""Answers to a choice among displayed candidates: "the second one", "2", or a candidate's name."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

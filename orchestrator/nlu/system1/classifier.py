@@ -1,4 +1,4 @@
-"""The trained classifier of System 1: what a message wants, over flows, kinds of message and answers.
+"""The trained classifier of System 1: it predicts a flow, message kind or answer.
 
 Features are words, pairs, character n-grams, and the words around a value. Values do not decide: the extractors'
 finds stand in the text as their kinds. The context (the open question, the stack) weighs afterwards, as prior odds.
@@ -30,7 +30,7 @@ PUNCTUATION = frozenset(".,;:!?'’\"“”()-–—/&%+#€$£")
 """Ordinary punctuation. Every other sign counts as a word."""
 GRAM_WEIGHT = 0.35
 _REACH = 4
-"""Number of tokens on each side of a candidate that provide features."""
+"""Number of tokens with features on each side of a candidate."""
 MOST_TOKENS = 120
 """Maximum number of tokens to classify."""
 

@@ -1,4 +1,4 @@
-"""System 1's knowledge of a domain, as its parts use it."""
+"""The trained parts of System 1 for a domain."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -13,7 +13,7 @@ from orchestrator.types import Dact, ToolId
 
 
 class Learnt(Protocol):
-    """System 1's knowledge of a domain."""
+    """The trained parts of System 1, and the domain data that they use."""
 
     flows: Mapping[Dact, FlowSpec]
     extractor: Extractor

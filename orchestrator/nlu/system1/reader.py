@@ -53,7 +53,7 @@ class System1:
         rows: Mapping[ToolId, RowsSpec] | None = None,
         lexicon: Lexicon | None = None,
     ) -> None:
-        """`rows`: by tool, the rows that people refer to. `lexicon`: of their language."""
+        """`rows`: rows that users refer to, by tool. `lexicon`: translates the users' language."""
         self.flows = flows
         self.extractor = extractor
         self.classifier = classifier
@@ -105,7 +105,7 @@ class System1:
     def for_domain(
         cls, domain: Domain, kept: TrainedModels | None = None, examples: int | None = None
     ) -> System1:
-        """Train for a compiled domain; background flows are never predicted from a user's words (AG-7).
+        """Train for a compiled domain, without background flows, which users can't request (AG-7).
 
         `examples`: maximum number of examples for each flow, or None for all.
         """
@@ -152,7 +152,7 @@ class System1:
 
 
 def _codes_by_flow(flows: Iterable[FlowSpec]) -> dict[Dact, frozenset[str]]:
-    """List the kinds of the domain's own codes that flows look up."""
+    """Return the kinds of domain codes that flows look up."""
     found = {
         flow.dact: frozenset(
             kind for slot in flow.slots.values() for kind in kinds_of(slot) if kind.startswith(CODES)

@@ -77,7 +77,7 @@ def model_list(models: tuple[str, ...]) -> JsonObject:
 
 
 def embeddings(body: JsonObject, dimensions: int) -> JsonObject:
-    """Return embeddings of the inputs, independent of the order of words."""
+    """Return embeddings of the inputs, independent of word order."""
     inputs: list[str] = (
         [body["input"]] if isinstance(body.get("input"), str) else list(body.get("input") or ())
     )

@@ -201,6 +201,6 @@ REFUSED = frozenset(_REFUSED.split())  # functions that the parser knows but a q
 
 TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "repeat", "json_each"})
 
-# Parts of the names of functions that read files, URLs or other databases, or that run text as SQL.
+# Name parts of functions that read files, URLs or other databases, or that run text as SQL.
 _FILE_FUNCTIONS = "read_ scan glob sniff parquet _csv _json query sqlite postgres mysql"
 FILE_FUNCTION_WORDS = tuple(_FILE_FUNCTIONS.split())

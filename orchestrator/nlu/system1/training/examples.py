@@ -61,7 +61,7 @@ def answer_label(name: str) -> str:
 
 
 def sample_values(slot: SlotSpec, gazetteer: Gazetteer) -> Sequence[str]:
-    """Pick some texts that fill a slot, always the same ones."""
+    """Pick some texts that fill a slot. The choice is deterministic."""
     if slot.samples:
         return slot.samples
     for kind in kinds_of(slot):
@@ -82,7 +82,7 @@ def sample_values(slot: SlotSpec, gazetteer: Gazetteer) -> Sequence[str]:
 def fill(
     template: str, samples: Mapping[str, Sequence[str]], turn: int
 ) -> tuple[str, tuple[tuple[int, int, str], ...]]:
-    """Fill a template's placeholders with the samples of one turn; unknown ones stay as plain words."""
+    """Fill a template's placeholders with the samples of one turn. Unknown placeholders stay as plain words."""
     pieces: list[str] = []
     spans: list[tuple[int, int, str]] = []
     length = position = 0
@@ -100,7 +100,7 @@ def fill(
 
 
 def flow_examples(flow: FlowSpec, gazetteer: Gazetteer) -> Iterator[Example]:
-    """Generate the examples of one flow with its placeholders filled, and those its slots imply."""
+    """Generate a flow's examples with filled placeholders, and the examples that its slots imply."""
     samples = {name: sample_values(slot, gazetteer) for name, slot in flow.slots.items()}
     # Who speaks of what was just told says "that": "modify that booking".
     pointing = [one.replace(" my ", " that ") for one in flow.examples if " my " in one]
@@ -161,7 +161,7 @@ _BOTH_FORMS = ("from {%s} to {%t}", "to {%t} from {%s}", "{%s} to {%t}", "{%s} -
 
 
 def typical_values(flows: Iterable[FlowSpec], gazetteer: Gazetteer) -> list[str]:
-    """List a few texts of each kind of value the domain has, for the universal examples."""
+    """Return a few texts per value kind of the domain, for the universal examples."""
     values: dict[str, None] = {}
     for flow in flows:
         for slot in flow.slots.values():
@@ -171,13 +171,13 @@ def typical_values(flows: Iterable[FlowSpec], gazetteer: Gazetteer) -> list[str]
 
 
 def lower_words(texts: Iterable[str]) -> frozenset[str]:
-    """Collect the words written in small letters somewhere: they are ordinary words, not names."""
+    """Collect words in lower case, which are ordinary words and not names."""
     return frozenset(word for text in texts for word in re.findall(r"[^\W\d_]+", text) if word.islower())
 
 
 @cache
 def kind_texts() -> tuple[tuple[str, str], ...]:
-    """Read (kind, text) of every shipped example: sections by kind, the texts parted by bars."""
+    """Read the kind and text of every shipped example. The file has a section per kind, and bars between texts."""
     found: list[tuple[str, str]] = []
     kind = ""
     for line in (

@@ -20,7 +20,7 @@ from orchestrator.nlu.system1.linear import Features, LinearModel
 _FOLDS = 3
 _MOST_STEPS = 400
 _SHARPEST = 5.0
-"""Upper limit of the calibration: a few examples that a line separates would be certain of anything."""
+"""Upper limit of the calibration, because a few separable examples would make the model certain of anything."""
 
 
 def fit(rows: Sequence[Features], labels: Sequence[str], strength: float, *, balanced: bool) -> LinearModel:

@@ -25,7 +25,7 @@ _SLOTS_STRENGTH = 4.0
 
 
 def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearModel:
-    """Learn from examples that have a label; the same examples give the same model."""
+    """Learn from labeled examples. The result is deterministic."""
     labelled = [(tokenize(clean(one.text)), one.label) for one in examples if one.label is not None]
     rows = [features_of(delexicalize(said, extractor.find(said, _TRAINING_DAY))) for said, _ in labelled]
     return fit(rows, [label for _, label in labelled], _LABELS_STRENGTH, balanced=True)
@@ -34,7 +34,7 @@ def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearMod
 def learn_slots(
     examples: Iterable[Example], extractor: Extractor, flows: Mapping[Dact, FlowSpec]
 ) -> LinearModel:
-    """Learn from the examples' spans which slot a value is for; candidates outside of all spans teach "no slot"."""
+    """Learn the slots of values from spans in examples. Candidates outside all spans have no slot."""
     rows: list[dict[str, float]] = []
     labels: list[str] = []
     for example in examples:
