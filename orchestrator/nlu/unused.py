@@ -134,7 +134,7 @@ class UnusedWords:
     def _find_known(
         self, understood: Understanding, spec: FlowSpec | None, *, is_offered: bool
     ) -> frozenset[str]:
-        """Return the vocabulary of an interpretation. It is cached unless it includes words of the message."""
+        """Return the vocabulary of an interpretation, cached unless it includes words of the message."""
         kind, target = understood.kind, understood.target
         has_message_words = understood.later or understood.assumed or (target and target not in self._answers)
         is_kept = not has_message_words and (spec is None or self._flows.get(spec.dact) is spec)
@@ -192,7 +192,7 @@ class UnusedWords:
         return found
 
     def _begin_of_phrase(self, phrase: Phrase, start: int, name: str, known: frozenset[str]) -> int:
-        """Return where a value's phrase begins. It begins before the value if an earlier word changes its meaning."""
+        """Return the start of a value's phrase, including earlier words that change the value's meaning."""
         words, used = phrase.utterance.words, phrase.find_used(phrase.slots)
         begin = at = start
         cues = self._cues.get(name, set[str]())

@@ -24,7 +24,7 @@ LONGEST_COMMAND = 300
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The commands of a domain. `compiled`: the patterns only, for a fast check, because most messages don't match."""
+    """The commands of a domain. `compiled`: only the patterns, for a fast check."""
 
     patterns: tuple[tuple[re.Pattern[str], Command], ...]
     compiled: tuple[re.Pattern[str], ...]

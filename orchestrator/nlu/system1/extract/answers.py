@@ -155,7 +155,7 @@ def cue_phrases(slot: SlotSpec) -> list[list[str]]:
 
 
 def find_booleans(utterance: Utterance, slots: Mapping[str, SlotSpec]) -> dict[str, Mention]:
-    """Find the mentioned yes-or-no slots, with whether the user wants them."""
+    """Find the mentioned yes-or-no slots, and whether the user wants each of them."""
     found: dict[str, Mention] = {}
     for slot in slots.values():
         for phrase in cue_phrases(slot):
