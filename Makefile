@@ -52,13 +52,15 @@ UNIT_ARGUMENTS ?= --numprocesses $(shell nproc)
 test-unit: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(UNIT_ARGUMENTS) --ignore=tests/unit/lab/evaluation tests/shape tests/unit
 
-# Simulate users with goals, using held-out phrases. GOALS: conversations per domain and classifier. GOALS_SEED:
-# first seed. GOALS_INTO: output folder, from which an interrupted run resumes.
+# Simulate users with goals, using held-out and then blind phrases. GOALS, GOALS_BLIND: conversations per domain and
+# NLU component. GOALS_SEED: first seed. GOALS_INTO: output folder, from which an interrupted run resumes.
 GOALS ?= 2300
+GOALS_BLIND ?= 500
 GOALS_SEED ?= 0
 GOALS_INTO ?= .tmp/goals
 goals: $(VENV)/.installed-dev
 	$(BIN)/python -m lab.goals --half held-out --conversations $(GOALS) --processes $(shell nproc) --into $(GOALS_INTO) --seed $(GOALS_SEED)
+	$(BIN)/python -m lab.goals --half blind --conversations $(GOALS_BLIND) --processes $(shell nproc) --into $(GOALS_INTO)/blind --seed $(GOALS_SEED)
 
 # Run the long forms of tests sequentially.
 test-long: $(VENV)/.installed-dev

@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--conversations", type=int, default=500, help="number per domain and NLU component")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--domain", nargs="+", choices=sorted(WORLDS), default=sorted(WORLDS))
-    parser.add_argument("--reader", nargs="+", type=Reader, choices=list(Reader), default=list(Reader)[:3])
+    parser.add_argument("--reader", nargs="+", type=Reader, choices=list(Reader), default=list(Reader)[:4])
     parser.add_argument("--half", type=Half, choices=list(Half), default=Half.SEEN)
     parser.add_argument("--show", type=int, default=1, help="shortest failures to print per class and reason")
     parser.add_argument("--processes", type=int, default=1)

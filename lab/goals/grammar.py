@@ -42,7 +42,7 @@ class Grammar:
 
     def __init__(self, name: str, half: Half) -> None:
         self.acts = _load("common") | _load(name)
-        self._half = half
+        self.half = half
         if half is Half.BLIND:
             self.acts |= _load("blind/common") | _load(f"blind/{name}")
 
@@ -67,7 +67,7 @@ class Grammar:
         return sum(_count(one) for one in patterns if self._holds(one))
 
     def _holds(self, pattern: str) -> bool:
-        return self._half in {Half.BOTH, Half.BLIND} or half_of(pattern) is self._half
+        return self.half in {Half.BOTH, Half.BLIND} or half_of(pattern) is self.half
 
 
 @cache

@@ -1,6 +1,7 @@
-"""NLU for simulated users: the local classifier, a correct or a randomly wrong model, or both as in production.
+"""NLU for simulated users: the local classifier, a model, or both as in production.
 
-The models answer the real client over HTTP. The simulated user provides the meaning of each message.
+The models are correct, randomly wrong or always confirming, and answer the real client over HTTP. The simulated user
+provides the meaning of each message.
 """
 
 from __future__ import annotations
@@ -16,34 +17,45 @@ from lab.goals.goal import Move, World
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
+from orchestrator.dialogue.understanding import Digression, MessageKind
 from orchestrator.nlu.system1 import System1
 from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 
 MISUNDERSTOOD = 0.35
 """Share of messages that the wrong model misinterprets."""
+MEMBERS = (
+    *("kind", "yes", "task", "flows", "digression", "target", "intent", "not_understood"),
+    *("swap", "value", "forget", "invent"),
+)
+"""Ways in which the wrong model misinterprets a message."""
+REQUESTS = frozenset({"ask for", "answer", "choose"})
+"""Purposes of messages that the confirming model usually understands, so that it comes to offers."""
 
 
 class Reader(StrEnum):
     SYSTEM1 = "system1"
     RIGHT = "right"
     WRONG = "wrong"
+    YES = "yes"
+    """A model that takes everything except requests and answers for a confirmation, and often those too."""
     AUTO = "auto"
     """The local classifier, with the correct model for uncertain messages."""
 
 
 @dataclass
 class Listener:
-    """A model that knows what each message means. `distorts`: some answers are wrong."""
+    """A model that knows what each message means, and misinterprets some messages in the manner of `reader`."""
 
     world: World
     dacts: tuple[str, ...]
-    distorts: bool
+    reader: Reader
     chance: Random = field(default_factory=Random)
     _meant: Mapping[str, Any] | None = None
+    _purpose: str = ""
 
     def expect(self, move: Move) -> None:
-        self._meant = move.meaning
+        self._meant, self._purpose = move.meaning, move.purpose
 
     def script(self) -> Script:
         understand = Rule(prompt="nlu_think", replies=(Computed(self._answer),))
@@ -55,42 +67,59 @@ class Listener:
 
     def _answer(self, request: Request) -> Reply:
         meant = dict(self._meant or {"kind": "unknown", "flows": [], "slots": {}})
-        if self.distorts and self.chance.random() < MISUNDERSTOOD:
+        if self.reader is Reader.YES and (
+            self._purpose not in REQUESTS or self.chance.random() < MISUNDERSTOOD
+        ):
+            meant["kind"] = MessageKind.CONFIRMATION
+        if self.reader is Reader.WRONG and self.chance.random() < MISUNDERSTOOD:
             meant = self._distort(meant)
         return Answer(json=meant)
 
     def _distort(self, meant: dict[str, Any]) -> dict[str, Any]:
-        slots = dict(meant["slots"])
-        match self.chance.choice(["flow", "swap", "value", "invent", "yes", "kind"]):
-            case "flow":
-                return {
-                    **meant,
-                    "kind": "task",
-                    "flows": [{"dact": self.chance.choice(self.dacts), "score": 0.95}],
-                }
+        """Replace one or more members of a correct answer by others that the schema allows."""
+        wrong = dict(meant)
+        for member in self.chance.sample(MEMBERS, self.chance.choice([1, 1, 1, 2, len(MEMBERS)])):
+            wrong |= self._distort_member(member, wrong)
+        return wrong
+
+    def _distort_member(self, member: str, meant: Mapping[str, Any]) -> dict[str, Any]:
+        chance, slots = self.chance, dict(meant["slots"])
+        match member:
+            case "kind":
+                return {"kind": chance.choice(list(MessageKind))}
+            case "yes":
+                return {"kind": MessageKind.CONFIRMATION}
+            case "task":
+                return {"kind": MessageKind.TASK, "flows": self._choose_flows(1)}
+            case "flows":
+                return {"flows": self._choose_flows(chance.randrange(4))}
+            case "digression":
+                return {"digression": chance.choice([*Digression, None])}
+            case "target" | "intent":
+                return {member: chance.choice([*self.dacts, *self.world.invented, None])}
+            case "not_understood":
+                return {member: chance.choice([[], ["everything"], ["please", "the"]])}
+        return {"slots": self._distort_slots(member, slots)}
+
+    def _distort_slots(self, member: str, slots: dict[str, Any]) -> dict[str, Any]:
+        chance = self.chance
+        match member:
             case "swap" if len(slots) > 1:
-                one, other = self.chance.sample(sorted(slots), 2)
+                one, other = chance.sample(sorted(slots), 2)
                 slots[one], slots[other] = slots[other], slots[one]
             case "value" if slots:
-                slot = self.chance.choice(sorted(slots))
-                slots |= self.world.model_slots({slot: self.world.invent(slot, self.chance)})
-            case "invent":
-                slot = self.chance.choice(self.world.invented)
-                slots |= self.world.model_slots({slot: self.world.invent(slot, self.chance)})
-            case "kind":
-                kinds = [
-                    "task",
-                    "slot_value",
-                    "correction",
-                    "cancellation",
-                    "denial",
-                    "resumption",
-                    "chitchat",
-                ]
-                return {**meant, "kind": self.chance.choice(kinds)}
+                slot = chance.choice(sorted(slots))
+                slots |= self.world.model_slots({slot: self.world.invent(slot, chance)})
+            case "forget" if slots:
+                slots.pop(chance.choice(sorted(slots)))
             case _:
-                return {**meant, "kind": "confirmation"}
-        return {**meant, "slots": slots}
+                slot = chance.choice(self.world.invented)
+                slots |= self.world.model_slots({slot: self.world.invent(slot, chance)})
+        return slots
+
+    def _choose_flows(self, count: int) -> list[dict[str, Any]]:
+        drawn = self.chance.sample(self.dacts, min(count, len(self.dacts)))
+        return [{"dact": dact, "score": round(self.chance.uniform(0.5, 1), 2)} for dact in drawn]
 
 
 @asynccontextmanager
@@ -102,7 +131,7 @@ async def simulate(
         yield Simulator.of(loaded, system1=system1), None
         return
     dacts = tuple(str(dact) for dact in loaded.domain.flows)
-    listener = Listener(world, dacts, distorts=reader is Reader.WRONG)
+    listener = Listener(world, dacts, reader)
     with ScriptedModel(listener.script()) as model:
         pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
         sections = _ONLY_UNDERSTANDING if reader is Reader.AUTO else _ONLY_UNDERSTANDING | _ALWAYS_ASKED

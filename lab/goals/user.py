@@ -5,11 +5,13 @@ The user confirms only offers that fit the goal, and knows nothing about flows, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from random import Random
 from typing import Any
 
 from lab.goals.goal import Agreement, Deed, Move, Seen, Values, Wish, World, meant
+from lab.goals.near_yes import NearYes
 from orchestrator.types import JsonObject
 
 MOST_TURNS = 30
@@ -34,6 +36,11 @@ class User:
         self._begun: set[Wish] = set()
         self._kept: set[frozenset[str]] = set()
         self._seen = Seen("nothing")
+        self._near = NearYes(world.grammar.half)
+        self._plain = ""
+        """The confirmation that differs in one word from the previous message."""
+        self._offered: Values | None = None
+        """The values of the offer that a hasty user has just corrected."""
 
     @property
     def current(self) -> Wish | None:
@@ -148,8 +155,9 @@ class User:
         open_wishes = [wish, *(one for one in self.agenda if one.is_open and one is not wish)]
         deeds = [(one, deed) for one in open_wishes for deed in self.world.deeds(one)]
         fitting = next(((one, deed) for one, deed in deeds if not self.world.differences(seen, deed)), None)
+        offered, self._offered = self._offered, None
         if fitting is None:
-            return self._refuse(wish, seen)
+            return self._agree_hastily(wish, seen, offered) or self._refuse(wish, seen)
         twist = fitting[0].take_twist("offer")
         move = self._twist_at_offer(fitting[0], fitting[1], seen, twist) if twist else None
         return move or self._agree(fitting[0], fitting[1], seen)
@@ -161,8 +169,21 @@ class User:
             return Move("agree", action=button, agreement=agreement)
         # A user who is asked again uses the suggested word.
         asked_again = self._last_was("agree")
-        text = "yes" if asked_again else self.world.grammar.say("yes", {}, self._chance).text
+        plain, self._plain = self._plain, ""
+        said = plain or self.world.grammar.say("yes", {}, self._chance).text
+        text = "yes" if asked_again else said
         return Move("agree", text, meaning=meant("confirmation", self.world.dact(wish)), agreement=agreement)
+
+    def _agree_hastily(self, wish: Wish, seen: Seen, offered: Values | None) -> Move | None:
+        """Confirm the corrected value without looking, if the assistant ignored the correction silently."""
+        assert self._last is not None
+        if seen.values != offered or _quotes(seen.text, self._last.text):
+            return None
+        deed = next((one for one in self.world.deeds(wish) if one.kind == seen.what), None)
+        if deed is None:
+            return None
+        meaning = meant("confirmation", self.world.dact(wish))
+        return Move("hasty yes", "yes", meaning=meaning, agreement=Agreement(wish, deed))
 
     def _refuse(self, wish: Wish, seen: Seen) -> Move:
         """Correct a wrong value of the offer, or decline another offer."""
@@ -186,6 +207,8 @@ class User:
                 return self._stop(wish, leave=True)
             case "hedge":
                 return self._say_only("hedge", "hedge", meant("unknown"))
+            case "near_yes" | "near_pair":
+                return self._nearly_agree(is_pair=twist == "near_pair")
             case "aside":
                 return self._aside()
             case "switch":
@@ -197,9 +220,16 @@ class User:
             case "stale":
                 old = next((b for offered, b in self._yeses if offered != seen.values), None)
                 return None if old is None else Move("stale click", action=old, cooperates=False)
-            case "correct" | "yes_but":
-                return self._change_mind(wish, deed, yes_but=twist == "yes_but")
+            case "correct" | "yes_but" | "hasty":
+                move = self._change_mind(wish, deed, yes_but=twist == "yes_but")
+                self._offered = dict(seen.values) if move is not None and twist == "hasty" else None
+                return move
         return None
+
+    def _nearly_agree(self, *, is_pair: bool) -> Move:
+        """Return a message that resembles a confirmation. `is_pair`: the user then confirms in similar words."""
+        self._plain, text = self._near.pair(self._chance) if is_pair else ("", self._near.say(self._chance))
+        return Move("near yes", text, meaning=meant("unknown"), cooperates=False)
 
     def _change_mind(self, wish: Wish, deed: Deed, *, yes_but: bool) -> Move | None:
         prefix = "yes_but_" if yes_but else "correct_"
@@ -350,3 +380,11 @@ class User:
 
     def _last_was(self, purpose: str) -> bool:
         return self._last is not None and self._last.purpose == purpose
+
+
+def _quotes(reply: str, message: str) -> bool:
+    """Return whether the reply quotes words of the message."""
+    quoted = {
+        word for quote in re.findall(r"“([^”]*)”", reply) for word in re.findall(r"\w{3,}", quote.lower())
+    }
+    return bool(quoted & set(re.findall(r"\w+", message.lower())))

@@ -23,7 +23,7 @@ BODIES = (
     "bring the car to the garage", "make it six chairs", "ask what the time is", "two bags of soil",
     "never mind the gap",
 )  # fmt: skip
-AT_OFFER = ("correct", "hedge", "aside", "stop", "switch", "made_up")
+AT_OFFER = ("correct", "hasty", "hedge", "near_yes", "near_pair", "aside", "stop", "switch", "made_up")
 AT_QUESTION = ("aside", "premature", "stop")
 DACTS = {"add_note": "add_note", "list_notes": "list_notes"}
 

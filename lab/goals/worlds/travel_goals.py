@@ -22,7 +22,18 @@ CITIES = {
 }  # fmt: skip
 HOURS = {"morning": ("00:00", "11:59"), "afternoon": ("12:00", "17:59"), "evening": ("18:00", "23:59")}
 USUAL = {"passengers": 1, "cabin": "economy"}
-AT_OFFER = ("correct", "correct", "yes_but", "hedge", "aside", "stop", "switch", "made_up")
+AT_OFFER = (
+    "correct",
+    "hasty",
+    "yes_but",
+    "hedge",
+    "near_yes",
+    "near_pair",
+    "aside",
+    "stop",
+    "switch",
+    "made_up",
+)
 AT_QUESTION = ("aside", "premature", "stop")
 WHEN_DONE = ("correct", "again", "thanks")
 _FREE: dict[tuple[str, ...], list[int]] = {}  # wishes come from a timetable without bookings
