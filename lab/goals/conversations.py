@@ -96,7 +96,7 @@ def _reason(verdict: Verdict) -> str:
 
 def mask_references(text: str) -> str:
     # A booking reference is derived from the call's idempotency key, which differs between runs.
-    return re.sub(r"\b(?=\w*\d)[A-Z0-9]{6}\b", "…", text)
+    return re.sub(r"\b(?=\w*\d)[A-Z0-9]{6}\b", "…", text, flags=re.IGNORECASE)
 
 
 async def take(talk: Conversation, move: Move) -> JsonObject:

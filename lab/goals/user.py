@@ -94,7 +94,11 @@ class User:
     def _is_stuck(self, seen: Seen) -> bool:
         """Return whether the user gives up, for lack of progress or after too many turns."""
         showed = f"{seen.kind} {seen.what} {sorted(seen.values.items(), key=str)} {len(seen.rows)}"
-        if self._last is not None and self._last.cooperates:
+        if self._last_was("stop") and seen.kind == "nothing" and self.current not in self._begun:
+            self._stuck = 0  # the assistant has stopped, and the user turns to something else
+        if self._last is not None and not self._last.cooperates:
+            self._known.clear()  # after a detour, the user takes the same way again
+        elif self._last is not None:
             self._stuck = self._stuck + 1 if showed in self._known else 0
         self._known.add(showed)
         if self._stuck >= MOST_WITHOUT_PROGRESS:
@@ -286,6 +290,8 @@ class User:
         if twist == "premature":
             return self._say_only("premature yes", "premature", meant("confirmation", self.world.dact(wish)))
         if seen.what in wish.values:
+            # A question after a correction shows that the assistant has started a second task.
+            wish.asked_anew = wish.asked_anew or (bool(wish.former) and self._last_was("correct"))
             meaning = self._meaning("slot_value", wish, [seen.what])
             return self._say(f"answer_{seen.what}", wish, "answer", {}, meaning)
         return self._stop(wish, leave=False)

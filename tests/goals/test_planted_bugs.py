@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,9 @@ from lab.goals.worlds.travel_goals import invent_wish
 from orchestrator.agent import replanning, tasks
 from orchestrator.agent.corrections import flows, plans, settling
 from orchestrator.agent.messages import confirmation
+from orchestrator.context import TurnContext
 from orchestrator.dialogue import consent as dialogue_consent
+from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
@@ -62,6 +65,7 @@ class Planted:
     kinds: tuple[str, ...] = ("book",)
     choice: str = ""
     reader: Reader = Reader.RIGHT
+    half: Half = Half.SEEN
     conversations: int = 30
     """Among how many of the first somebody meets it."""
 
@@ -73,6 +77,17 @@ def forget_the_candidate(patch: pytest.MonkeyPatch) -> None:
 
 def take_any_words_for_a_yes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(confirmation, "is_plain", lambda understood: True)
+
+
+def name_no_words(patch: pytest.MonkeyPatch) -> None:
+    """Words that were not understood are dropped silently."""
+    tell = TurnContext.tell
+
+    def tell_others(context: TurnContext, kind: NoticeKind, **details: Any) -> None:
+        if kind is not NoticeKind.NOT_UNDERSTOOD:
+            tell(context, kind, **details)
+
+    patch.setattr(TurnContext, "tell", tell_others)
 
 
 def keep_a_yes_for_other_values(patch: pytest.MonkeyPatch) -> None:
@@ -180,6 +195,35 @@ BUGS = (
         reader=Reader.WRONG,
     ),
     Planted(
+        "what resembles a yes is none",
+        take_any_words_for_a_yes,
+        Fault.WRONG_DEED,
+        (("offer", "near_yes"),),
+        reader=Reader.SYSTEM1,
+    ),
+    Planted(
+        "a model's yes is none",
+        take_any_words_for_a_yes,
+        Fault.WRONG_DEED,
+        (("offer", "near_yes"),),
+        reader=Reader.YES,
+    ),
+    Planted(
+        "one word makes a yes",
+        take_any_words_for_a_yes,
+        Fault.WRONG_DEED,
+        (("offer", "near_pair"),),
+        reader=Reader.YES,
+    ),
+    Planted(
+        "dropped words are named",
+        name_no_words,
+        Fault.WRONG_DEED,
+        (("offer", "hasty"),),
+        reader=Reader.SYSTEM1,
+        half=Half.BLIND,
+    ),
+    Planted(
         "corrections look at effects",
         pass_over_what_is_done,
         Fault.LOST,
@@ -267,8 +311,9 @@ BUGS = (
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.rule)
 async def test_a_planted_bug_is_caught(bug: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, loaded, system1 = open_world("travel", Grammar("travel", Half.SEEN))
-    world = Staged(Grammar("travel", Half.SEEN), bug)
+    grammar = Grammar("travel", bug.half)
+    _, loaded, system1 = open_world("travel", grammar)
+    world = Staged(grammar, bug)
 
     for seed in range(bug.conversations):
         sound = await converse_all(world, loaded, system1, bug.reader, (seed,))
