@@ -67,6 +67,8 @@ class User:
         if [wish.told for wish in self.wishes] != before:
             self._stuck = 0
             self._known.clear()
+        if self._last_was("stop") and seen.kind == "nothing" and self.current not in self._begun:
+            self._known.clear()  # the assistant has stopped, and the user turns to something else
         self._keep_yes(seen)
         move = self._after(seen)
         if move is None:
@@ -94,8 +96,6 @@ class User:
     def _is_stuck(self, seen: Seen) -> bool:
         """Return whether the user gives up, for lack of progress or after too many turns."""
         showed = f"{seen.kind} {seen.what} {sorted(seen.values.items(), key=str)} {len(seen.rows)}"
-        if self._last_was("stop") and seen.kind == "nothing" and self.current not in self._begun:
-            self._stuck = 0  # the assistant has stopped, and the user turns to something else
         if self._last is not None and not self._last.cooperates:
             self._known.clear()  # after a detour, the user takes the same way again
         elif self._last is not None:
