@@ -30,9 +30,6 @@ CONVERSATIONS: Final = {
     ("notes", Reader.YES): 20,
 }
 # In how many of the first quarter and of all a fault is let pass; of every other fault in none.
-KNOWN: Final = {("notes", Reader.WRONG): (3,)}
-"""Seeds whose conversations show a known fault of the product. A model reads a correction as something else, and the
-assistant repeats the offer without naming the correction's words."""
 LET_PASS: Final = {
     ("travel", Reader.WRONG, Fault.DEAD_END): (2, 3),
 }
@@ -47,9 +44,7 @@ def in_short(part: str) -> pytest.MarkDecorator:
 @pytest.mark.parametrize(("domain", "reader"), list(CONVERSATIONS), ids=str)
 async def test_what_is_done_is_what_was_asked(domain: str, reader: Reader, whole: bool) -> None:
     count = CONVERSATIONS[domain, reader]
-    known = KNOWN.get((domain, reader), ())
-    seeds = [seed for seed in range(count if whole else count // 4) if seed not in known]
-    figures = await hold(domain, reader, seeds)
+    figures = await hold(domain, reader, range(count if whole else count // 4))
     for fault in Fault:
         bound = LET_PASS.get((domain, reader, fault), (0, 0))[whole]
         shortest = figures.shortest(fault)
@@ -57,17 +52,6 @@ async def test_what_is_done_is_what_was_asked(domain: str, reader: Reader, whole
         assert figures.count(fault) <= bound, (
             f"{fault} in {figures.count(fault)} conversations:\n{transcript}"
         )
-
-
-@pytest.mark.xfail(reason="corrections that a model misreads beside an offer are not named", strict=True)
-@pytest.mark.parametrize(
-    ("domain", "reader", "seed"),
-    [(*where, seed) for where, seeds in KNOWN.items() for seed in seeds],
-    ids=str,
-)
-async def test_a_dropped_correction_is_named(domain: str, reader: Reader, seed: int) -> None:
-    figures = await hold(domain, reader, (seed,))
-    assert figures.count(Fault.WRONG_DEED) == 0
 
 
 async def test_a_conversation_hangs_on_its_seed_alone() -> None:

@@ -70,6 +70,7 @@ async def _turn_page(context: TurnContext, modules: Modules, understood: Underst
     if understood.digression is not Digression.PAGE:
         return False
     context.state.digression.record(Digression.PAGE)
+    _report_reading(context, understood)
     await show_page(context, modules, understood.target)
     leave_open(context)
     return True
