@@ -12,10 +12,6 @@ _ANOTHER = re.compile(
     r"|\balternatives?\b|\bnext (?:one|option)\b|\b(?:the )?only (?:\w+ )?(?:one|ones|option|options)\b"
     r"|\bonly \w+ (?:that )?you (?:could|can|did) (?:find|found|see)\b"
 )
-_AS_BEFORE = re.compile(
-    r"(?<!\bis )(?<!\bare )\bthere\b(?! (?:is|are|was|any|an?)\b)|\bnear ?by\b|\bsame\b|\b(?:in|around) the area\b"
-    r"|\bthat (?:area|city|town|place|way|day|date|address|number)\b"
-)
 _NOT_ROWS = re.compile(
     r"\b(?:anything|nothing|something) else (?:i|you|we) (?:need|should|can|could)\b|\bhelp\b"
     r"|\bmore (?:about|details?|info(?:rmation)?)\b"
@@ -41,6 +37,11 @@ _PATTERNS: Final = {
         r"|.*\b(?:i (?:need|want)|i(?:['’]d| would) like|(?:can|could|may) i (?:get|have)) (?:an?|the|my|some)\b)",
         re.IGNORECASE,
     ),
+    Cue.AS_BEFORE: re.compile(
+        r"(?<!\bis )(?<!\bare )\bthere\b(?! (?:is|are|was|any|an?)\b)|\bnear ?by\b|\bsame\b|\b(?:in|around) the area\b"
+        r"|\bthat (?:area|city|town|place|way|day|date|address|number)\b",
+        re.IGNORECASE,
+    ),
     Cue.PROGRESS: re.compile(r"\b(?:we|us|far|done|left|status|progress|plan)\b", re.IGNORECASE),
 }
 
@@ -50,8 +51,6 @@ def find_cues(text: str) -> frozenset[Cue]:
     found = {cue for cue, pattern in _PATTERNS.items() if pattern.search(text)}
     if asks_for_another(text):
         found.add(Cue.OTHER_ROW)
-    if refers_to_before(text):
-        found.add(Cue.AS_BEFORE)
     return frozenset(found)
 
 
@@ -59,8 +58,3 @@ def asks_for_another(text: str) -> bool:
     """Return whether a message asks for another row."""
     said = text.casefold()
     return _ANOTHER.search(said) is not None and _NOT_ROWS.search(said) is None
-
-
-def refers_to_before(text: str) -> bool:
-    """Return whether a message refers to an earlier value: “a hotel there”, “on the same day”."""
-    return _AS_BEFORE.search(text.casefold()) is not None

@@ -155,7 +155,7 @@ async def test_a_model_answers_from_the_passages_and_names_them() -> None:
 @pytest.mark.parametrize(
     ("data", "fault"),
     [
-        ({"answer": "It costs 20 euros.", "sources": ["a"]}, "name in sources the passages"),
+        ({"answer": "It costs 20 euros.", "sources": ["a"]}, "list the sources of the passages"),
         ({"answer": "It is free.", "sources": []}, ""),
     ],
 )

@@ -192,8 +192,8 @@ def weigh(opinion: Opinion, context: NluContext) -> Weighed:
     total = sum(shares.values())
     shares = {label: share / total for label, share in shares.items()}
     best = sorted([one for one in shares if one.startswith(FLOW)], key=shares.__getitem__, reverse=True)
-    flows = tuple(FlowScore(Dact(one.removeprefix(FLOW)), round(shares[one], 4)) for one in best[:BEST])
-    together = sum([shares[one] for one in best])
+    flows = tuple([FlowScore(Dact(one.removeprefix(FLOW)), round(shares[one], 4)) for one in best[:BEST]])
+    together = sum(map(shares.__getitem__, best))
     of_flows = set(best)
     other = max([one for one in shares if one not in of_flows], key=shares.__getitem__, default="")
     if best and together >= shares.get(other, 0.0):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.nlu.cues import asks_for_another, refers_to_before
+from orchestrator.dialogue.understanding import Cue
+from orchestrator.nlu.cues import asks_for_another, find_cues
 from orchestrator.nlu.row_questions import asks_about_all, find_asked_fields
 
 FIELDS = (
@@ -67,10 +68,10 @@ def test_other_words_ask_for_no_other_row(text: str) -> None:
 
 
 def test_some_words_leave_things_to_what_was_said_before() -> None:
-    assert refers_to_before("I also need a hotel there.")
-    assert refers_to_before("on the same day, please")
-    assert not refers_to_before("is there a museum?")
-    assert not refers_to_before("find me a hotel in Oslo")
+    assert Cue.AS_BEFORE in find_cues("I also need a hotel there.")
+    assert Cue.AS_BEFORE in find_cues("on the same day, please")
+    assert Cue.AS_BEFORE not in find_cues("is there a museum?")
+    assert Cue.AS_BEFORE not in find_cues("find me a hotel in Oslo")
 
 
 @pytest.mark.parametrize(
