@@ -188,7 +188,7 @@ class DialogueState:
         active = self.stack.active
         candidate = None if active is None else active.consent.candidate
         offered = {} if candidate is None else candidate.facts
-        listed = self.find_current_rows()
+        listed = None if self.shown is None else self.find_current_rows()
         if listed is None:
             return offered
         row = listed.current

@@ -125,6 +125,9 @@ def _reach(nearest: list[str], edge: str) -> list[str]:
     return [*nearest, edge] if nearest else [edge, edge]
 
 
+_NAMED = f"<{NAME}>"
+
+
 @dataclass(frozen=True, slots=True)
 class Opinion:
     """Probabilities by label. `known`: the share of the words seen in training."""
@@ -146,8 +149,11 @@ class Classifier:
 
     def classify(self, utterance: Utterance, candidates: Sequence[Candidate]) -> Opinion:
         tokens = delexicalize(utterance, candidates)
-        counted = [one for one in tokens[1:-1] if one[0] == "<" or one.isalnum() or one not in PUNCTUATION]
-        counted = [one for one in counted if one != f"<{NAME}>"]
+        counted = [
+            one
+            for one in tokens[1:-1]
+            if one != _NAMED and (one[0] == "<" or one.isalnum() or one not in PUNCTUATION)
+        ]
         seen = [one for one in counted if one[0] == "<" or f"w:{one}" in self.model.places]
         scores = self.model.score(features_of(tokens))
         powers = np.exp(scores - scores.max())
