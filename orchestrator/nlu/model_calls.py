@@ -95,18 +95,19 @@ async def ask_understanding(
     }
     schema = understanding_schema(flows)
     answer = await asker.structured(THINK, variables, schema, call, judged_by=UNDERSTANDING)
-    digression = answer.get("digression")
-    scores = _read_scores(answer)
+    kind, digression = MessageKind(answer["kind"]), answer.get("digression")
+    scores, said = _read_scores(answer), text.casefold()
+    left = [_clean(word) for word in answer.get("not_understood") or ()]
     return Understanding(
-        kind=MessageKind(answer["kind"]),
+        kind=kind,
         source=Source.SYSTEM2,
         text=text,
         intent=answer.get("intent"),
         flows=scores,
         slots=_read_slots(answer, _specs_of(flows, scores, context)),
         target=_clean(answer.get("target")) or None,
-        digression=Digression(digression) if digression else None,
-        not_understood=tuple(_clean(word) for word in answer.get("not_understood") or ()),
+        digression=Digression(digression) if digression and kind is MessageKind.DIGRESSION else None,
+        not_understood=tuple(word for word in left if word.casefold() in said),  # only what the user said
     )
 
 

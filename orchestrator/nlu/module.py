@@ -10,7 +10,7 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
+from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
 from orchestrator.domain.locales import separators_of
 from orchestrator.domain.model import Domain
 from orchestrator.errors import ModelOutputInvalid
@@ -249,6 +249,4 @@ class NLU:
         checked, problems = self._validation.validate(understanding, context)
         for problem in problems:
             turn.log.failed_check(MODULE, "validate", problem)
-        if checked.digression is Digression.PAGE and context.table is None:
-            return replace(checked, kind=MessageKind.UNKNOWN, digression=None)  # no table was displayed
         return checked

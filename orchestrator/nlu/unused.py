@@ -86,7 +86,7 @@ class UnusedWords:
         is_judged = understood.kind in _JUDGED and understood.source is Source.SYSTEM1
         is_judged = is_judged or is_offered or is_answer
         may_be_judged = spec is not None or understood.kind is MessageKind.DIGRESSION
-        if not (is_judged and may_be_judged) or _is_closed(understood):
+        if not (is_judged and may_be_judged) or _is_closed(understood, is_offered=is_offered):
             return understood
         utterance = tokenize(text.removesuffix(understood.later))
         if len(utterance.words) > _LONGEST_READ:
@@ -267,10 +267,12 @@ def _is_used_up(
     return True
 
 
-def _is_closed(understood: Understanding) -> bool:
+def _is_closed(understood: Understanding, *, is_offered: bool) -> bool:
+    """Return whether an interpretation needs no check. While a call is pending, only closed messages are exempt."""
     if understood.source in _CLOSED or understood.rejection is not None:
         return True
-    return understood.digression in _ANSWERED or understood.kind is MessageKind.PLAN_CHANGE
+    is_answered = understood.digression in _ANSWERED or understood.kind is MessageKind.PLAN_CHANGE
+    return is_answered and not is_offered
 
 
 @lru_cache(maxsize=2048)

@@ -13,7 +13,14 @@ from itertools import combinations
 
 from orchestrator.dialogue.slots import Rejected, SlotTypes
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
+from orchestrator.dialogue.understanding import (
+    Digression,
+    FlowScore,
+    Mention,
+    MessageKind,
+    Source,
+    Understanding,
+)
 from orchestrator.nlu.grounding import Grounding
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.system1.extract.dates import find_dates
@@ -269,6 +276,8 @@ def _reconsider(
 ) -> MessageKind:
     """Return the kind that a message's values indicate: a message with a day is not just a greeting."""
     kind, named = understanding.kind, understanding.slots.keys()
+    if understanding.digression is Digression.PAGE and context.table is None:
+        return MessageKind.UNKNOWN  # no table was displayed
     if not named:
         return kind
     past = {done.spec.dact for done in context.completed if done.spec.family is Family.READ}

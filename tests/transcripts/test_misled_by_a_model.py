@@ -68,6 +68,37 @@ async def test_a_question_is_no_yes_whatever_a_model_takes_it_for() -> None:
         assert await saved(talk) == []
 
 
+MISREAD: tuple[dict[str, Any], ...] = (
+    *({"kind": kind} for kind in ("task", "slot_value", "confirmation", "resumption", "chitchat", "unknown")),
+    *(
+        {"kind": kind, "digression": digression}
+        for kind in ("digression", "unknown", "chitchat")
+        for digression in ("question", "clarification", "help", "status", "page")
+    ),
+)
+
+
+@pytest.mark.parametrize("heard", MISREAD, ids=lambda one: "-".join(one.values()))
+async def test_a_correction_that_a_model_misreads_at_an_offer_is_named(heard: dict[str, Any]) -> None:
+    """IR-6: in whatever way a model misreads it, and though it quotes words that nobody said."""
+    ask, correct = (
+        "book a flight from Oslo to Helsinki on 1 december for 1 person",
+        "rather than Helsinki, Madrid",
+    )
+    meant = as_task("book_flight", origin="Oslo", destination="Helsinki", date="2026-12-01", passengers=1)
+    misheard = {**heard, "not_understood": ["please", "the"]}
+    async with misled({ask: meant, correct: misheard}, "travel") as talk:
+        offer = await talk.say(ask)
+        assert offer["ambiguity"]["level"] == "confirmation"
+        assert "Helsinki" in offer["reply"]
+
+        turn = await talk.say(correct)
+
+        assert "Madrid" in turn["reply"], turn["reply"]
+        assert "“please”" not in turn["reply"], turn["reply"]
+        assert await booked(talk) == []
+
+
 @pytest.mark.parametrize("praise", ["great, thanks", "lovely", "perfect thank you", "wonderful!"])
 @pytest.mark.parametrize(
     "heard",

@@ -67,7 +67,7 @@ async def dispatch(turn: RunningTurn, modules: Modules) -> None:
 
 async def _turn_page(context: TurnContext, modules: Modules, understood: Understanding) -> bool:
     """Show another page of a table. Returns False if the message doesn't ask for one."""
-    if understood.digression is not Digression.PAGE:
+    if understood.kind is not MessageKind.DIGRESSION or understood.digression is not Digression.PAGE:
         return False
     context.state.digression.record(Digression.PAGE)
     _report_reading(context, understood)
