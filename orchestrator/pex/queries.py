@@ -6,15 +6,14 @@ Each replacement passes the same guardrails, labels and limits as the first quer
 
 from __future__ import annotations
 
-import re
-
 from orchestrator.pex.calls.guarded_call import call_guarded
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, Query, Recovery
 from orchestrator.pex.frames import find_rows
 from orchestrator.saying import Told, say
 from orchestrator.telemetry import SignalType
-from orchestrator.tools.guardrails.verdict import RejectedCode
+from orchestrator.tools.guardrails.sql import rename_in_sql
+from orchestrator.tools.guardrails.verdict import RejectedCode, SqlRules
 from orchestrator.tools.toolbox import ToolData
 from orchestrator.types import JsonObject, is_list
 
@@ -68,7 +67,7 @@ async def _rewrite(
 ) -> tuple[str, str, Told] | None:
     """Return another statement, the kind of repair, and what to tell the user of it."""
     if query.unknown is not None and query.nearest is not None:
-        statement = re.sub(rf"\b{re.escape(query.unknown)}\b", query.nearest, query.statement)
+        statement = rename_in_sql(query.statement, query.unknown, query.nearest, SqlRules())
         if statement != query.statement and all(one["statement"] != statement for one in tried):
             told = say("query_corrected", name=query.unknown, nearest=query.nearest)
             return statement, "correct_name", told

@@ -84,6 +84,15 @@ def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> Approved
     )
 
 
+def rename_in_sql(code: str, old: str, new: str, rules: SqlRules) -> str:
+    """Return the statement with a name replaced, but not in its texts and comments."""
+    named = {TokenType.IDENTIFIER, TokenType.VAR}
+    for token in reversed(_tokenize(code, rules)):
+        if token.token_type in named and token.text == old:
+            code = f"{code[: token.start]}{new}{code[token.end + 1 :]}"
+    return code
+
+
 def _judge(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | RejectedCode:
     """Check a text, and regenerate it without comments."""
     tokens = _read_tokens(code, rules)

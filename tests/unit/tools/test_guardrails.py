@@ -14,6 +14,7 @@ from orchestrator.errors import InvalidInput
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.extraction import extract_code
 from orchestrator.tools.guardrails.python_code import PythonRules
+from orchestrator.tools.guardrails.sql import rename_in_sql
 from orchestrator.tools.guardrails.verdict import (
     ApprovedPython,
     ApprovedSql,
@@ -137,6 +138,14 @@ def test_an_unknown_name_comes_with_the_nearest_known_one(code: str, suggestion:
     assert verdict.category is Category.UNKNOWN_ENTITY
     assert verdict.suggestion == suggestion
     assert suggestion in verdict.message
+
+
+def test_a_name_is_replaced_in_names_alone() -> None:
+    code = "select regoin, 'regoin' from sales where regoin = 'no regoin' -- regoin"
+
+    renamed = rename_in_sql(code, "regoin", "region", SqlRules())
+
+    assert renamed == "select region, 'regoin' from sales where region = 'no regoin' -- regoin"
 
 
 def test_python_may_read_known_keys_and_its_own() -> None:
