@@ -135,9 +135,7 @@ def kinds_by_slot(slots: Mapping[str, SlotSpec]) -> dict[str, tuple[str, ...]]:
 
 def fits(candidate: Candidate, slot: SlotSpec, kinds: Collection[str]) -> bool:
     """Return whether the slot takes a kind of the candidate's readings."""
-    return not candidate.readings.keys().isdisjoint(kinds) or (
-        slot.entity is not None and candidate.kind == NAME
-    )
+    return bool(find_takers(candidate, [slot], {slot.name: kinds}))
 
 
 def find_takers(
