@@ -213,7 +213,7 @@ def run_suspects(settings: Settings, build: BuildAgent, connection: socket.socke
     try:
         asyncio.run(_run_suspects(settings, build, connection))
     except Unavailable as error:  # before a turn was started
-        _log.warning("A process for suspected turns ended without running any.", error=error)
+        _log.warning("The process for suspected poison turns exited before it ran any.", error=error)
 
 
 async def _run_suspects(settings: Settings, build: BuildAgent, connection: socket.socket) -> None:

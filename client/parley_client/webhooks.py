@@ -41,4 +41,4 @@ def _verify(secrets: Sequence[str], headers: dict[str, str], body: bytes) -> Non
             failure = error
         else:
             return
-    raise Unauthenticated(f"The delivery is not genuine: {failure}.") from failure
+    raise Unauthenticated(f"The webhook signature could not be verified: {failure}.") from failure

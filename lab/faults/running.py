@@ -206,7 +206,7 @@ class Talk:
         return agent
 
     async def take_script(self, goes_on: Callable[[Course], bool]) -> None:
-        """Run the whole script with its faults. After the script, nothing fails."""
+        """Run the whole script with its faults. Stop injecting faults after the last turn."""
         for at, entry in enumerate(self.conversation.turns, start=1):
             if self.course.heard and not goes_on(self.course):
                 break

@@ -26,7 +26,9 @@ def main() -> None:
     parser.add_argument("--domain", nargs="+", choices=sorted(WORLDS), default=sorted(WORLDS))
     parser.add_argument("--reader", nargs="+", type=Reader, choices=list(Reader), default=list(Reader)[:4])
     parser.add_argument("--half", type=Half, choices=list(Half), default=Half.SEEN)
-    parser.add_argument("--show", type=int, default=1, help="shortest failures to print per class and reason")
+    parser.add_argument(
+        "--show", type=int, default=1, help="number of failures to print per class and reason, shortest first"
+    )
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--into", type=Path, help="output folder; default: a new one")
     given = parser.parse_args()

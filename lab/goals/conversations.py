@@ -29,7 +29,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId
 
 
 class Fault(StrEnum):
-    """Faults of a conversation, worst first."""
+    """Ways in which a conversation can fail, worst first."""
 
     WRONG_DEED = "wrong action"
     UNTRUE = "false report"

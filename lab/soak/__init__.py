@@ -1,4 +1,5 @@
-"""`parley soak`: conversations on a whole stack while its processes are killed and frozen and its Redis is emptied.
+"""`parley soak`: conversations on a full stack while its processes are killed or frozen and Redis is flushed.
 
-`bookings` has the conversations, `faults` injects faults, `checks` examines the stored data, and `runner` runs all.
+`bookings` defines the conversations, `faults` injects faults, `checks` examines the stored data, and `runner` runs
+the test.
 """

@@ -33,8 +33,8 @@ class DeadLetters:
     def keep(self, facts: JsonObject, message: Any) -> None:
         """Store a kombu message and evict the oldest messages. If the body is too large, store only the facts."""
         body: bytes = message.body.encode() if isinstance(message.body, str) else bytes(message.body or b"")
-        identifier = new_id("dead")
-        told = {"id": identifier, "at": time.time(), **facts, "bytes": len(body)}
+        letter_id = new_id("dead")
+        told = {"id": letter_id, "at": time.time(), **facts, "bytes": len(body)}
         properties: JsonObject = message.properties or {}
         delivery: JsonObject = message.delivery_info or {}
         headers: JsonObject = message.headers or {}
@@ -50,7 +50,7 @@ class DeadLetters:
         pipeline = self._redis.pipeline()
         pipeline.lpush(FACTS, orjson.dumps(told))
         if len(body) <= LARGEST_BYTES:
-            pipeline.hset(MESSAGES, identifier, orjson.dumps(kept))
+            pipeline.hset(MESSAGES, letter_id, orjson.dumps(kept))
         pipeline.lrange(FACTS, MOST_KEPT, -1)
         pipeline.ltrim(FACTS, 0, MOST_KEPT - 1)
         pipeline.expire(FACTS, KEPT_FOR_S)
@@ -63,18 +63,18 @@ class DeadLetters:
         """Return the facts of the stored messages, newest first."""
         return [orjson.loads(entry) for entry in self._redis.lrange(FACTS, 0, -1)]
 
-    def message(self, identifier: str) -> JsonObject | None:
+    def message(self, letter_id: str) -> JsonObject | None:
         """Return a stored message, or None if it doesn't exist."""
-        kept = self._redis.hget(MESSAGES, identifier)
+        kept = self._redis.hget(MESSAGES, letter_id)
         return None if kept is None else orjson.loads(kept)
 
-    def drop(self, identifier: str) -> bool:
+    def drop(self, letter_id: str) -> bool:
         """Delete a message and return whether it existed."""
         for entry in self._redis.lrange(FACTS, 0, -1):
-            if orjson.loads(entry)["id"] == identifier:
+            if orjson.loads(entry)["id"] == letter_id:
                 pipeline = self._redis.pipeline()
                 pipeline.lrem(FACTS, 1, entry)
-                pipeline.hdel(MESSAGES, identifier)
+                pipeline.hdel(MESSAGES, letter_id)
                 pipeline.execute()
                 return True
         return False

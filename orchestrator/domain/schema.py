@@ -228,7 +228,7 @@ class LexiconFile(Entry):
 
 
 class SlotTypeEntry(Entry):
-    """A domain's slot type, defined by `pattern` or by `validator`, a callable of services.py."""
+    """A custom slot type, defined by `pattern` or by `validator`, a callable in services.py."""
 
     description: str = ""
     pattern: Pattern | None = None

@@ -29,7 +29,10 @@ class RememberedContext:
 
 
 def _read(preference: Preference, question: ContextQuestion) -> Finding | None:
-    """Convert a rule about a requested slot. Rules for this task score higher than rules for all tasks."""
+    """Convert a preference rule into a finding, or return None if it concerns no requested slot.
+
+    Rules for this task score higher than rules for all tasks.
+    """
     dact, _, slot = preference.key.rpartition(".")
     if preference.kind is not PreferenceKind.RULE or slot not in question.slots:
         return None

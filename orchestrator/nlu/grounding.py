@@ -116,7 +116,7 @@ class Grounding:
     def _counted(
         self, utterance: Utterance, flow: FlowSpec
     ) -> Iterator[tuple[Candidate, float, Collection[str]]]:
-        """Find the numbers of a text, each with the slots that it can count."""
+        """Yield each number in a text with the slots that it can fill."""
         slots = [one for one in flow.slots.values() if _takes_numbers(one)]
         for candidate in self._extractor.find(utterance, self._context.today, self._context.separators):
             values = (_number_of(reading.value) for reading in candidate.readings.values())

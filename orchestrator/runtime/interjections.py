@@ -43,5 +43,5 @@ async def _hear(journal: Journal, work: Work) -> Meaning:
     try:
         return await hear(at_work, work)
     except Exception:  # noqa: BLE001 - an unreadable message must not harm the running turn
-        _log.exception("Mid-turn messages could not be read.", turn=work.turn_id)
+        _log.exception("A mid-turn message could not be classified.", turn=work.turn_id)
         return Meaning.WAITS

@@ -44,7 +44,7 @@ def make_catalogue(ports: Ports) -> Catalogue:
     catalogue = Catalogue([*FLOWS, *own], tools=tools, configure=FlowSettings(folders).of_flow)
     catalogue.off |= unread
     for name, problems in catalogue.off.items():
-        _log.error("A background flow is off.", flow=name, why="; ".join(map(str, problems)))
+        _log.error("A background flow is disabled.", flow=name, why="; ".join(map(str, problems)))
     tools["triggers"].bind(catalogue)
     return catalogue
 

@@ -111,6 +111,9 @@ def _decline(context: TurnContext, flow: BaseFlow, entry: Ambiguity) -> None:
 
 
 def _may_be_changed(flow: BaseFlow) -> bool:
-    """Return whether the user can change a slot that is not both an input and an output of the task."""
+    """Return whether the task has a slot that the user can change.
+
+    Slots that are both input and output do not count.
+    """
     own = (name for name in flow.spec.slots if name in flow.slots and flow.spec.slots[name].description)
     return any(name not in flow.spec.inputs or name not in flow.spec.outputs for name in own)

@@ -70,7 +70,7 @@ class Decide:
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """Repeat the question with the understood reply; a “yes” then selects that reply."""
+    """A repeated question that suggests the understood reply; a “yes” selects that reply."""
 
     decision: Decision
     label: str

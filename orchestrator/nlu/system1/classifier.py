@@ -1,7 +1,8 @@
 """The trained classifier of System 1: it predicts a flow, message kind or answer.
 
-Features are words, pairs, character n-grams, and the words around a value. Values do not decide: the extractors'
-finds stand in the text as their kinds. The context (the open question, the stack) weighs afterwards, as prior odds.
+Features are words, word pairs, character n-grams, and the words around a value. Each extracted value is replaced
+by its kind, so that the value itself does not affect the prediction. Afterwards, the context (the open question and the
+stack) adjusts the scores as prior odds.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Gazetteer:
             self.add_key(kind, key, *values)
 
     def add_key(self, kind: str, key: str, *values: Json) -> None:
-        """Add a name that is already in the form of `key_of`."""
+        """Add a name that is already normalized by `key_of`."""
         known = self._by_kind.setdefault(kind, {})
         merged = tuple(dict.fromkeys((*known.get(key, ()), *values)))
         known[key] = merged
