@@ -20,9 +20,9 @@ from orchestrator.res.languages import load_base_templates
 from orchestrator.res.steps.generate import list_found
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import list_facts, name_doing, show_slots
-from orchestrator.simulator import START
 from orchestrator.types import Dact, Json, JsonObject, is_list, is_object
 from parley.samples import list_samples
+from parley.simulator import START
 
 _FAILURES: Final = (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 _DEEPEST = 6

@@ -7,7 +7,7 @@ import warnings
 from functools import cache
 from typing import Any
 
-from orchestrator.testing.scripted_model import Request
+from parley.testing.scripted_model import Request
 
 
 @cache

@@ -20,10 +20,10 @@ from orchestrator.domain.evaluations import ConversationEntry, EvaluationFile, E
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.system1 import System1
 from orchestrator.res.markup import to_plain
-from orchestrator.simulator import START, Simulator
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.turns.cases import values_of
 from orchestrator.types import Json, JsonObject
+from parley.simulator import START, Simulator
 
 
 @dataclass(frozen=True, slots=True)

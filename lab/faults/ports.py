@@ -24,11 +24,11 @@ from orchestrator.models.templates import load_prompts
 from orchestrator.nlu.model_calls import CONTEMPLATE, SLOT_FILL, THINK
 from orchestrator.ports.language_model import ChatDelta, ChatReply, ChatRequest, FinishReason, Usage
 from orchestrator.ports.tools import ToolTransport
-from orchestrator.testing.lane import MemoryLane
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Committed, Lease, TurnCommit
 from orchestrator.turns.step import Step
 from orchestrator.types import Json, JsonObject, TurnId
+from parley.testing.lane import MemoryLane
 
 T = TypeVar("T")
 YES, HALF_A_YES, NO_JSON, EVERY = "a yes", "half a yes", "no JSON", "every "

@@ -29,15 +29,15 @@ from orchestrator.domain.evaluations import ConversationEntry, FaultKind, TurnEn
 from orchestrator.nlu.system1 import System1
 from orchestrator.res.markup import to_plain
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
-from orchestrator.simulator import Simulator
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryWakeup
-from orchestrator.testing.memory import MemoryRecords
-from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.cases import values_of
 from orchestrator.turns.turn import FINISHED, IfBusy, Submission, TurnInput, turn_object
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId, new_id
+from parley.simulator import Simulator
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.live import MemoryWakeup
+from parley.testing.memory import MemoryRecords
+from parley.testing.store import MemoryStore
 
 NEVER_MIND = "never mind"
 _MOST_ATTEMPTS = 12

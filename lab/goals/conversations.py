@@ -22,10 +22,10 @@ from lab.goals.worlds import open_world
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.dialogue.understanding import MessageKind, Source
 from orchestrator.nlu.system1 import System1
-from orchestrator.simulator import START, Conversation, Simulator
 from orchestrator.telemetry import Signal, SignalType
-from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject, SessionId, TenantId
+from parley.simulator import START, Conversation, Simulator
+from parley.testing.store import MemoryStore
 
 
 class Fault(StrEnum):

@@ -19,8 +19,8 @@ from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.dialogue.understanding import Digression, MessageKind
 from orchestrator.nlu.system1 import System1
-from orchestrator.simulator import Simulator
-from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from parley.simulator import Simulator
+from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 
 MISUNDERSTOOD = 0.35
 """Share of messages that the wrong model misinterprets."""

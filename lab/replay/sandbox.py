@@ -30,9 +30,6 @@ from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.runtime.journal import TOOL, Journal
 from orchestrator.telemetry import SignalType
 from orchestrator.telemetry.signals import describe_all
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.memory import MemoryScratchpad
-from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease, TurnCommit, Work
@@ -40,6 +37,9 @@ from orchestrator.turns.recording import RecordedSession, RecordedTurn
 from orchestrator.turns.step import NotBegun, Step, UnknownOutcome
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import Epoch, FlowId, Json, SessionId, TenantId, TurnId, UserId, hash_json
+from parley.testing.lane import MemoryLane
+from parley.testing.memory import MemoryScratchpad
+from parley.testing.store import MemoryStore
 
 _NEW = ":new"
 """Suffix of the key of a call without a recording."""

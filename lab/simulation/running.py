@@ -15,9 +15,9 @@ from lab.simulation.model_user import ModelUser
 from lab.simulation.user import GrammarUser, Move, Purpose, User
 from orchestrator.errors import InvalidInput
 from orchestrator.res.markup import to_plain
-from orchestrator.simulator import START, Simulator
 from orchestrator.telemetry import SignalType
 from orchestrator.types import DEFAULT_TENANT, JsonObject
+from parley.simulator import START, Simulator
 
 FILE = "simulated"
 MOST_TURNS = 16

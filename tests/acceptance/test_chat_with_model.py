@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from orchestrator.testing.scripted_model import (
+from parley.testing.scripted_model import (
     Answer,
     Computed,
     Reply,

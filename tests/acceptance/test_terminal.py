@@ -13,7 +13,7 @@ import pexpect
 import pyte
 import pytest
 
-from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.acceptance.test_chat import ROOT, make_environment, survivors
 from tests.integration.chaos.fleet import wait_until
 from tests.integration.modelled import travel_with

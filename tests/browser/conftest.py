@@ -14,9 +14,9 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Playwright, ViewportSize, sync_playwright
 
-from orchestrator.testing.scripted_model import Answer, Computed, Request, Rule, Script, ScriptedModel
 from parley.embedded.postgres import running_database
 from parley.embedded.redis import running_redis
+from parley.testing.scripted_model import Answer, Computed, Request, Rule, Script, ScriptedModel
 from tests.browser.steps import LONGEST_WAIT_MS, Visit
 from tests.processes.forked import run
 from tests.processes.gateway import gateway, stack

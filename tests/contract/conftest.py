@@ -27,12 +27,12 @@ from orchestrator.ports.outbox import Outbox
 from orchestrator.ports.scheduled import ScheduledEvents
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.turns import Approvals, Archive, Effects, EventLog, FeedbackStore, Inbox
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.memory import MemoryRecords
-from orchestrator.testing.scheduled import MemoryScheduledEvents
-from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import TenantId, new_id
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.memory import MemoryRecords
+from parley.testing.scheduled import MemoryScheduledEvents
+from parley.testing.store import ManualClock, MemoryStore
 from tests.contract.in_memory.approvals import MemoryApprovals
 from tests.contract.in_memory.archive import (
     MemoryArchive,

@@ -16,9 +16,9 @@ from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.shared import REQUESTS, RedisRequestLimits, RedisTickets
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.ports.access import ApiKeys, Limit, RequestLimits, Tickets
-from orchestrator.testing.store import ManualClock
 from orchestrator.turns.access import Caller, Scope
 from orchestrator.types import SessionId, TenantId, UserId, new_id
+from parley.testing.store import ManualClock
 from tests.contract.in_memory.access import MemoryKeys, MemoryRequestLimits, MemoryTickets
 
 USER = frozenset({Scope.USER})

@@ -9,10 +9,10 @@ import pytest
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
 from orchestrator.ports.turns import LiveEvents
-from orchestrator.testing.live import MemoryLiveEvents
 from orchestrator.turns.event import LOOK, Event
 from orchestrator.turns.subscription import MOST_WAITING
 from orchestrator.types import SessionId, TurnId, new_id
+from parley.testing.live import MemoryLiveEvents
 
 TURN = TurnId("turn_1")
 

@@ -10,8 +10,8 @@ from redis.asyncio import Redis
 from orchestrator.adapters.redis.shared import CALLS, RedisRateLimits, RedisToolCache
 from orchestrator.errors import Unavailable
 from orchestrator.ports.tools import RateLimits, ToolCache
-from orchestrator.testing.store import ManualClock
 from orchestrator.tools.in_process import MINUTE_S, InProcessCache, InProcessRateLimits
+from parley.testing.store import ManualClock
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from orchestrator.testing.scripted_model import Answer, Reply, Rule, Script
+from parley.testing.scripted_model import Answer, Reply, Rule, Script
 
 ROOT = Path(__file__).resolve().parents[2]
 TAPAS = "I fancy some tapas next to the Prado"

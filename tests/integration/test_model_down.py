@@ -18,7 +18,9 @@ import pytest
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
-from orchestrator.testing.scripted_model import (
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+from parley.testing.scripted_model import (
     Answer,
     Drop,
     Fail,
@@ -29,8 +31,6 @@ from orchestrator.testing.scripted_model import (
     Script,
     ScriptedModel,
 )
-from orchestrator.turns.turn import Submission, TurnInput
-from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
 from tests.integration.chaos.fleet import Fleet, Worker, fleet
 from tests.integration.modelled import TAPAS, script_of, travel_with, understood
 from tests.redis_numbers import numbered

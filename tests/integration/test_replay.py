@@ -26,11 +26,11 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.nlu.system1 import System1
 from orchestrator.settings import NO_STORES, read_settings
-from orchestrator.testing.scripted_model import Rule, Script, ScriptedModel
 from orchestrator.turns.turn import TurnInput
 from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId
 from parley.embedded import Stores
 from parley.main import run
+from parley.testing.scripted_model import Rule, Script, ScriptedModel
 from tests.integration.modelled import ROOT, TAPAS, script_of, travel_with, understood
 from tests.redis_numbers import numbered
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import orjson
 
-from orchestrator.testing.scripted_model import Request
+from parley.testing.scripted_model import Request
 from tests.providers.rules import Body, Rule
 
 _OPENING = re.compile(r"^---\n.*?\n---\n(.*?)(?:\{\{|\n)", re.DOTALL)

@@ -20,8 +20,8 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from orchestrator.testing.scripted_model import Answer, Script, ToolUse
-from orchestrator.testing.scripted_model.script import Playback
+from parley.testing.scripted_model import Answer, Script, ToolUse
+from parley.testing.scripted_model.script import Playback
 from tests.providers.dialect import Dialect, Reply, Turn
 
 

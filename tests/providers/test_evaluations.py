@@ -15,9 +15,9 @@ from lab.evaluation.conversations import beginning_of
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.domain.configuration import merge_sections
 from orchestrator.domain.evaluations import ConversationEntry
-from orchestrator.simulator import Simulator
 from orchestrator.telemetry import Signal, SignalType
-from orchestrator.testing.scripted_model import Script
+from parley.simulator import Simulator
+from parley.testing.scripted_model import Script
 from tests.providers.dialects import DIALECTS
 from tests.providers.endpoints import MODELS, endpoint_of
 from tests.providers.server import StrictProvider, Way

@@ -15,8 +15,8 @@ import pytest
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.models.breaker import BreakerPolicy
-from orchestrator.simulator import Simulator
 from orchestrator.telemetry import Signal, SignalType
+from parley.simulator import Simulator
 from tests.providers.llama_server import MISSING, is_installed, serving
 from tests.trained import trained
 

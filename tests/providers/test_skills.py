@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.simulator import Simulator
-from orchestrator.testing.scripted_model import Answer, Computed, Request, Rule, Script, ToolUse
+from parley.simulator import Simulator
+from parley.testing.scripted_model import Answer, Computed, Request, Rule, Script, ToolUse
 from tests.providers.dialect import Reply
 from tests.providers.dialects import DIALECTS
 from tests.providers.server import Failing, Verbatim, Way

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.testing.scripted_model import Answer, Request, ToolUse
-from orchestrator.testing.scripted_model.wire import chunks, completion
+from parley.testing.scripted_model import Answer, Request, ToolUse
+from parley.testing.scripted_model.wire import chunks, completion
 from tests.providers.broken import GOOD
 from tests.providers.dialect import Reply
 from tests.providers.dialects import DIALECTS

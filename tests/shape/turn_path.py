@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
-from orchestrator.simulator import Simulator
+from parley.simulator import Simulator
 
 REPOSITORY: Final = Path(__file__).parents[2]
 PACKAGES: Final = ("orchestrator", "domains", "internal_flows", "workers", "gateway", "parley")

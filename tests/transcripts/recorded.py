@@ -12,7 +12,7 @@ from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
 from orchestrator.nlu.system1 import System1
-from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script
+from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script
 
 
 class Author(System1):

@@ -14,7 +14,7 @@ import yaml
 
 from domains.analytics.catalogue import TABLES, Column
 from domains.analytics.engine import Rows, quote
-from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule
+from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule
 from tests.transcripts.skills.skilled import answer, call, finish, judged, talk
 
 _FILE = Path(__file__).parents[1] / "unit" / "analytics" / "sql_questions.yaml"

@@ -9,10 +9,10 @@ import pytest
 
 from orchestrator.agent.steps.record import NOTES
 from orchestrator.ports.memory.context import CONTEXT_READY, HAND_OVER_CONTEXT, Finding, Findings
-from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import JsonObject
+from parley.simulator import Conversation, Simulator
 from tests.trained import trained
 from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, call, finish, talk

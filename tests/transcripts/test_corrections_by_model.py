@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
-from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from parley.simulator import Conversation, Simulator
+from parley.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from tests.trained import trained
 
 TRIP = {"origin": "Oslo", "destination": "Madrid", "date": "2026-11-27", "return_date": "2026-11-29"}

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from orchestrator.ports.memory.documents import NewDocument
-from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.scripted_model import Request
 from orchestrator.types import DEFAULT_TENANT, JsonObject, UserId
+from parley.simulator import Conversation, Simulator
+from parley.testing.scripted_model import Request
 from tests.transcripts.skills.skilled import Talk, answer, finish, talk
 from tests.transcripts.test_transcripts import trained
 

@@ -28,10 +28,10 @@ from orchestrator.ports.memory.context import Finding, Findings
 from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.testing.memory import MemoryRecords
-from orchestrator.testing.scripted_model import Reply
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, UserId
+from parley.testing.memory import MemoryRecords
+from parley.testing.scripted_model import Reply
 from tests.contract.in_memory.sessions import MemorySessions
 from tests.trained import trained
 from tests.transcripts.memory_gathering import MemoryContextGathering

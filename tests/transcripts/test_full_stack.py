@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.simulator import Conversation, Simulator
+from parley.simulator import Conversation, Simulator
 from tests.trained import trained
 
 ASKING = {"flow_management": {"max_stack_depth": 2, "on_limit_reached": "ask_user"}}

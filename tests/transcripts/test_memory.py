@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
-from orchestrator.simulator import Conversation, Simulator
 from orchestrator.types import DEFAULT_TENANT, JsonObject, UserId
+from parley.simulator import Conversation, Simulator
 from tests.trained import trained
 
 ADA = UserId("ada")

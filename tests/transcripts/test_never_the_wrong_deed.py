@@ -11,8 +11,9 @@ import pytest
 
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
-from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.scripted_model import (
+from orchestrator.types import DEFAULT_TENANT
+from parley.simulator import Conversation, Simulator
+from parley.testing.scripted_model import (
     Answer,
     Computed,
     Reply,
@@ -21,7 +22,6 @@ from orchestrator.testing.scripted_model import (
     Script,
     ScriptedModel,
 )
-from orchestrator.types import DEFAULT_TENANT
 from tests.trained import trained
 from tests.transcripts.not_yes import NOT_YES
 

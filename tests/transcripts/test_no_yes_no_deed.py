@@ -10,9 +10,9 @@ import pytest
 
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
-from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from orchestrator.types import DEFAULT_TENANT, JsonObject
+from parley.simulator import Conversation, Simulator
+from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.trained import trained
 from tests.transcripts.not_yes import NOT_YES
 

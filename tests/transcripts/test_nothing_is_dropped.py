@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.simulator import Conversation
+from parley.simulator import Conversation
 from tests.transcripts.corrections_beside_offers import CORRECTIONS
 from tests.transcripts.test_misled_by_a_model import as_task, misled
 from tests.transcripts.test_never_the_wrong_deed import begin, booked

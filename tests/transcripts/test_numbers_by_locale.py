@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.simulator import Simulator
 from orchestrator.turns.turn import TurnInput
+from parley.simulator import Simulator
 
 DONATIONS = Path(__file__).parents[2] / "examples" / "donations"
 

@@ -20,10 +20,10 @@ from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.domain.model import TEMPLATE_FILTERS
 from orchestrator.nlu.system1 import System1
 from orchestrator.res.languages import load_base_templates
-from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import JsonObject
+from parley.simulator import Conversation, Simulator
+from parley.testing.inbox import MemoryInbox
 from tests.transcripts.test_never_the_wrong_deed import booked
 
 FEWEST_WORDS: Final = 3

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.simulator import Conversation
+from parley.simulator import Conversation
 from tests.transcripts.test_never_the_wrong_deed import booked
 from tests.transcripts.test_no_yes_no_deed import DEEDS, MODELS, offered
 

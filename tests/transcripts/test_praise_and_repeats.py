@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.simulator import Conversation, Simulator
+from parley.simulator import Conversation, Simulator
 from tests.trained import trained
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType
+from parley.simulator import Conversation, Simulator
 from tests.trained import trained
 
 SAID = {

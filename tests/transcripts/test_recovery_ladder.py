@@ -16,10 +16,10 @@ from orchestrator.dialogue.records import Frame
 from orchestrator.pex.execution import Ending, Execution, Recovery
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.ports.memory.context import Finding, Findings
-from orchestrator.simulator import Simulator
 from orchestrator.telemetry import SignalType
-from orchestrator.testing.scripted_model import Answer, Rule
 from orchestrator.types import Dact, JsonObject
+from parley.simulator import Simulator
+from parley.testing.scripted_model import Answer, Rule
 from tests.trained import trained
 from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, finish, talk

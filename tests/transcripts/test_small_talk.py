@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.simulator import Simulator
+from parley.simulator import Simulator
 from tests.trained import trained
 from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
 

@@ -11,8 +11,8 @@ import pytest
 
 from lab.evaluation.conversations import take_turns
 from orchestrator.domain.evaluations import ConversationEntry
-from orchestrator.simulator import Simulator
 from orchestrator.types import DEFAULT_TENANT
+from parley.simulator import Simulator
 from tests.trained import trained
 
 OFFER = {"user": "book a flight from oslo to rome on 3 december", "expect": {"ambiguity": "confirmation"}}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.testing.scripted_model import Answer, Computed, Request, Rule, ToolUse
+from parley.testing.scripted_model import Answer, Computed, Request, Rule, ToolUse
 from tests.tokens import parts_of, tokens_of
 from tests.transcripts.skills.skilled import call, talk
 from tests.transcripts.test_trip_advice import DAYS, advise

@@ -14,8 +14,8 @@ import pytest
 
 from lab.evaluation.conversations import beginning_of, read_file, take_turns
 from orchestrator.domain.evaluations import ConversationEntry, ExpectEntry
-from orchestrator.simulator import Simulator
 from parley.commands.domain import scaffold
+from parley.simulator import Simulator
 from tests.trained import trained
 
 HERE = Path(__file__).parent

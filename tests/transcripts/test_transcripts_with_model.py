@@ -15,9 +15,9 @@ from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.domain.configuration import merge_sections
 from orchestrator.domain.evaluations import ConversationEntry
-from orchestrator.simulator import Simulator
 from orchestrator.telemetry import Signal, SignalType
-from orchestrator.testing.scripted_model import ScriptedModel
+from parley.simulator import Simulator
+from parley.testing.scripted_model import ScriptedModel
 from tests.trained import trained
 from tests.transcripts.recorded import Author
 from tests.transcripts.test_transcripts import conversations, go_through

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from orchestrator.simulator import Simulator
-from orchestrator.testing.scripted_model import Computed, Reply, Request, ToolUse
+from parley.simulator import Simulator
+from parley.testing.scripted_model import Computed, Reply, Request, ToolUse
 from tests.trained import trained
 from tests.transcripts.skills.skilled import answer, talk
 

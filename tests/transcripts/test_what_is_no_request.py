@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from orchestrator.simulator import Simulator
+from parley.simulator import Simulator
 from tests.trained import trained
 from tests.transcripts.not_requests import NOT_REQUESTS
 

@@ -10,8 +10,8 @@ from typing import Any
 from domains.travel.timetable import Timetable
 from lab.goals.goal import Values, Wish
 from lab.goals.worlds.travel_reading import airline_names
-from orchestrator.simulator import START
-from orchestrator.testing.memory import MemoryRecords
+from parley.simulator import START
+from parley.testing.memory import MemoryRecords
 
 TODAY = date(2026, 11, 20)
 CITIES = {

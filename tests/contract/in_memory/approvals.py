@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from orchestrator.errors import NotFound, Refused
-from orchestrator.testing.lane import decide_approval
-from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.approval import (
     ApprovalRecord,
     ApprovalStatus,
@@ -13,6 +11,8 @@ from orchestrator.turns.approval import (
     from_unix,
 )
 from orchestrator.types import SessionId, TenantId
+from parley.testing.lane import decide_approval
+from parley.testing.store import MemoryStore
 
 
 class MemoryApprovals:

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 from orchestrator.errors import NotFound
 from orchestrator.ports.outbox import OutboxMessage
-from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
 from orchestrator.turns.feedback import Feedback, FeedbackRecord
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
+from parley.testing.store import MemoryStore
 
 
 class MemoryArchive:

@@ -9,12 +9,12 @@ import orjson
 from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
-from orchestrator.testing.branching import branch_session
-from orchestrator.testing.store import MemorySession, MemoryStore, Revision, record_of
 from orchestrator.turns.plan import show_plan, show_revision
 from orchestrator.turns.repair import require_held
 from orchestrator.turns.turn import IfBusy, SessionRecord, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
+from parley.testing.branching import branch_session
+from parley.testing.store import MemorySession, MemoryStore, Revision, record_of
 
 
 class MemorySessions:

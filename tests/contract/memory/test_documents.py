@@ -15,8 +15,8 @@ from orchestrator.errors import NotFound
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.ports.memory.documents import Chunk, Documents, NewDocument, Owned
-from orchestrator.testing.memory import MemoryDocuments
 from orchestrator.types import TenantId, UserId, new_id
+from parley.testing.memory import MemoryDocuments
 
 BAGGAGE = (
     "# Baggage\n\nA cabin bag of 8 kg is free.\n\n# Pets\n\nSmall dogs travel in the cabin for 40 euros."

@@ -17,8 +17,8 @@ from orchestrator.ports.memory.preferences import (
     PreferenceStore,
     Source,
 )
-from orchestrator.testing.memory import MemoryPreferences
 from orchestrator.types import TenantId, UserId
+from parley.testing.memory import MemoryPreferences
 
 ADA, BOB = UserId("ada"), UserId("bob")
 AISLE = Preference(

@@ -15,8 +15,8 @@ from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.redis.scratchpad import PREFIX, RedisScratchpad
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind, Scratchpad
-from orchestrator.testing.memory import MemoryScratchpad
 from orchestrator.types import DEFAULT_TENANT, Epoch, SessionId, TenantId, new_id
+from parley.testing.memory import MemoryScratchpad
 
 
 def entry(text: str, *, kind: EntryKind = EntryKind.FINDING, **more) -> Entry:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import psutil
 
-from orchestrator.testing.scripted_model import Drop, Reply, Request, ToolUse
+from parley.testing.scripted_model import Drop, Reply, Request, ToolUse
 
 STEPS = (
     "model:1",

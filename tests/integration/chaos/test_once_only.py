@@ -20,9 +20,9 @@ import pytest
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings
-from orchestrator.testing.scripted_model import Computed, Rule, Script, ScriptedModel
 from orchestrator.turns.turn import Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
+from parley.testing.scripted_model import Computed, Rule, Script, ScriptedModel
 from tests.integration.chaos.errands import COMMIT, POINTS, SERVED, Outside, outside
 from tests.integration.chaos.suspicion import suspect_nobody
 from tests.processes.forked import start

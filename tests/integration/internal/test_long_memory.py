@@ -12,8 +12,8 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.memory.preferences import Source
 from orchestrator.settings import Settings
-from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId, new_id
+from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.integration.chaos.fleet import fleet
 from tests.integration.internal.test_memory_flows import eventually, say
 

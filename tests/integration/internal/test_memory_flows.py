@@ -23,9 +23,9 @@ from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.ports.runs.records import NewRun, RunRecord
 from orchestrator.ports.runs.status import ENDED, RunStatus
 from orchestrator.settings import Settings
-from orchestrator.testing.scripted_model import Answer, Fail, Rule, Script, ScriptedModel
 from orchestrator.turns.turn import FINISHED, Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId, new_id
+from parley.testing.scripted_model import Answer, Fail, Rule, Script, ScriptedModel
 from tests.contract.internal.in_process import InProcessRunner
 from tests.integration.chaos.fleet import fleet
 from tests.integration.internal.test_maintenance import House, spoken

@@ -10,8 +10,8 @@ from internal_flows.session.summarize_session import JUDGED_BY, PROMPT, summary_
 from orchestrator.bootstrap import open_ports
 from orchestrator.errors import BudgetExceeded
 from orchestrator.settings import Settings
-from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from orchestrator.types import SessionId, TenantId, UserId
+from parley.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from tests.configuration import default_config
 from workers.internal.model_writer import ModelWriter
 

@@ -12,8 +12,8 @@ from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.retries import RetryPolicy
 from orchestrator.models.templates import load_prompts
 from orchestrator.telemetry import Signal, SignalType
-from orchestrator.testing.scripted_model import Reply, Rule, Script, ScriptedModel
 from orchestrator.types import SessionId, TurnId
+from parley.testing.scripted_model import Reply, Rule, Script, ScriptedModel
 
 SCHEMA = {
     "type": "object",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestrator.ports.language_model import ToolDefinition
-from orchestrator.testing.scripted_model import Answer, Computed, Raw, Reply, Request
+from parley.testing.scripted_model import Answer, Computed, Raw, Reply, Request
 from tests.integration.models.bench import GOOD
 
 SEARCH = ToolDefinition(

@@ -13,9 +13,9 @@ from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.models.breaker import BreakerPolicy
 from orchestrator.nlu.system1 import System1
-from orchestrator.simulator import Simulator
 from orchestrator.telemetry import Signal, SignalType
-from orchestrator.testing.scripted_model import (
+from parley.simulator import Simulator
+from parley.testing.scripted_model import (
     Reply,
     Rule,
     Script,

@@ -5,8 +5,8 @@ import pytest
 from lab.domain_evaluation import explain_sentence
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
-from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from parley.stack import note_models
+from parley.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from tests.configuration import default_config
 from tests.integration.models.quirks import openai_error, sent
 

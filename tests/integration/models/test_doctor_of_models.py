@@ -5,7 +5,9 @@ from collections.abc import Callable
 from orchestrator.adapters.models.chat import LibraryChat
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.settings import NO_STORES, read_settings
-from orchestrator.testing.scripted_model import (
+from parley.diagnosis.finding import Finding
+from parley.diagnosis.model_probe import probe, probe_configured
+from parley.testing.scripted_model import (
     Answer,
     Computed,
     Fail,
@@ -15,8 +17,6 @@ from orchestrator.testing.scripted_model import (
     ScriptedModel,
     ToolUse,
 )
-from parley.diagnosis.finding import Finding
-from parley.diagnosis.model_probe import probe, probe_configured
 from tests.integration.models.quirks import openai_error, sent
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from orchestrator.testing.scripted_model import Answer, Raw, Reply, Rule, Script
+from parley.testing.scripted_model import Answer, Raw, Reply, Rule, Script
 from tests.integration.models.quirks import completion, openai_error, sent
 from tests.integration.models.staging import staged
 

@@ -9,8 +9,8 @@ import pytest
 
 from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
-from orchestrator.testing.scripted_model import Answer, ToolUse
 from orchestrator.types import DEFAULT_TENANT, UserId
+from parley.testing.scripted_model import Answer, ToolUse
 from tests.integration.modelled import understood
 from tests.integration.models.staging import Stage, rules, staged
 

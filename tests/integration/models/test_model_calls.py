@@ -12,8 +12,8 @@ from orchestrator.errors import BudgetExceeded, ModelNotAllowed, ModelNotConfigu
 from orchestrator.models.budget import BudgetLimits, Limit, Price
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.telemetry.signals import describe, log_signal
-from orchestrator.testing.scripted_model import Answer, Fail
 from orchestrator.types import FlowId
+from parley.testing.scripted_model import Answer, Fail
 from tests.integration.models.bench import CONFIG, GOOD, PROMPTS, SCHEMA, bench, calling, script, wording
 from tests.integration.models.quirks import openai_error, sent
 

@@ -22,7 +22,7 @@ from orchestrator.models.config import ModelChoice, Timeouts
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.retries import RetryPolicy
 from orchestrator.telemetry import SignalType
-from orchestrator.testing.scripted_model import Answer, Drop, Fail, Hang, Raw, Rule, Script, ScriptedModel
+from parley.testing.scripted_model import Answer, Drop, Fail, Hang, Raw, Rule, Script, ScriptedModel
 from tests.integration.models.bench import CONFIG, GOOD, PROMPTS, Bench, Clock, Waits, bench, calling, script
 
 

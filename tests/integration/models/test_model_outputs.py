@@ -8,7 +8,7 @@ from orchestrator.errors import ModelOutputInvalid
 from orchestrator.models.engineer import tool_result
 from orchestrator.models.schemas import closed
 from orchestrator.ports.language_model import ToolDefinition
-from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, ToolUse
+from parley.testing.scripted_model import Answer, Computed, Reply, Request, ToolUse
 from tests.integration.models.bench import GOOD, bench, calling, script, thinking, wording
 
 

@@ -7,7 +7,7 @@ import pytest
 from orchestrator.errors import ModelFailed, ModelOutputInvalid, ModelTimedOut
 from orchestrator.models.config import Timeouts
 from orchestrator.models.retries import RetryPolicy
-from orchestrator.testing.scripted_model import Answer, Fail
+from parley.testing.scripted_model import Answer, Fail
 from tests.integration.models.bench import CONFIG, bench, calling, script, wording
 
 

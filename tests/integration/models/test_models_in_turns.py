@@ -10,9 +10,11 @@ import pytest
 from orchestrator.models.templates import load_prompts
 from orchestrator.ports.language_model import ChatRole
 from orchestrator.runtime.journal import Journal
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.scripted_model import (
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.scripted_model import (
     Answer,
     Computed,
     Fail,
@@ -21,8 +23,6 @@ from orchestrator.testing.scripted_model import (
     Rule,
     Script,
 )
-from orchestrator.turns.turn import Submission, TurnInput
-from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.modelled import TAPAS, script_of, understood
 from tests.integration.models.staging import Stage, rules, staged
 

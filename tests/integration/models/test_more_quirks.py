@@ -11,7 +11,7 @@ import pytest
 from orchestrator.errors import ModelQuotaExceeded, ModelRejected
 from orchestrator.models.calling import Pacing
 from orchestrator.ports.language_model import ToolChoice
-from orchestrator.testing.scripted_model import Answer, Raw, Request, ToolUse
+from parley.testing.scripted_model import Answer, Raw, Request, ToolUse
 from tests.integration.models.bench import CONFIG, GOOD, Waits, bench, calling, script, wording
 from tests.integration.models.quirks import (
     CALL,

@@ -6,8 +6,8 @@ from typing import Any
 
 from orchestrator.dialogue.records import Label
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.testing.scripted_model import Answer
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject
+from parley.testing.scripted_model import Answer
 from tests.integration.models.test_plans_by_model import (
     COUNTER,
     KEEP,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.testing.scripted_model import Answer, Computed, Fail
+from parley.testing.scripted_model import Answer, Computed, Fail
 from tests.integration.models.staging import rules, staged
 
 FITTING = "plan a trip from Oslo to Madrid from 4 december to 8 december for 2 under 2000 euros"

@@ -16,8 +16,9 @@ from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.nlu.system1 import System1
-from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.scripted_model import (
+from orchestrator.types import DEFAULT_TENANT, JsonObject
+from parley.simulator import Conversation, Simulator
+from parley.testing.scripted_model import (
     Answer,
     Computed,
     Fail,
@@ -27,7 +28,6 @@ from orchestrator.testing.scripted_model import (
     Script,
     ScriptedModel,
 )
-from orchestrator.types import DEFAULT_TENANT, JsonObject
 from tests.contract.in_memory.sessions import MemorySessions
 
 DESK = Path(__file__).resolve().parents[2] / "transcripts" / "domains" / "desk"

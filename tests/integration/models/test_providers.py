@@ -10,7 +10,7 @@ from orchestrator.errors import ModelFailed, ModelNotAllowed, ModelRejected, Mod
 from orchestrator.models.config import ModelChoice, ModelConfig
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.retries import RetryPolicy
-from orchestrator.testing.scripted_model import Script, ScriptedModel
+from parley.testing.scripted_model import Script, ScriptedModel
 from tests.integration.models.bench import PROMPTS, SCHEMA, calling, thinking, wording
 from tests.integration.models.quirks import SEARCH
 

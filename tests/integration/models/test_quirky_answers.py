@@ -8,7 +8,7 @@ import pytest
 from orchestrator.errors import ModelCutOff, ModelFailed, ModelFiltered, ModelOutputInvalid, ModelRefused
 from orchestrator.models.retries import RetryPolicy
 from orchestrator.ports.language_model import ChatRole
-from orchestrator.testing.scripted_model import Answer, Raw
+from parley.testing.scripted_model import Answer, Raw
 from tests.integration.models.bench import CONFIG, GOOD, bench, calling, script, wording
 from tests.integration.models.quirks import CALL, SEARCH, chunk, completion, openai_error, sent, streamed
 

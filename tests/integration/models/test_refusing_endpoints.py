@@ -18,7 +18,7 @@ from orchestrator.models.config import ModelChoice
 from orchestrator.models.engineer import tool_result
 from orchestrator.ports.language_model import Effort, ToolChoice
 from orchestrator.telemetry import SignalType
-from orchestrator.testing.scripted_model import Answer, Computed, Fail, Hang, Request, Rule, Script, ToolUse
+from parley.testing.scripted_model import Answer, Computed, Fail, Hang, Request, Rule, Script, ToolUse
 from tests.integration.models.bench import CONFIG, GOOD, bench, calling, script, thinking, wording
 from tests.integration.models.quirks import (
     CALL,

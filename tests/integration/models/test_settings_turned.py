@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from orchestrator.models.config import ModelChoice, Timeouts, read_model_config
-from orchestrator.simulator import Simulator
-from orchestrator.testing.scripted_model import Answer, Fail
+from parley.simulator import Simulator
+from parley.testing.scripted_model import Answer, Fail
 from tests.configuration import default_config
 from tests.integration.modelled import TAPAS, script_of, understood
 from tests.integration.models.staging import rules, staged, travel

@@ -10,14 +10,14 @@ from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.res.streaming import count_tokens
 from orchestrator.runtime.journal import Journal
-from orchestrator.simulator import Simulator
 from orchestrator.telemetry import SignalType
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from orchestrator.turns.event import Event
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.simulator import Simulator
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.integration.models.staging import travel
 
 ALWAYS = 1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.testing.scripted_model import ScriptedModel
+from parley.testing.scripted_model import ScriptedModel
 from tests.integration.chaos.fleet import wait_until
 from tests.integration.deploy.fixtures.tls import REDIS
 from tests.integration.noise import collected

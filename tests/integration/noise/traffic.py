@@ -11,7 +11,7 @@ import httpx
 import jwt
 
 from orchestrator.ports.tasks import SUBMIT_TURN
-from orchestrator.testing.scripted_model import Answer, Computed, Fail, Raw, Reply, Request, Rule, Script
+from parley.testing.scripted_model import Answer, Computed, Fail, Raw, Reply, Request, Rule, Script
 from tests.celery_clients import celery_client
 from tests.integration.chaos.fleet import wait_until
 from tests.integration.noise.canaries import CONTENTS, SECRETS

@@ -18,8 +18,8 @@ import httpx
 import psycopg
 
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.testing.scripted_model import Answer, Fail, Hang, Rule, Script, ScriptedModel
 from parley.embedded import Store, open_database, open_redis
+from parley.testing.scripted_model import Answer, Fail, Hang, Rule, Script, ScriptedModel
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
 from tests.integration.modelled import TAPAS, travel_with, understood
 from tests.integration.observe.scraping import Prometheus, prometheus

@@ -17,9 +17,9 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.telemetry.traces import root_of
-from orchestrator.testing.scripted_model import Rule, Script, ScriptedModel
 from orchestrator.types import TurnId
 from parley.embedded import Stores
+from parley.testing.scripted_model import Rule, Script, ScriptedModel
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.modelled import understood
 from tests.integration.workers.rabbit import is_installed, rabbit

@@ -9,7 +9,7 @@ import httpx
 import openai
 import pytest
 
-from orchestrator.testing.scripted_model import Answer, Fail, Hang, Rule, Script, ScriptedModel, ToolUse
+from parley.testing.scripted_model import Answer, Fail, Hang, Rule, Script, ScriptedModel, ToolUse
 
 HELLO = [{"role": "user", "content": "hello"}]
 
@@ -106,7 +106,7 @@ def test_a_port_that_is_taken_is_said_at_the_start():
 async def test_it_runs_as_a_process_of_its_own(tmp_path: Path):
     path = tmp_path / "script.yaml"
     path.write_text('default: {text: "from a file"}\n')
-    command = [sys.executable, "-m", "orchestrator.testing.scripted_model", str(path)]
+    command = [sys.executable, "-m", "parley.testing.scripted_model", str(path)]
 
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: ASYNC220
         try:
@@ -123,7 +123,7 @@ async def test_it_runs_as_a_process_of_its_own(tmp_path: Path):
 def test_a_wrong_script_ends_the_process_with_its_mistakes(tmp_path: Path):
     path = tmp_path / "script.yaml"
     path.write_text("rules: 3\n")
-    command = [sys.executable, "-m", "orchestrator.testing.scripted_model", str(path)]
+    command = [sys.executable, "-m", "parley.testing.scripted_model", str(path)]
 
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
 

@@ -26,10 +26,10 @@ import structlog
 
 from benchmarks.candidates import Ours, run_ours
 from benchmarks.environment import open_stores, parse, verdict
-from orchestrator.simulator import Simulator
 from orchestrator.tools.threads import SHARED_THREADS
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
+from parley.simulator import Simulator
 from tests.integration.tools.hurtful_domain import BAD, CROWDS, word_of, write_domain
 
 BAR = 1.3

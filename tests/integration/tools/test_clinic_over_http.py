@@ -15,9 +15,9 @@ from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.nlu.system1 import System1
 from orchestrator.res.markup import to_plain
-from orchestrator.simulator import Simulator
-from orchestrator.testing.scripted_model import ScriptedModel
 from parley.main import run
+from parley.simulator import Simulator
+from parley.testing.scripted_model import ScriptedModel
 from tests.integration.tools.clinic_service import Clinic
 from tests.integration.tools.web import serve
 from tests.transcripts.recorded import Author

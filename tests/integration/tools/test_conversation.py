@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.simulator import Simulator
+from parley.simulator import Simulator
 from tests.integration.tools.factories import until
 from tests.integration.tools.web import Web, serve
 from tests.unit.domain.factories import SERVICES, write_domain

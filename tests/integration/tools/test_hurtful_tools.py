@@ -14,10 +14,10 @@ import pytest
 from benchmarks.candidates import Ours
 from benchmarks.environment import settings_of
 from orchestrator.bootstrap import open_ports
-from orchestrator.simulator import Simulator
 from orchestrator.tools.threads import SHARED_THREADS
 from orchestrator.types import new_id
 from parley.embedded import Stores
+from parley.simulator import Simulator
 from tests.integration.chaos.fleet import fleet
 from tests.integration.tools.hurtful_domain import BAD, CROWDS, write_domain
 from tests.integration.tools.hurtful_tools import InProcess, OnWorker, Place, many_at_once

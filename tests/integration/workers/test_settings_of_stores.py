@@ -15,10 +15,10 @@ from orchestrator.bootstrap import open_ports
 from orchestrator.errors import InboxFull
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.settings import Settings
-from orchestrator.simulator import Simulator
-from orchestrator.testing.scripted_model import Fail, Rule, Script, ScriptedModel
 from orchestrator.turns.turn import Submission
 from orchestrator.types import DEFAULT_TENANT
+from parley.simulator import Simulator
+from parley.testing.scripted_model import Fail, Rule, Script, ScriptedModel
 from tests.contract.factories import submission
 from tests.integration.modelled import TAPAS
 from tests.integration.models.staging import travel

@@ -16,10 +16,10 @@ from gateway.app import create_app
 from gateway.dependencies import Dependencies
 from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.errors import InvalidInput, ParleyError
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.submission import MAX_INPUT_BYTES
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.testing.inbox import MemoryInbox
+from parley.testing.store import MemoryStore
 from parley_client import AsyncClient, Client
 from tests.integration.gateway import serve
 from tests.processes.forked import run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.simulator import Conversation
+from parley.simulator import Conversation
 from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
 
 ROME, MILAN = ("OSL", "FCO"), ("OSL", "MXP")

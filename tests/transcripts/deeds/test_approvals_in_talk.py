@@ -6,8 +6,8 @@ from pathlib import Path
 
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.nlu.system1 import System1
-from orchestrator.simulator import Conversation, Simulator
 from orchestrator.types import JsonObject
+from parley.simulator import Conversation, Simulator
 
 LOADED = load_domain(Path(__file__).parents[3] / "examples" / "treasury")
 SYSTEM1 = System1.for_domain(LOADED.domain)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.simulator import Conversation, Simulator
 from orchestrator.turns.effect import LedgerEntry
+from parley.simulator import Conversation, Simulator
 from tests.trained import trained
 from tests.transcripts.test_never_the_wrong_deed import begin, booked, payload_of
 

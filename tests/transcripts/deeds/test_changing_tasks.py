@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.simulator import Conversation, Simulator
 from orchestrator.types import JsonObject
+from parley.simulator import Conversation, Simulator
 from tests.trained import trained
 
 

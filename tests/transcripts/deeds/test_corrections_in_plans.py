@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.simulator import Conversation
 from orchestrator.types import DEFAULT_TENANT
+from parley.simulator import Conversation
 from tests.transcripts.test_never_the_wrong_deed import TRIP, begin, booked
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.simulator import Conversation
 from orchestrator.types import DEFAULT_TENANT
+from parley.simulator import Conversation
 from tests.transcripts.test_misled_by_a_model import as_task, misled
 from tests.unit.agent.test_days_in_order import LOAN, begin
 

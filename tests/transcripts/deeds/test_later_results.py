@@ -12,8 +12,8 @@ from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.services import Accepted, ToolCall
 from orchestrator.errors import FailureCategory, NotFound, Refused, ToolFailure
 from orchestrator.nlu.system1 import System1
-from orchestrator.simulator import Conversation, Simulator
 from orchestrator.types import Json, JsonObject
+from parley.simulator import Conversation, Simulator
 
 DONATIONS = Path(__file__).parents[3] / "examples" / "donations"
 LOADED = load_domain(DONATIONS)

@@ -12,8 +12,8 @@ import pytest
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.nlu.readers.refusals import count_tokens
-from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from parley.simulator import Conversation, Simulator
+from parley.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from tests.trained import trained
 from tests.transcripts.test_misled_by_a_model import saved
 from tests.transcripts.test_never_the_wrong_deed import booked

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
-from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.transcripts.test_never_the_wrong_deed import begin, booked, payload_of
 
 FIRST = "book a flight from oslo to rome on 3 december"

@@ -14,12 +14,12 @@ from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.system1 import System1
 from orchestrator.ports.memory.context import ContextGathering
-from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType
-from orchestrator.testing.memory import MemoryRecords
-from orchestrator.testing.scripted_model import Answer, Reply, Request, Rule, Script, ScriptedModel, ToolUse
 from orchestrator.tools.guardrails.apply import GuardedPython
 from orchestrator.tools.guardrails.python_code import PythonRules
+from parley.simulator import Conversation, Simulator
+from parley.testing.memory import MemoryRecords
+from parley.testing.scripted_model import Answer, Reply, Request, Rule, Script, ScriptedModel, ToolUse
 from tests.trained import trained
 
 SKILL = "pex_skill"

@@ -8,8 +8,8 @@ from typing import Any
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.domain.model import LaterSpec
 from orchestrator.domain.services import Accepted, ServiceContext, ToolCall
-from orchestrator.testing.memory import MemoryRecords
 from orchestrator.types import ToolId
+from parley.testing.memory import MemoryRecords
 from tests.trained import trained
 from tests.transcripts.skills.skilled import answer, call, talk
 

@@ -8,9 +8,9 @@ import pytest
 
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.memory.documents import NewDocument
-from orchestrator.simulator import Simulator
-from orchestrator.testing.scripted_model import Answer, Reply, Request, ToolUse
 from orchestrator.types import DEFAULT_TENANT
+from parley.simulator import Simulator
+from parley.testing.scripted_model import Answer, Reply, Request, ToolUse
 from tests.transcripts.skills.skilled import QUERY, SKILL, answer, call, talk
 from tests.transcripts.test_transcripts import trained
 

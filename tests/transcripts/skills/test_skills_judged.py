@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.testing.scripted_model import Answer, Fail, Reply
+from parley.testing.scripted_model import Answer, Fail, Reply
 from tests.transcripts.skills.skilled import DRAFT, QUERY, REVISED, answer, call, judge, judged, talk
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from orchestrator.errors import LaneLost
 from orchestrator.runtime.journal import Journal
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
 from orchestrator.turns.lease import TurnCommit
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
 from tests.transcripts.skills.skilled import DRAFT, QUERY, REVISED, Talk, answer, call, judge, judged, talk
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.testing.scripted_model import Answer, Fail, Rule
+from parley.testing.scripted_model import Answer, Fail, Rule
 from tests.transcripts.skills.skilled import answer, call, finish, talk
 
 

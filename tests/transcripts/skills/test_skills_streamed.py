@@ -12,8 +12,8 @@ import pytest
 
 from orchestrator.pex.skill_outcome import FINISH
 from orchestrator.pex.skills.streamed import StreamedText
-from orchestrator.testing.scripted_model import Rule
 from orchestrator.turns.event import Event
+from parley.testing.scripted_model import Rule
 from tests.transcripts.skills.skilled import Talk, answer, finish, judge, judged, talk
 from tests.transcripts.test_ask_data import RULES, run
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from orchestrator.memory.notes import AT_HAND
-from orchestrator.simulator import Simulator
+from parley.simulator import Simulator
 from tests.trained import trained
 
 ROUND = ("Book a flight from Oslo to Madrid tomorrow", "yes", "cancel my booking", "yes", "hello", "help")

@@ -11,17 +11,17 @@ import pytest
 
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
-from orchestrator.simulator import Simulator
-from orchestrator.testing import lane
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, UserId
+from parley.simulator import Simulator
+from parley.testing import lane
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.live import MemoryLiveEvents, MemoryWakeup
 from tests.contract.in_memory.sessions import MemorySessions
 from tests.trained import trained
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.simulator import Conversation, Simulator
 from orchestrator.types import DEFAULT_TENANT
+from parley.simulator import Conversation, Simulator
 from tests.transcripts.deeds.test_corrections_in_plans import days
 from tests.transcripts.test_misled_by_a_model import as_task, misled
 from tests.transcripts.test_transcripts import trained

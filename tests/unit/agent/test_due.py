@@ -11,8 +11,8 @@ from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.notes import FlowNotes, Note, NoteKind, SharedNotes, entries_of_turn
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.testing.memory import MemoryScratchpad
 from orchestrator.types import DEFAULT_TENANT, Dact, SessionId, TurnId
+from parley.testing.memory import MemoryScratchpad
 
 BOUND = SUMMARIZE_EVERY_TOKENS * CHARACTERS_PER_TOKEN
 SESSION = SessionId("any")

@@ -8,12 +8,12 @@ import pytest
 
 from orchestrator.errors import Refused, StepFailed, StepMismatch, Unavailable
 from orchestrator.runtime.journal import Journal
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.store import ManualClock, MemoryStore
 
 SESSION = SessionId("s")
 

@@ -6,11 +6,11 @@ import orjson
 import pytest
 
 from orchestrator.dialogue.changes.repair import repair
-from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.lane import decide_approval
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, JsonObject
+from parley.simulator import Conversation, Simulator
+from parley.testing.lane import decide_approval
 from tests.trained import trained
 
 

@@ -10,14 +10,14 @@ import orjson
 from orchestrator.errors import InvalidInput
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import LaneRunner
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
-from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
 from orchestrator.turns.turn import Receipt, Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.live import MemoryLiveEvents, MemoryWakeup
+from parley.testing.store import ManualClock, MemoryStore
 
 SESSION = SessionId("s")
 Behaviour = Callable[[Work], Awaitable[None]]

@@ -9,14 +9,14 @@ import pytest
 
 from orchestrator.errors import Unavailable
 from orchestrator.runtime.journal import Journal
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.turns.effect import Effect, LedgerStatus, fingerprint_effect
 from orchestrator.turns.lease import Lease, TurnCommit
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.turns.turn import Submission, TurnInput, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, FlowId, SessionId, ToolId
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.store import ManualClock, MemoryStore
 
 SESSION = SessionId("s")
 DONE = {"status": "done"}

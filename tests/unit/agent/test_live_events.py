@@ -8,13 +8,13 @@ import pytest
 
 from orchestrator.runtime import journal
 from orchestrator.runtime.journal import Journal, TurnHints
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryLiveEvents
-from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, Json, SessionId
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.live import MemoryLiveEvents
+from parley.testing.store import MemoryStore
 
 SESSION = SessionId("s")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import FailureCategory, ToolFailure
-from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.memory import MemoryRecords
 from orchestrator.turns.approval import Decision
 from orchestrator.types import DEFAULT_TENANT, JsonObject
+from parley.simulator import Conversation, Simulator
+from parley.testing.memory import MemoryRecords
 from tests.contract.in_memory.approvals import MemoryApprovals
 from tests.trained import trained
 

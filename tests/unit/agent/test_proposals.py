@@ -7,8 +7,8 @@ import pytest
 
 from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.storage.serialization import diff
-from orchestrator.simulator import Conversation, Simulator
 from orchestrator.turns.turn import TurnInput, TurnKind
+from parley.simulator import Conversation, Simulator
 from tests.trained import trained
 
 

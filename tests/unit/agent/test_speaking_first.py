@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.simulator import Conversation, Simulator
 from orchestrator.turns.scheduled import EventStatus, NewEvent
 from orchestrator.turns.turn import TurnInput
+from parley.simulator import Conversation, Simulator
 from tests.trained import trained
 
 DAY_S = 86400.0

@@ -11,16 +11,16 @@ import pytest
 
 from orchestrator.domain.services import ServiceContext
 from orchestrator.runtime.lane import LaneRunner
-from orchestrator.simulator import Simulator
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryWakeup
-from orchestrator.testing.memory import MemoryRecords
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+from parley.simulator import Simulator
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.live import MemoryWakeup
+from parley.testing.memory import MemoryRecords
 from tests.trained import trained
 
 FIRST = SessionId("stopped")

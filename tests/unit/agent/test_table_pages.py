@@ -9,8 +9,8 @@ import pytest
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.domain.services import ServiceContext, ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure
-from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.memory import MemoryRecords
+from parley.simulator import Conversation, Simulator
+from parley.testing.memory import MemoryRecords
 from tests.domains.mailroom.services import Mailroom
 from tests.trained import trained
 

@@ -11,12 +11,12 @@ import pytest
 from orchestrator.domain.locales import forms_in_use
 from orchestrator.errors import LaneLost
 from orchestrator.runtime.lane import LaneRunner
-from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
+from parley.simulator import Conversation, Simulator
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.live import MemoryLiveEvents, MemoryWakeup
 from tests.trained import trained
 
 MIDNIGHT = datetime(2026, 11, 21, 0, 0, tzinfo=UTC)

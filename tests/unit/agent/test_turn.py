@@ -11,8 +11,8 @@ from orchestrator.agent import agent as agent_module
 from orchestrator.agent.messages import MESSAGES
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
-from orchestrator.simulator import Conversation, Simulator
 from orchestrator.types import DEFAULT_TENANT, Epoch
+from parley.simulator import Conversation, Simulator
 from tests.trained import trained
 
 

@@ -7,8 +7,8 @@ from itertools import count
 
 from domains.analytics.services import Charts, Exports, Schedules, Tables
 from orchestrator.domain.services import Records, ServiceContext, ToolCall
-from orchestrator.testing.memory import MemoryRecords
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId
+from parley.testing.memory import MemoryRecords
 
 _keys = count(1)
 

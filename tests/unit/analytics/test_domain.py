@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from orchestrator.dialogue.specification import Mode
-from orchestrator.simulator import Simulator
+from parley.simulator import Simulator
 from tests.trained import trained
 
 EVALUATIONS = Path(__file__).parents[3] / "domains" / "analytics" / "evaluations"

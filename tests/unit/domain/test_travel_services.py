@@ -16,8 +16,8 @@ from domains.travel.services import Flights
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.domain.services import Service, ServiceContext, ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure
-from orchestrator.testing.memory import MemoryRecords
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId
+from parley.testing.memory import MemoryRecords
 
 NOW = datetime(2026, 11, 20, 9, tzinfo=UTC).timestamp()
 CALL = ToolCall("turn_1:tool:flight_book:1", SessionId("s1"), None, DEFAULT_TENANT, NOW)
@@ -66,7 +66,7 @@ async def test_the_timetable_is_the_same_in_another_process() -> None:
 import asyncio, json, sys
 from domains.travel.services import Flights
 from orchestrator.domain.services import ServiceContext, ToolCall
-from orchestrator.testing.memory import MemoryRecords
+from parley.testing.memory import MemoryRecords
 config, wanted, call = map(json.loads, sys.argv[1:])
 found = Flights(ServiceContext(MemoryRecords(), config)).search(**wanted, call=ToolCall(*call))
 print(json.dumps(asyncio.run(found)["flights"]))

@@ -11,9 +11,9 @@ import httpx
 from gateway.app import Exposure
 from gateway.auth.authentication import Access, Rates, TokenReader
 from gateway.dependencies import Dependencies
-from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.turns.access import Scope
 from orchestrator.types import TenantId, UserId
+from parley.testing.store import ManualClock, MemoryStore
 from tests.contract.in_memory.access import MemoryKeys, MemoryRequestLimits, MemoryTickets
 from tests.unit.gateway.memory_dependencies import make_dependencies, serve
 

@@ -33,12 +33,12 @@ from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.telemetry import drop_signal
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
-from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryScratchpad
-from orchestrator.testing.scheduled import MemoryScheduledEvents
-from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
+from parley.testing.inbox import MemoryInbox
+from parley.testing.live import MemoryLiveEvents, MemoryWakeup
+from parley.testing.memory import MemoryDocuments, MemoryPreferences, MemoryScratchpad
+from parley.testing.scheduled import MemoryScheduledEvents
+from parley.testing.store import MemoryStore
 from tests.contract.in_memory.approvals import MemoryApprovals
 from tests.contract.in_memory.archive import MemoryArchive, MemoryEffects, MemoryEventLog, MemoryFeedback
 from tests.contract.in_memory.sessions import MemorySessions

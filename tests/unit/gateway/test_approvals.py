@@ -12,12 +12,12 @@ import httpx
 from gateway.auth.authentication import Access
 from gateway.dependencies import Dependencies
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
-from orchestrator.simulator import Conversation, Simulator
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.turns.access import Scope
 from orchestrator.turns.approval import from_unix
 from orchestrator.types import DEFAULT_TENANT, ToolId
+from parley.simulator import Conversation, Simulator
+from parley.testing.lane import MemoryLane
+from parley.testing.live import MemoryLiveEvents, MemoryWakeup
 from tests.contract.in_memory.access import MemoryKeys
 from tests.trained import trained
 from tests.unit.gateway.memory_dependencies import make_dependencies, serve

@@ -12,15 +12,15 @@ import orjson
 from gateway.dependencies import Dependencies
 from orchestrator.errors import ParleyError
 from orchestrator.telemetry import Signal
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
-from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject, SessionId
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.live import MemoryLiveEvents, MemoryWakeup
+from parley.testing.store import MemoryStore
 from tests.contract.in_memory.sessions import MemorySessions
 from tests.unit.gateway.memory_dependencies import make_dependencies, serve
 

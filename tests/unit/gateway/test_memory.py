@@ -11,9 +11,9 @@ from gateway.dependencies import MemoryServices
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.ports.runs.records import NewRun, Started
-from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences
-from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
+from parley.testing.memory import MemoryDocuments, MemoryPreferences
+from parley.testing.store import MemoryStore
 from tests.unit.gateway.memory_dependencies import make_dependencies, serve
 
 BAGGAGE = {"title": "Baggage", "text": "A cabin bag of 8 kg is free.", "domain": "travel"}

@@ -15,9 +15,9 @@ import pytest
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
-from orchestrator.simulator import Simulator
-from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from orchestrator.turns.turn import TurnRecord, TurnStatus
+from parley.simulator import Simulator
+from parley.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from tests.trained import trained
 from tests.unit.interruptions.judge import ASK
 from tests.unit.interruptions.setting import Booking, Setting, write_mailroom

@@ -21,8 +21,8 @@ from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.memory.ranking import rank
 from orchestrator.memory.tokenizer import find_terms
 from orchestrator.ports.memory.documents import Candidate, NewDocument, Owned, Passage
-from orchestrator.testing.memory import MemoryDocuments
 from orchestrator.types import DEFAULT_TENANT
+from parley.testing.memory import MemoryDocuments
 
 HERE = Path(__file__).parent
 

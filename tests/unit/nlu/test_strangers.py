@@ -9,7 +9,7 @@ import pytest
 from orchestrator.dialogue.understanding import MessageKind, Understanding
 from orchestrator.nlu.module import NLU
 from orchestrator.nlu.plain_yes import Offer
-from orchestrator.simulator import Simulator
+from parley.simulator import Simulator
 from tests.trained import trained
 from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
 from tests.unit.nlu.flights import FakeTurn

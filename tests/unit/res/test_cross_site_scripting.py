@@ -13,9 +13,9 @@ from markdown_it import MarkdownIt
 from orchestrator.domain.services import ServiceContext
 from orchestrator.res.markup import to_plain
 from orchestrator.res.streaming import escape_rewriting
-from orchestrator.simulator import Simulator
-from orchestrator.testing.memory import MemoryRecords
 from orchestrator.types import JsonObject
+from parley.simulator import Simulator
+from parley.testing.memory import MemoryRecords
 from tests.domains.mailroom.services import Mailroom
 from tests.trained import trained
 from tests.unit.res.hostile import PAYLOADS

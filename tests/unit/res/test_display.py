@@ -12,8 +12,8 @@ from orchestrator.dialogue.records import Frame
 from orchestrator.domain.services import ServiceContext
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.simulator import Simulator
-from orchestrator.testing.memory import MemoryRecords
+from parley.simulator import Simulator
+from parley.testing.memory import MemoryRecords
 from tests.domains.mailroom.services import Mailroom
 from tests.trained import trained
 from tests.unit.res.test_charts import validator

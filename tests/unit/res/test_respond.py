@@ -13,7 +13,7 @@ from orchestrator.res.languages import load_base_templates
 from orchestrator.res.response import Response
 from orchestrator.res.steps.naturalize import naturalize
 from orchestrator.res.templates import Templates
-from orchestrator.simulator import Conversation, Simulator
+from parley.simulator import Conversation, Simulator
 from tests.trained import trained
 
 DOMAINS = Path(__file__).parents[3] / "domains"

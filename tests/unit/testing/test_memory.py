@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 import pytest
 
 from orchestrator.errors import NotFound
-from orchestrator.simulator import Simulator
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
-from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.event import Event
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
+from parley.simulator import Simulator
+from parley.testing.inbox import MemoryInbox
+from parley.testing.live import MemoryLiveEvents, MemoryWakeup
+from parley.testing.store import MemoryStore
 from tests.trained import trained
 
 ONE, TWO = SessionId("one"), SessionId("two")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ConfigurationError
-from orchestrator.testing.scripted_model import (
+from parley.testing.scripted_model import (
     Answer,
     Computed,
     Drop,
@@ -20,8 +20,8 @@ from orchestrator.testing.scripted_model import (
     load_script,
     parse_script,
 )
-from orchestrator.testing.scripted_model.script import Playback
-from orchestrator.testing.scripted_model.wire import embed
+from parley.testing.scripted_model.script import Playback
+from parley.testing.scripted_model.wire import embed
 
 EVERYTHING = """
 models: [small, large]

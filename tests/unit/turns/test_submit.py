@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.runtime.submit import Submitter
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.live import MemoryWakeup
-from orchestrator.testing.scheduled import MemoryScheduledEvents
-from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.turn import Receipt, Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.testing.inbox import MemoryInbox
+from parley.testing.live import MemoryWakeup
+from parley.testing.scheduled import MemoryScheduledEvents
+from parley.testing.store import MemoryStore
 
 SESSION = SessionId("s")
 HELLO = Submission(

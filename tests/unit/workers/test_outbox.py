@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.ports.outbox import OutboxMessage
-from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.testing.store import ManualClock, MemoryStore
 from tests.contract.in_memory.archive import MemoryOutbox
 from workers.outbox import AGAIN_AFTER_S, OutboxSender
 

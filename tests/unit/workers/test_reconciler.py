@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryWakeup
-from orchestrator.testing.store import MemoryStore
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.live import MemoryWakeup
+from parley.testing.store import MemoryStore
 from tests.contract.factories import submission
 from workers.session_pool import Reconciler
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import LaneRunner
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
-from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.turn import Submission, TurnInput, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.live import MemoryLiveEvents, MemoryWakeup
+from parley.testing.store import ManualClock, MemoryStore
 from workers.session_pool import SessionPool
 
 CAPACITY = 3

@@ -15,10 +15,10 @@ import orjson
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.turns import Inbox, LiveEvents
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
-from orchestrator.simulator import Simulator
-from orchestrator.testing.live import MemoryWakeup
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, ToolId, TurnId, new_id
+from parley.simulator import Simulator
+from parley.testing.live import MemoryWakeup
 from tests.contract.factories import commit_for
 from tests.trained import trained
 from tests.unit.gateway.repairs.unsteady_airline import Airline, unsteady

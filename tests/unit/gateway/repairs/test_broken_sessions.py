@@ -12,12 +12,12 @@ import pytest
 
 from gateway.auth.authentication import Access
 from orchestrator.ports.lane import Lane
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryLiveEvents
-from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.access import Scope
 from orchestrator.types import DEFAULT_TENANT, TenantId
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.live import MemoryLiveEvents
+from parley.testing.store import MemoryStore
 from tests.contract.in_memory.access import MemoryKeys
 from tests.unit.gateway.memory_dependencies import make_dependencies, serve
 from tests.unit.gateway.repairs.broken_sessions import KINDS, Site, Ticket, break_one

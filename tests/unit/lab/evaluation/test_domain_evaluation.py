@@ -14,8 +14,8 @@ from lab.evaluation.report import write_report
 from lab.evaluation.rubric import grade_answer
 from orchestrator.adapters.domains.folder import domain_folder, load_domain
 from orchestrator.domain.evaluations import ExpectEntry
-from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 from parley.main import run
+from parley.testing.scripted_model import Answer, Rule, Script, ScriptedModel
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ from lab.simulation.running import Simulated, simulate
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.nlu.system1 import System1
 from orchestrator.pex.calls import guarded_call
-from orchestrator.simulator import START
-from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from parley import JsonObject, ToolCall
 from parley.commands.domain import scaffold
 from parley.main import run
+from parley.simulator import START
+from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.trained import trained
 
 ENOUGH = 40

@@ -7,9 +7,9 @@ import orjson
 
 from orchestrator.dialogue.storage.branching import branch_state
 from orchestrator.dialogue.storage.serialization import diff
-from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, Revision, record_of
 from orchestrator.turns.turn import SessionRecord, require_branch
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, new_id
+from parley.testing.store import KeptPlan, MemorySession, MemoryStore, Revision, record_of
 
 
 def branch_session(

@@ -6,8 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from orchestrator.errors import InboxFull, NotFound, SessionClosed
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.store import MemorySession, MemoryStore
 from orchestrator.turns.scheduled import (
     MOST_SCHEDULED,
     RESULT,
@@ -22,6 +20,8 @@ from orchestrator.turns.scheduled import (
 )
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject, SessionId, TenantId
+from parley.testing.inbox import MemoryInbox
+from parley.testing.store import MemorySession, MemoryStore
 
 
 class MemoryScheduledEvents:

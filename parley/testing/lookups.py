@@ -2,8 +2,8 @@
 
 from itertools import takewhile
 
-from orchestrator.testing.store import MemoryStore, MemoryTurn
 from orchestrator.turns.lease import Lease, Said, Work
+from parley.testing.store import MemoryStore, MemoryTurn
 
 
 def said_meanwhile(store: MemoryStore, lease: Lease) -> Said:

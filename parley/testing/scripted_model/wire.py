@@ -10,8 +10,8 @@ from math import sqrt
 
 import orjson
 
-from orchestrator.testing.scripted_model.script import Answer, Fail, Request, ToolUse
 from orchestrator.types import Json, JsonObject, new_id
+from parley.testing.scripted_model.script import Answer, Fail, Request, ToolUse
 
 _PIECES = re.compile(r"\s*\S+\s*\Z|\s*\S+|\s+")
 _WORDS = re.compile(r"\w+")

@@ -15,8 +15,9 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from orchestrator.testing.scripted_model import wire
-from orchestrator.testing.scripted_model.script import (
+from orchestrator.types import JsonObject
+from parley.testing.scripted_model import wire
+from parley.testing.scripted_model.script import (
     Answer,
     Drop,
     Fail,
@@ -28,7 +29,6 @@ from orchestrator.testing.scripted_model.script import (
     Script,
     ToolUse,
 )
-from orchestrator.types import JsonObject
 
 HOST = "127.0.0.1"
 START_S = 10.0

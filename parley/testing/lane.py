@@ -7,14 +7,14 @@ from datetime import datetime, timedelta
 import orjson
 
 from orchestrator.errors import LaneLost
-from orchestrator.testing.lookups import said_meanwhile
-from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision, keep_approvals
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, from_unix
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import FINISHED, TurnStatus
 from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, TenantId, TurnId
+from parley.testing.lookups import said_meanwhile
+from parley.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision, keep_approvals
 
 SUSPECTED_AFTER = 2
 """Number of crashes after which only a process for suspected poison turns runs a turn."""

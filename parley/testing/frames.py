@@ -1,6 +1,6 @@
 from orchestrator.errors import NotFound
-from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject, SessionId, TenantId
+from parley.testing.store import MemoryStore
 
 
 class MemoryFrames:

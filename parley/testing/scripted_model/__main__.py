@@ -1,4 +1,4 @@
-"""Command line: `python -m orchestrator.testing.scripted_model script.yaml`."""
+"""Command line: `python -m parley.testing.scripted_model script.yaml`."""
 
 import argparse
 import contextlib
@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 from orchestrator.errors import ConfigurationError
-from orchestrator.testing.scripted_model import ScriptedModel, load_script
+from parley.testing.scripted_model import ScriptedModel, load_script
 
 
 def main() -> int:
     """Print the base URL and serve until interrupted. Return 2 if the script is invalid."""
-    parser = argparse.ArgumentParser(prog="python -m orchestrator.testing.scripted_model")
+    parser = argparse.ArgumentParser(prog="python -m parley.testing.scripted_model")
     parser.add_argument("script", type=Path, help="YAML file with `default` and `rules`")
     parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
     arguments = parser.parse_args()

@@ -24,7 +24,6 @@ from orchestrator.ports.memory.documents import (
 )
 from orchestrator.ports.memory.preferences import MOST_PREFERENCES, Preference, Source
 from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind, new_entry_id
-from orchestrator.testing.store import MemoryStore
 from orchestrator.types import (
     DEFAULT_TENANT,
     Json,
@@ -36,6 +35,7 @@ from orchestrator.types import (
     is_object,
     same_value,
 )
+from parley.testing.store import MemoryStore
 
 
 @dataclass(slots=True)

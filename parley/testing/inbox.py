@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from orchestrator.errors import InvalidInput
-from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn
 from orchestrator.turns.repair import require_looked_at
 from orchestrator.turns.turn import (
     IfBusy,
@@ -19,6 +18,7 @@ from orchestrator.turns.turn import (
     sequence_in_use,
 )
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
+from parley.testing.store import MemorySession, MemoryStore, MemoryTurn
 
 
 class MemoryInbox:

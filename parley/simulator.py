@@ -30,19 +30,19 @@ from orchestrator.res.templates import word_for
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.saying import Saying
 from orchestrator.telemetry import Signal
-from orchestrator.testing.branching import branch_session
-from orchestrator.testing.frames import MemoryFrames
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
-from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryRecords, MemoryScratchpad
-from orchestrator.testing.scheduled import MemoryScheduledEvents
-from orchestrator.testing.store import MemoryStore
 from orchestrator.tools.later import LaterResults
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.toolbox import Services
 from orchestrator.turns.turn import FINISHED, Submission, TurnInput, turn_object
 from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, TenantId, UserId, new_id
+from parley.testing.branching import branch_session
+from parley.testing.frames import MemoryFrames
+from parley.testing.inbox import MemoryInbox
+from parley.testing.lane import MemoryLane
+from parley.testing.live import MemoryLiveEvents, MemoryWakeup
+from parley.testing.memory import MemoryDocuments, MemoryPreferences, MemoryRecords, MemoryScratchpad
+from parley.testing.scheduled import MemoryScheduledEvents
+from parley.testing.store import MemoryStore
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 """The default start of simulations, a Friday at noon."""

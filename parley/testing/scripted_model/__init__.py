@@ -7,7 +7,7 @@ It replaces a working or failing model in tests of Parley and of users' domains:
         ...  # set OPENAI_BASE_URL to model.base_url, then inspect model.requests
 """
 
-from orchestrator.testing.scripted_model.script import (
+from parley.testing.scripted_model.script import (
     Answer,
     Computed,
     Drop,
@@ -22,7 +22,7 @@ from orchestrator.testing.scripted_model.script import (
     load_script,
     parse_script,
 )
-from orchestrator.testing.scripted_model.server import ScriptedModel
+from parley.testing.scripted_model.server import ScriptedModel
 
 __all__ = [
     "Answer",
