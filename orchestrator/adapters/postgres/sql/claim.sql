@@ -10,7 +10,7 @@
 -- claim was lost.
 -- Commits asynchronously: later writes of this worker follow the claim in the log, so they are never on disk without it.
 -- A server crash may undo the claim while the worker is still running. The lower half of the token is random, so that the
--- next claim of the lane gets a different token (docs/decisions/0014-nobody-waits-for-a-claim.md).
+-- next claim of the lane gets a different token (docs/decisions/0014-commit-claims-asynchronously.md).
 WITH lane AS (
     UPDATE lanes
     SET lease_owner = %(worker_id)s,

@@ -4,7 +4,7 @@
 -- Returns:   one row for the run's stages, or no row if nothing can start now or another worker holds the run.
 -- All conditions are on the run's row, so that the second of two concurrent claims sees the first.
 -- Commits asynchronously, so half of the token is random, like a session lane's
--- (docs/decisions/0014-nobody-waits-for-a-claim.md).
+-- (docs/decisions/0014-commit-claims-asynchronously.md).
 WITH run AS (
     UPDATE internal_runs
     SET status = 'running',
