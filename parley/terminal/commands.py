@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -22,11 +21,10 @@ from parley.terminal.words import (
 
 @dataclass(slots=True)
 class Talk:
-    """A conversation in a terminal. `turn`: the last turn. `read`: prompts the user for a line."""
+    """A conversation in a terminal. `turn`: the last turn."""
 
     conversation: Conversation
     console: Console
-    read: Callable[[str], str]
     turn: Turn | None = None
     progress: str = ""
     over: bool = False
@@ -44,8 +42,7 @@ class Talk:
         self.console.print(Text(text, style="dim"))
 
 
-# A command takes its argument, and returns the turn that it submits or None.
-Command = Callable[[Talk, str], Turn | None]
+Command = Callable[[Talk], None]
 COMMANDS: dict[str, tuple[Command, str]] = {}
 
 
@@ -59,15 +56,14 @@ def _command(name: str, words: str) -> Callable[[Command], Command]:
     return register
 
 
-def find_command(line: str) -> tuple[Command, str] | None:
-    """Parse a line as a command and its argument. Returns None for a message."""
-    name, _, argument = line.partition(" ")
-    known = COMMANDS.get(name)
-    return None if known is None else (known[0], argument.strip())
+def find_command(line: str) -> Command | None:
+    """Return the command that a line names, or None for a message."""
+    known = COMMANDS.get(line.partition(" ")[0])
+    return None if known is None else known[0]
 
 
 @_command("/help", "this list")
-def _help(talk: Talk, _: str) -> None:
+def _help(talk: Talk) -> None:
     table = Table.grid(padding=(0, 2))
     rows = [
         *((name, words) for name, (_command, words) in COMMANDS.items()),
@@ -80,7 +76,7 @@ def _help(talk: Talk, _: str) -> None:
 
 
 @_command("/stack", "list the open tasks, the current one first")
-def _stack(talk: Talk, _: str) -> None:
+def _stack(talk: Talk) -> None:
     if not talk.flows:
         talk.note("No task is open.")
     for place, flow in enumerate(reversed(talk.flows)):
@@ -88,17 +84,8 @@ def _stack(talk: Talk, _: str) -> None:
         talk.console.print(Text(f"{' ' if place else '›'} {name}: {state}"))
 
 
-@_command("/slots", "show the current task's values")
-def _slots(talk: Talk, _: str) -> None:
-    slots: dict[str, Any] = talk.flows[-1]["slots"] if talk.flows else {}
-    if not slots:
-        talk.note("The current task has no values yet.")
-    for name, value in slots.items():
-        talk.console.print(Text(f"{clean(name)}: {clean(value)}"))
-
-
 @_command("/plan", "show the plan and its steps")
-def _plan(talk: Talk, _: str) -> None:
+def _plan(talk: Talk) -> None:
     try:
         plan = talk.conversation.client.plan(talk.conversation.session_id)
     except NotFound:
@@ -113,45 +100,8 @@ def _plan(talk: Talk, _: str) -> None:
         talk.console.print(Text(clean(line)))
 
 
-@_command("/tools", "show the last turn's tool calls and arguments")
-def _tools(talk: Talk, _: str) -> None:
-    calls: list[dict[str, Any]] = (talk.turn or {}).get("tools") or []
-    if not calls:
-        talk.note("The last turn called no tools.")
-    for call in calls:
-        talk.console.print(Text(f"{clean(call['tool_id'])}: {clean(call['status'])}"))
-        for name, value in (call.get("arguments") or {}).items():
-            talk.console.print(Text(f"  {clean(name)}: {clean(value)}"))
-
-
-@_command("/form", "fill in the form")
-def _form(talk: Talk, _: str) -> Turn | None:
-    interaction = (talk.turn or {}).get("interaction") or {}
-    if interaction.get("kind") != "form":
-        talk.note("There is no open form.")
-        return None
-    values = {field["name"]: _read_field(talk, field) for field in interaction["fields"]}
-    values = {name: value for name, value in values.items() if value != ""}
-    if not values:
-        talk.note("The form is unchanged.")
-        return None
-    submit = interaction["submit"]
-    return talk.conversation.act(submit["name"], {**submit["payload"], "values": values})
-
-
-def _read_field(talk: Talk, field: Turn) -> Any:
-    choices = f" ({', '.join(clean(value) for value in field['values'])})" if field.get("values") else ""
-    said = talk.read(f"{clean(field['label'])}{choices}: ").strip()
-    if field.get("type") == "number":
-        try:
-            return float(said) if "." in said else int(said)
-        except ValueError:
-            return said
-    return said
-
-
 @_command("/undo", "go back to before the last turn")
-def _undo(talk: Talk, _: str) -> None:
+def _undo(talk: Talk) -> None:
     client, session_id = talk.conversation.client, talk.conversation.session_id
     epoch = int(client.session(session_id)["epoch"])
     if epoch < 2:
@@ -162,34 +112,14 @@ def _undo(talk: Talk, _: str) -> None:
     talk.note("Went back to before the last turn. Side effects of tools stay.")
 
 
-@_command("/approve", "approve the pending call")
-def _approve(talk: Talk, _: str) -> Turn | None:
-    return _decide(talk, "approve")
-
-
-@_command("/deny", "deny the pending call")
-def _deny(talk: Talk, _: str) -> Turn | None:
-    return _decide(talk, "deny")
-
-
-def _decide(talk: Talk, decision: str) -> Turn | None:
-    conversation = talk.conversation
-    waiting = conversation.client.approvals(status="pending", session_id=conversation.session_id)
-    if not waiting:
-        talk.note("No approval is pending.")
-        return None
-    payload = {"approval_id": waiting[0]["approval_id"], "flow_id": waiting[0].get("flow_id")}
-    return conversation.act(decision, payload)
-
-
 @_command("/history", "show this session's messages")
-def _history(talk: Talk, _: str) -> None:
+def _history(talk: Talk) -> None:
     for said in talk.conversation.client.history(talk.conversation.session_id):
         talk.console.print(Text(plain(line_of(said))))
 
 
 @_command("/new", "start a new session")
-def _new(talk: Talk, _: str) -> None:
+def _new(talk: Talk) -> None:
     before = talk.conversation
     talk.conversation = Conversation.begin(
         before.client, domain=before.domain, session_id=None, user_id=before.user_id, place=before.place
@@ -199,5 +129,5 @@ def _new(talk: Talk, _: str) -> None:
 
 
 @_command("/quit", "exit")
-def _quit(talk: Talk, _: str) -> None:
+def _quit(talk: Talk) -> None:
     talk.over = True

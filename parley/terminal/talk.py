@@ -30,8 +30,7 @@ def talk_in_terminal(conversation: Conversation, data_dir: Path) -> None:
 async def _converse(conversation: Conversation, session: PromptSession[str]) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     words = StreamedWords(lambda text: print(text, flush=True, file=console.file), session.app.invalidate)
-    # A separate prompt in a separate thread: the event loop belongs to the main prompt.
-    talk = Talk(conversation, console, lambda label: str(PromptSession[str]().prompt(label, in_thread=True)))
+    talk = Talk(conversation, console)
     answers = Answers(talk, words)
     listen(conversation.client, conversation.session_id, words)
     with patch_stdout(raw=True):  # prints answers above the prompt
@@ -102,9 +101,9 @@ def _take(answers: Answers, line: str, words: StreamedWords) -> None:
 def _send(answers: Answers, line: str) -> Turn | None:
     talk, command = answers.talk, find_command(line)
     if command is not None:
-        do, argument = command
         with answers.shown:  # keeps answers out of the command's output
-            return do(talk, argument)
+            command(talk)
+        return None
     action = choose_action(talk.turn, line)
     if action is not None:
         talk.note(f"› {clean(action['label'])}")
