@@ -35,11 +35,6 @@ class ForkedProcess(psutil.Process):
             return None
 
 
-def can_fork() -> bool:
-    """Return whether forking is safe. Another thread could hold a lock that the fork needs."""
-    return _LIBC is not None and threading.active_count() == 1
-
-
 def fork_program(
     arguments: Sequence[str],
     *,
@@ -127,6 +122,6 @@ def _run(module: str) -> int:
     except BaseException:  # noqa: BLE001 - as the interpreter would
         sys.excepthook(*sys.exc_info())  # pyright: ignore[reportArgumentType]
         code = 1
-    threading._shutdown()  # noqa: SLF001 # pyright: ignore[reportAttributeAccessIssue]
+    threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
     sys.stdout.flush()
     return code
