@@ -42,7 +42,7 @@ _log = get_logger(__name__)
 
 
 class Isolation:
-    """Runs each suspected turn in a separate process.
+    """A runner of suspected turns, each in a separate process.
 
     `build`: builds a domain's agent; a function of a module, because other processes import it. `observer`: notified of
     turn attempts in all processes.
