@@ -22,7 +22,6 @@ from orchestrator.domain.registry import Registry
 from orchestrator.memory.notes import Notes, Preferences
 from orchestrator.models.calling import CallContext
 from orchestrator.ports.memory.documents import ContextSearch, Passage
-from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.turns import LiveEvents
 from orchestrator.runtime.journal import Journal
 from orchestrator.telemetry import RecordSignal, Signal, SignalType
@@ -70,7 +69,6 @@ class Recall:
         notes: the session's notes.
         recent_turns, document_finder, preferences: finders for values of empty slots (PX-4).
         documents: searches business context.
-        scratchpad: has the findings of background flows.
         can_gather: whether background flows can gather more context (PX-16).
     """
 
@@ -79,7 +77,6 @@ class Recall:
     document_finder: SourcedFinder | None = None
     preferences: Preferences | None = None
     documents: ContextSearch | None = None
-    scratchpad: Scratchpad | None = None
     can_gather: bool = False
 
 

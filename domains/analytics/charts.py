@@ -1,4 +1,4 @@
-"""Charts as self-contained Vega-Lite specifications: bar, line, scatter and histogram (RS-5)."""
+"""The rows of charts: bar, line, scatter and histogram. RES draws them (RS-5)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from domains.analytics.catalogue import Column, tables_with
 from domains.analytics.display import show_rows
 from domains.analytics.engine import invalid, quote
 from domains.analytics.workspace import Sheet, TableService, Workspace
-from parley import Json, JsonObject, ToolCall
+from parley import JsonObject, ToolCall
 
-SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MOST_POINTS = 2000
 BINS = 20
-_MARKS = {"bar": "bar", "line": "line", "scatter": "point", "histogram": "bar"}
 _FUNCTIONS = {"average": "avg", "sum": "sum", "median": "median", "minimum": "min", "maximum": "max"}
 
 
@@ -27,7 +25,7 @@ class Charts(TableService):
         by: str | None = None,
         function: str | None = None,
     ) -> JsonObject:
-        """Return a chart of `column` against `by`.
+        """Return the rows of a chart of `column` against `by`.
 
         Raises:
             ToolFailure: not_found or validation_error if the data can't be plotted.
@@ -44,15 +42,15 @@ class Charts(TableService):
             rows = (await workspace.read(shown.sql)).to_objects()
         if not rows:
             raise invalid("There are no rows to plot.")
-        x, y = shown.columns[0], shown.columns[1]
         return {
             **workspace.about(sheet),
             "table_id": shown.table_id,
-            "chart": _specify(kind, title, (x, y), rows),
+            "rows": rows,
             "chart_kind": kind,
+            "chart_type": "bar" if kind == "histogram" else kind,  # the rows are counts already
             "title": title,
             "points": len(rows),
-            "lines": list(show_rows([x.name, y.name], rows)),
+            "lines": list(show_rows(shown.names, rows)),
         }
 
     async def _choose(
@@ -120,30 +118,3 @@ def _histogram(sheet: Sheet, column: str | None) -> tuple[str, str]:
         f"FROM {source}, {edges} WHERE {name} IS NOT NULL GROUP BY 1 ORDER BY 1"
     )
     return sql, f"{column} of {sheet.name}"
-
-
-def _specify(kind: str, title: str, axes: tuple[Column, Column], rows: list[JsonObject]) -> JsonObject:
-    """Return a Vega-Lite specification with the rows inline."""
-    x, y = axes
-    if kind == "bar":
-        across = _axis(x, "nominal" if x.is_text else "ordinal", sort=None)
-    elif kind == "line":
-        across = _axis(x, "quantitative" if x.is_number else "temporal" if x.is_time else "ordinal")
-    else:
-        across = _axis(x, "quantitative", scale={"zero": False})
-    up = _axis(y, "quantitative", **({"scale": {"zero": False}} if kind == "scatter" else {}))
-    tooltip: Json = [{"field": axis["field"], "type": axis["type"]} for axis in (across, up)]
-    return {
-        "$schema": SCHEMA,
-        "title": title,
-        "width": "container",
-        "data": {"values": rows},
-        "mark": {"type": _MARKS[kind], "tooltip": True},
-        "encoding": {"x": across, "y": up, "tooltip": tooltip},
-    }
-
-
-def _axis(column: Column, kind: str, **more: Json) -> JsonObject:
-    """Return an axis, with the dots and brackets escaped that Vega-Lite would read as a path."""
-    escaped = "".join(f"\\{char}" if char in ".[]\\" else char for char in column.name)
-    return {"field": escaped, "type": kind, "title": column.name.replace("_", " "), **more}

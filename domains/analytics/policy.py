@@ -54,8 +54,8 @@ class TablePolicy(BasePolicy):
     def frame(self, run: Execution) -> Frame:
         frame, data = super().frame(run), run.data
         frame.code = data.get("code")
-        if "chart" in data:
-            frame.display_type, frame.data, frame.chart_type = "chart", data["chart"], data["chart_kind"]
+        if "chart_kind" in data:
+            frame.display_type, frame.data, frame.chart_type = "chart", data["rows"], data["chart_type"]
             frame.display_name, frame.rows, frame.warning = data["title"], None, None
             frame.table_id = None
         elif "rows" in data:

@@ -12,7 +12,6 @@ from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.plans.bindings import inherit, resolve, settle
 from orchestrator.plans.changes import Change, ChangeKind, note_revision, stack_plan
-from orchestrator.plans.findings import find_news
 from orchestrator.plans.planner import Planner
 from orchestrator.telemetry import SignalType
 
@@ -30,11 +29,10 @@ async def update_plan(context: TurnContext, planner: Planner, plan: PlanFlow) ->
         _take_in(context, plan, flow)
     if not plan.rounds:
         return False
-    news = await find_news(context, plan)
-    due = bool(own or noted.edited or noted.in_doubt or news)
+    due = bool(own or noted.edited or noted.in_doubt)
     if due:
         noted.edited = noted.in_doubt = False
-        await _check(context, planner, plan, news)
+        await _check(context, planner, plan)
     return not ask_about_outdated(context, plan) and due and not _asks(context)
 
 
@@ -67,12 +65,12 @@ def _take_in(context: TurnContext, plan: PlanFlow, flow: BaseFlow) -> None:
         context.changes.silent.add(flow.flow_id)
 
 
-async def _check(context: TurnContext, planner: Planner, plan: PlanFlow, news: Sequence[str]) -> None:
-    changes = await planner.check(plan, context, news=news)
+async def _check(context: TurnContext, planner: Planner, plan: PlanFlow) -> None:
+    changes = await planner.check(plan, context)
     for change in changes:
         note_revision(context, plan, change.kind.value, change.why)
     if not changes:
-        note_revision(context, plan, ChangeKind.CONTINUE.value, " ".join(news))
+        note_revision(context, plan, ChangeKind.CONTINUE.value)
     outcomes = [change.kind.value for change in changes] or [ChangeKind.CONTINUE.value]
     context.log.signal("agent", SignalType.PLAN, plan.flow_id, outcomes=outcomes, revision=plan.revision)
     _void_approvals(context, plan)

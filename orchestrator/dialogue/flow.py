@@ -26,8 +26,8 @@ class PlanFlow(BaseFlow):
 
     `goal`: the request in the user's words. `rounds`: number of times sub-flows were stacked. `noted`: number
     of recorded revisions. `by_model`: a model chose the steps, so declared ones don't join them.
-    `findings_seen`: scratchpad entries that the plan knows. `settled`: the plan's values for each committed
-    step, by the step's flow. `beyond`: words of the request for the planner.
+    `settled`: the plan's values for each committed step, by the step's flow. `beyond`: words of the request for
+    the planner.
     """
 
     steps: list[PlanStep] = field(default_factory=list[PlanStep])
@@ -36,7 +36,6 @@ class PlanFlow(BaseFlow):
     rounds: int = 0
     noted: int = 0
     by_model: bool = False
-    findings_seen: list[str] = field(default_factory=list[str])
     settled: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject])
     beyond: list[str] = field(default_factory=list[str])
 
@@ -52,17 +51,13 @@ class PlanFlow(BaseFlow):
         """Copy the goal, steps and results of an ended plan, to continue it."""
         self.goal, self.rounds = ended.goal, 1
         self.steps = [replace(step, slots={**step.slots}) for step in ended.steps]
-        self.by_model, self.findings_seen, self.settled = ended.by_model, ended.findings_seen, ended.settled
+        self.by_model, self.settled = ended.by_model, ended.settled
         if ended.progress.doubted:
             self.progress.doubt()
 
     def follow_model(self) -> None:
         """Note that a model chose the steps."""
         self.by_model = True
-
-    def note_seen(self, entry_ids: list[str], most: int) -> None:
-        """Record scratchpad entries that the plan knows, keeping the latest `most`."""
-        self.findings_seen = [*self.findings_seen, *entry_ids][-most:]
 
     def settle(self, flow_id: FlowId, values: JsonObject) -> None:
         """Store the plan's values for a step that has committed effects."""
@@ -95,7 +90,7 @@ class PlanFlow(BaseFlow):
 
 _SOURCES = {source.value: source for source in SlotSource}
 _OF_PLANS: Mapping[str, Json] = {"goal": "", "rounds": 0, "noted": 0, "by_model": False}
-_COLLECTED_BY_PLANS = ("findings_seen", "settled", "beyond")
+_COLLECTED_BY_PLANS = ("settled", "beyond")
 """Fields of a plan that are serialized only if not empty."""
 
 
@@ -199,7 +194,6 @@ def load_flow(body: JsonObject, flow_types: FlowTypes) -> BaseFlow:
         flow.steps, flow.revision = load(list[PlanStep], body.get("steps", [])), body.get("revision", 0)
         for name, empty in _OF_PLANS.items():
             setattr(flow, name, body.get(name, empty))
-        flow.findings_seen = [*body.get("findings_seen", ())]
         flow.beyond = [*body.get("beyond", ())]
         flow.settled = copy_json(body.get("settled", {}))
     for name in () if flow.is_finished else [name for name in flow.slots if name in flow.spec.slots]:

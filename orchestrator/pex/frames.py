@@ -77,8 +77,6 @@ def find_fault(frame: Frame) -> str | None:
         return "it has no data"
     if frame.display_type not in DISPLAY_TYPES:
         return f"{frame.display_type!r} is not a display type"
-    if frame.display_type == "chart" and is_object(frame.data):
-        return None  # a chart's specification carries its own rows
     if frame.display_type in OF_ROWS and _plain_type(frame.data) != "table":
         return f"a {frame.display_type} needs a list of rows"
     if frame.display_type == "chart" and frame.chart_type is None:
@@ -109,9 +107,8 @@ def _repair_once(run: Execution, frame: Frame) -> str | None:
 
 def _show_plainly(run: Execution, frame: Frame) -> str | None:
     """Fall back to a table or card. Returns None if that cannot help."""
-    if frame.display_type == "chart" and is_object(frame.data):
-        own = frame.data.get("data")
-        rows = find_rows(run.data) or find_rows(own if is_object(own) else {}) or []
+    if frame.display_type == "chart":
+        rows = frame.data if are_rows(frame.data) else find_rows(run.data) or []
         frame.data, frame.rows = rows[:SHOWN_ROWS] or frame.data, len(rows) or frame.rows
     plain = _plain_type(frame.data)
     if frame.data is None or (frame.display_type == plain and frame.error is None):

@@ -28,6 +28,7 @@ from orchestrator.plans.answer_schemas import (
 from orchestrator.plans.drafts import Draft, Ground, Refused, catalogue, check_draft
 from orchestrator.plans.tree_search import Judgement, SearchResult, Task, search
 from orchestrator.ports.language_model import MODEL_FAILURES
+from orchestrator.tools.trifecta import join_labels
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _NOTHING = Draft(())
@@ -113,9 +114,7 @@ class Advisor:
             variants=config.tree_variants,
         )
 
-    async def replan(
-        self, plan: PlanFlow, context: TurnContext, room: int, news: Sequence[str] = ()
-    ) -> JsonObject | None:
+    async def replan(self, plan: PlanFlow, context: TurnContext, room: int) -> JsonObject | None:
         """Ask how to change the remaining steps of a plan (PL-2)."""
         question: dict[str, Json] = {
             **_frame_question(context),
@@ -125,7 +124,6 @@ class Advisor:
             "remaining": _show_steps(plan, finished=False),
             "result": _show_findings(plan, context),
             "notes": await _read_notes(context),
-            "news": list(news),
         }
         schema = replanning_schema(_specs(context), _names(plan), room)
         return await self._ask(REPLAN, question, schema, REPLANNING, context)
@@ -169,7 +167,10 @@ def _names(plan: PlanFlow) -> list[str]:
 
 async def _read_notes(context: TurnContext) -> list[str]:
     """Return the latest scratchpad entries, including those of flows that ended in this turn."""
-    earlier = [note.text for note in await context.recall.notes.read(MOST_NOTES)]
+    notes = await context.recall.notes.read(MOST_NOTES)
+    for note in notes:
+        join_labels(context.state, note.labels, f"a note about {note.about}")
+    earlier = [note.text for note in notes]
     own: list[str] = [note["text"] for flow in context.changes.finished for note in flow.progress.scratchpad]
     return [*dict.fromkeys([*earlier, *own])][-MOST_NOTES:]
 

@@ -4,7 +4,6 @@ Declared recipes and rules decide first, then a model if one is configured. The 
 steps and report the changes.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.context import TurnContext
@@ -95,17 +94,14 @@ class Planner:
             return len(draft.steps) >= WORTH_A_TREE and draft.is_open
         return mode == "on"
 
-    async def check(self, plan: PlanFlow, context: TurnContext, *, news: Sequence[str] = ()) -> list[Change]:
-        """Run the replanning check and return the plan's changes (PL-2).
-
-        The rules decide first, then a model if there is one. `news`: new findings of background flows.
-        """
+    async def check(self, plan: PlanFlow, context: TurnContext) -> list[Change]:
+        """Run the replanning check and return the plan's changes: the rules', then a model's if there is one (PL-2)."""
         limit = context.world.domain.config.plans.max_sub_flows
         changes = apply_rules(plan, context)
         waiting = any(not step.is_finished for step in plan.steps)
         if waiting and self._may_ask(context):
             room = limit - count_steps(plan)
-            body = await self._advisor.replan(plan, context, limit, news)
+            body = await self._advisor.replan(plan, context, limit)
             if body is not None:
                 changes += self._follow_advice(plan, context, body, room)
         return changes

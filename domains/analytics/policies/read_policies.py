@@ -58,7 +58,7 @@ class Chart(TablePolicy):
 
     def frame(self, run: Execution) -> Frame:
         frame = super().frame(run)
-        frame.error = _find_what_hides(run.data["chart_kind"], run.data["chart"])
+        frame.error = _find_what_hides(run.data["chart_kind"], run.data["rows"])
         return frame
 
 
@@ -74,9 +74,8 @@ def _leave_unfitting_table(run: Execution) -> None:
         run.flow.clear("table_id")
 
 
-def _find_what_hides(kind: str, chart: JsonObject) -> str | None:
+def _find_what_hides(kind: str, rows: list[JsonObject]) -> str | None:
     """Return why the chart would be unreadable, or None if it is readable."""
-    rows = chart["data"]["values"]
     if kind == "line" and len(rows) < _FEWEST_POINTS:
         return "a line chart needs at least two points."
     if kind == "bar" and len(rows) > _MOST_BARS:

@@ -186,7 +186,6 @@ def _recall(ids: TurnIds, state: DialogueState, modules: Modules) -> Recall:
         None,
         known_preferences(ids, state, memory.preferences, modules.remembering),
         memory.context,
-        memory.scratchpad,
         can_gather,
     )
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 from enum import StrEnum
 from itertools import chain
 
-from orchestrator.context import TurnContext, TurnLog
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.questions import Level
 from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.dialogue.tables import ShownTable
-from orchestrator.res.charts import Drawn, draw, find_chart_fault
+from orchestrator.res.charts import Drawn, draw
 from orchestrator.res.languages import word
 from orchestrator.res.markup import to_plain
 from orchestrator.res.response import Response
@@ -48,7 +48,7 @@ async def display(response: Response) -> None:
             frame.warning = response.templates.label(frame.warning)
     for flow in context.changes.reported:
         if flow.flow_id in context.changes.frames:
-            frame = degrade(context.changes.frames[flow.flow_id], response.templates, context.log)
+            frame = degrade(context.changes.frames[flow.flow_id], response.templates)
             block = {
                 "type": frame.display_type,
                 "title": frame.display_name,
@@ -71,36 +71,18 @@ def _show_page(table: ShownTable, rows: list[JsonObject], context: TurnContext) 
     return {**dump(frame), "block": block}
 
 
-def degrade(frame: Frame, templates: Templates, log: TurnLog) -> Frame:
+def degrade(frame: Frame, templates: Templates) -> Frame:
     """Return the frame if it can be shown as intended, or a simpler one with a note."""
     if frame.display_type == BlockType.CHART:
-        return _finish_chart(frame, templates, log)
+        drawn = draw(frame.data, frame.display_name, frame.chart_type)
+        if isinstance(drawn, Drawn):
+            return replace(frame, data=drawn.spec, chart_type=drawn.chart_type)
+        return _simplify(frame, templates, drawn.why, chart=True)
     if frame.display_type not in _FITS:
         return _simplify(frame, templates, say("unknown_display", display=frame.display_type))
     if not _FITS[BlockType(frame.display_type)](frame.data):
         return _simplify(frame, templates, say("not_of_display", display=frame.display_type))
     return frame
-
-
-def _finish_chart(frame: Frame, templates: Templates, log: TurnLog) -> Frame:
-    """Return a chart with its own specification, a chart drawn from its rows, or a simpler frame."""
-    if is_object(frame.data):
-        fault = find_chart_fault(frame.data)
-        if fault is None:
-            return frame
-        data = frame.data.get("data")
-        rows = data.get("values") if is_object(data) else None
-        log.failed_check("res", "chart", fault, FlowId(frame.flow_id))
-        why = say("chart_not_allowed")
-        return _simplify(replace(frame, data=_only_rows(rows)), templates, why, chart=True)
-    drawn = draw(frame.data, frame.display_name, frame.chart_type)
-    if isinstance(drawn, Drawn):
-        return replace(frame, data=drawn.spec, chart_type=drawn.chart_type)
-    return _simplify(frame, templates, drawn.why, chart=True)
-
-
-def _only_rows(rows: Json) -> list[JsonObject]:
-    return [row for row in rows if is_object(row)] if is_list(rows) else []
 
 
 def _simplify(frame: Frame, templates: Templates, why: Told, *, chart: bool = False) -> Frame:

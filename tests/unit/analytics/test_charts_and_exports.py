@@ -12,9 +12,9 @@ import orjson
 import pytest
 from jsonschema import Draft7Validator
 
-from domains.analytics.charts import SCHEMA
 from domains.analytics.exports import write_text
 from orchestrator.errors import ToolFailure
+from orchestrator.res.charts import Drawn, draw
 from tests.unit.analytics.factories import Office, a_call
 
 
@@ -44,10 +44,11 @@ CHARTS = [
 async def test_every_chart_is_valid_vega_lite(inputs: dict[str, str]) -> None:
     """RS-5"""
     found = await Office().charts.draw(call=a_call(), **inputs)
-    chart = found["chart"]
+    drawn = draw(found["rows"], found["title"], found["chart_type"])
+    assert isinstance(drawn, Drawn)
+    chart = drawn.spec
     errors = [error.message for error in vega_lite().iter_errors(chart)]
     assert errors == []
-    assert chart["$schema"] == SCHEMA
     names = {chart["encoding"][axis]["field"] for axis in ("x", "y")}
     assert all(names <= row.keys() for row in chart["data"]["values"])
 
@@ -66,13 +67,13 @@ async def test_a_result_is_drawn_as_it_is() -> None:
     drawn = await office.charts.draw(call=a_call(), **source)
     other = await office.charts.draw(call=a_call(), **source, kind="histogram", column="weight")
 
-    assert drawn["chart"]["data"]["values"] == asked["rows"]
+    assert drawn["rows"] == asked["rows"]
     assert other["title"] == "weight of cars"
 
 
 async def test_a_histogram_counts_every_row_once() -> None:
     found = await Office().charts.draw(table="weather", kind="histogram", column="wind", call=a_call())
-    assert sum(row["rows"] for row in found["chart"]["data"]["values"]) == 1461
+    assert sum(row["rows"] for row in found["rows"]) == 1461
 
 
 async def test_a_chart_without_numbers_says_what_it_needs() -> None:

@@ -62,17 +62,6 @@ async def test_a_chart_that_cannot_be_drawn_becomes_a_table_that_says_so() -> No
     assert "There is no axis." in english(frame.warning)
 
 
-async def test_a_drawing_that_cannot_be_read_becomes_the_rows_it_carries() -> None:
-    setting = make_setting()
-    frame = framed(
-        setting, {"data": {"values": ROWS}, "mark": "bar"}, display_type="chart", error="Too many."
-    )
-    setting.run.data = {"points": 2}
-
-    assert await repair(setting.run, None) is None
-    assert (frame.display_type, frame.data, frame.rows) == ("table", ROWS, 2)
-
-
 async def test_an_unknown_display_type_becomes_a_plain_one() -> None:
     setting = make_setting()
     frame = framed(setting, {"seen": "a hat"}, display_type="hologram")
