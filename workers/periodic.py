@@ -23,11 +23,11 @@ from workers.submission import Submissions
 from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
 RENEW_EVERY_S = 1.0
-MEASURE_LOAD_EVERY_S = 0.5
+MEASURE_LOAD_EVERY_S = 1.0
 OUTBOX_GATHERS_S = 0.25
 """Interval in seconds between sends, which batches the messages of several turns."""
 END_WAITS_EVERY_S = 1.0
-DELIVER_EVENTS_EVERY_S = 0.5
+DELIVER_EVENTS_EVERY_S = 1.0
 PROBE_EVERY_S = 2.0
 PAUSE_AFTER_FAILURE_S = 1.0
 

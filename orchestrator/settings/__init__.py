@@ -187,7 +187,7 @@ class Settings(BaseSettings):
     """Maximum number of sessions that a worker process runs concurrently."""
     lease_ttl_s: Annotated[Seconds, WORKERS] = Field(15.0, gt=0)
     """Time after which an unresponsive worker loses its sessions although its connection is intact, in seconds."""
-    sweep_every_s: Annotated[Seconds, WORKERS] = Field(0.5, gt=0)
+    sweep_every_s: Annotated[Seconds, WORKERS] = Field(1.0, gt=0)
     """Interval at which each worker looks for unclaimed sessions, in seconds."""
     sweep_grace_s: Annotated[Seconds, WORKERS] = Field(1.0, ge=0)
     """Time that a session must have been ready before the sweep claims it, in seconds."""

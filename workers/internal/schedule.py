@@ -25,7 +25,7 @@ from orchestrator.telemetry import get_logger
 from workers.heartbeat import Condition, Heartbeat
 from workers.internal.catalogue import FlowSettings, MakeCatalogue
 
-TICK_S = 0.5
+TICK_S = 1.0
 
 _log = get_logger(__name__)
 
