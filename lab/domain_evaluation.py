@@ -42,8 +42,8 @@ Conversations = Mapping[str, Sequence[ConversationEntry]]
 class DomainReport:
     """The evaluation of a domain.
 
-    `runs`: one per variant; the report is about the last. `page`: the HTML report. `findings`: low scores, regressions
-    and failed fault cases.
+    `runs`: the runs of all variants. The report describes the last run. `page`: the HTML report. `findings`:
+    low scores, regressions and failed fault cases.
     """
 
     runs: list[JsonObject]
@@ -54,7 +54,8 @@ class DomainReport:
 def find_conversations(target: str, *, is_needed: bool = True) -> tuple[str, Conversations]:
     """Return a domain and its conversations by file.
 
-    `target`: a domain's name or folder, or a file of its `evaluations/`. `is_needed`: require conversations.
+    `target`: a domain's name or folder, or a file in its `evaluations/` folder. `is_needed`: require
+    conversations.
 
     Raises:
         InvalidInput: the domain does not exist, or has no conversations.
@@ -151,7 +152,7 @@ def _tell(lines: Iterable[str], notice: Callable[[str], None]) -> None:
 
 
 def _read_sections(variant: Variant) -> JsonObject:
-    """Return a variant's prompts as configuration."""
+    """Return configuration that replaces prompts with the variant's prompts."""
     if variant.prompts is None:
         return {}
     prompts = read_prompts(variant.prompts)
@@ -161,7 +162,7 @@ def _read_sections(variant: Variant) -> JsonObject:
 
 
 def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None]) -> None:
-    """Report the number of ungraded criteria, with the reason for the first."""
+    """Report the number of ungraded criteria, and why the first of them was not graded."""
     verdicts = (verdict for outcome in outcomes for turn in outcome.turns for verdict in turn.verdicts)
     unjudged = [verdict for verdict in verdicts if verdict.met is None]
     if unjudged:
@@ -191,7 +192,7 @@ async def open_model(
 
 
 async def explain_sentence(sentence: str, domain: str, model: str | None) -> JsonObject:
-    """Explain how a domain interprets a sentence. See `explain`."""
+    """Explain how a domain interprets a sentence. See `lab.evaluation.explain`."""
     loaded = load_domain(domain)
     use = PromptUse()
     problems: list[Json] = []

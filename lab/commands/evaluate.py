@@ -119,7 +119,7 @@ def evaluate(
 
 
 def _list_variants(model: Models, prompts: PromptFolders, *, curve: bool) -> list[Variant]:
-    """Return the variants to compare: each model with each prompt folder, or the local classifier."""
+    """Return the variants to compare: each model with each prompt folder, or only the local classifier."""
     from lab.domain_evaluation import Variant  # noqa: PLC0415  # slow to import
     from lab.evaluation.runs import CURVE  # noqa: PLC0415  # slow to import
 
@@ -136,7 +136,7 @@ def _list_variants(model: Models, prompts: PromptFolders, *, curve: bool) -> lis
 def _try_faults(
     domain: str, files: Conversations, data_dir: Path, seed: int, budget: int, *, as_json: bool
 ) -> None:
-    """Inject faults and print the failures. Exits with status 1 if there are any."""
+    """Inject faults, print the failures, and exit with status 1 if there are any."""
     from lab.evaluation.outside import list_services  # noqa: PLC0415  # slow to import
     from lab.faults.cases import try_faults  # noqa: PLC0415  # slow to import
     from orchestrator.adapters.domains.folder import load_domain  # noqa: PLC0415  # slow to import
@@ -160,14 +160,13 @@ def _try_faults(
 
 
 def _end(report: DomainReport, *, as_json: bool) -> None:
-    """Print a report. Exits with status 1 if it has findings."""
+    """Print the report and exit with status 1 if it has findings."""
     _print_report(report, as_json=as_json)
     if report.findings:
         raise typer.Exit(1)
 
 
 def _print_report(report: DomainReport, *, as_json: bool) -> None:
-    """Print the scores of all runs, the last run's confusions, and the findings."""
     if as_json:
         print_json({**report.runs[-1], "report": str(report.page), "findings": report.findings})
         return

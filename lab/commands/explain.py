@@ -23,7 +23,7 @@ def explain_sentence(
 ) -> None:
     """Explain how Parley interprets a message.
 
-    Prints the result of each NLU component, the component that decided, and the slot values.
+    Prints the result of each NLU component, the deciding component, and the slot values.
     """
     from lab.domain_evaluation import explain_sentence as explain  # noqa: PLC0415  # slow to import
 
@@ -48,7 +48,7 @@ def explain_sentence(
 
 
 def _describe_endpoint(problem: Json) -> str:
-    """Return the endpoint and its error as text."""
+    """Describe a failed model call: the endpoint and the error."""
     if not problem:
         return ""
     said = [str(problem[name]) for name in ("status", "code", "field") if problem[name] is not None]

@@ -50,7 +50,6 @@ def cases(
 
 
 def _read_turns(client: Client, session: str) -> list[JsonObject]:
-    """Return all turns of a session, oldest first."""
     turns: list[JsonObject] = []
     while page := client.session_turns(
         session, before=turns[0]["seq"] if turns else None, limit=_TURNS_AT_ONCE

@@ -78,7 +78,7 @@ def replay_sessions(
 
 
 def _show(report: JsonObject, path: Path, fail_on: Sequence[str], *, json: bool) -> None:
-    """Print a report. Exits with status 1 if a difference isn't allowed."""
+    """Print the report and exit with status 1 if a difference isn't allowed."""
     from lab.replay.report import count_forbidden, tell  # noqa: PLC0415  # slow to import
 
     if json:

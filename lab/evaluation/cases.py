@@ -1,4 +1,4 @@
-"""Addition of cases to test conversation files."""
+"""Adds cases to files of test conversations."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from orchestrator.types import JsonObject
 
 
 def add_cases(cases: Sequence[JsonObject], path: Path) -> int:
-    """Append the new cases to a file of conversations. Returns how many were new.
+    """Append new cases to a file of conversations and return their number.
 
     Raises:
         InvalidInput: the file has other content.

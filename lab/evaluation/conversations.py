@@ -1,4 +1,4 @@
-"""A domain's test conversations, run through the real Agent with checks of each turn.
+"""A domain's test conversations: runs them through the real Agent and checks each turn.
 
 Each conversation has separate stores in memory. `scores` measures the outcomes.
 """
@@ -28,10 +28,10 @@ from parley.simulator import START, Simulator
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """A turn's message, expectations and result. `faults`: differences from the expectations, as sentences.
+    """A turn's message, expectations and result.
 
-    `observed`: results by the name of the expectation, `source` (the NLU component that decided) and `answer`.
-    `verdicts`: the answer's grades.
+    `observed`: results by the name of the expectation, plus `source` (the deciding NLU component) and
+    `answer`. `faults`: differences from the expectations, as sentences. `verdicts`: the answer's grades.
     """
 
     said: str
@@ -43,7 +43,7 @@ class TurnOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The results of a conversation. `file`: its source."""
+    """The results of a conversation. `file`: the evaluation file that contains it."""
 
     file: str
     name: str
@@ -125,7 +125,7 @@ def report_wrong(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 async def go_through(conversation: ConversationEntry, evaluated: Evaluated) -> list[TurnOutcome]:
-    """Run all turns of a conversation, on separate stores."""
+    """Run all turns of a conversation on new, separate stores."""
     if evaluated.reset is not None:
         await evaluated.reset()
     simulator = Simulator.of(
@@ -148,7 +148,7 @@ def beginning_of(conversation: ConversationEntry) -> datetime:
 async def take_turns(
     conversation: ConversationEntry, simulator: Simulator, judge: Judge | None = None
 ) -> list[TurnOutcome]:
-    """Run all turns of a conversation. A failed turn does not end it."""
+    """Run all turns of a conversation, even if some of them fail."""
     talk = simulator.converse()
     remembered: dict[str, str] = {}
     outcomes: list[TurnOutcome] = []
@@ -173,14 +173,17 @@ async def take_turns(
 
 
 def payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
-    """Return the offered payload that includes the action's own, or the action's own if none was offered."""
+    """Return the offered payload that includes the action's own payload.
+
+    Returns the action's own payload if none of the offered payloads includes it.
+    """
     written: JsonObject = action.get("payload") or {}
     fitting = (one["payload"] for one in offered if one["name"] == action["name"])
     return next((one for one in fitting if written.items() <= one.items()), written)
 
 
 def insert(text: str, remembered: Mapping[str, str]) -> str:
-    """Replace each ``<booking_ref>`` by its value in an earlier answer, if any."""
+    """Replace placeholders such as ``<booking_ref>`` with values from earlier answers."""
     return re.sub(r"<(\w+)>", lambda name: remembered.get(name[1], name[0]), text)
 
 
@@ -207,7 +210,7 @@ def observe(turn: JsonObject, signals: Sequence[Signal]) -> JsonObject:
 
 
 def find_faults(expect: ExpectEntry, observed: JsonObject) -> Iterator[str]:
-    """Yield differences from the expectations."""
+    """Yield each difference between the expected and the observed results."""
     for name in ("kind", "flow", "flows", "completed", "tools", "ambiguity"):
         wanted: Json = getattr(expect, name)
         wanted = list(wanted) if isinstance(wanted, tuple) else wanted

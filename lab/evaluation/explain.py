@@ -1,4 +1,4 @@
-"""Explanation of how NLU interprets a message: each component's result, and the decision."""
+"""Explains how NLU interprets a message: each component's result, and the decision."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -76,7 +76,6 @@ def _name_of(make: Callable[[ReaderSetup], Reader | None]) -> str:
 
 
 def _describe(reader: Reader | None, reading: Reading | None, decided: Reading | None) -> str:
-    """Describe a component's result in one line."""
     if decided is not None:
         return "skipped: an earlier component decided"
     if reader is None:

@@ -1,4 +1,4 @@
-"""Real services behind a domain's tools, and their reset before each conversation."""
+"""The real services behind a domain's tools, and the function that resets them before each conversation."""
 
 import inspect
 import runpy
@@ -10,14 +10,14 @@ from orchestrator.domain.model import Domain, Implementation, ToolSpec
 from orchestrator.errors import InvalidInput
 
 RESET = "evaluations/reset.py"
-"""File with a domain's function `reset`."""
+"""The file that defines a domain's `reset` function."""
 
 Reset = Callable[[], Awaitable[None]]
 """A function that resets services to their initial state."""
 
 
 def read_reset(folder: str | Path) -> Reset | None:
-    """Return the function `reset` of a domain's `evaluations/reset.py`, or None if there is no such file.
+    """Return the `reset` function from a domain's `evaluations/reset.py`, or None if the file does not exist.
 
     The function can be asynchronous. Raises InvalidInput if the file does not define it.
     """
@@ -42,7 +42,7 @@ def read_reset(folder: str | Path) -> Reset | None:
 
 
 def list_services(domain: Domain) -> Iterator[str]:
-    """Yield a message if tools call real services, and another if no function resets these."""
+    """Yield a message if tools call real services, and another if the domain has no `reset` function."""
     servers = sorted({_server(tool) for tool in domain.tools.values() if tool.implementation in _REMOTE})
     if servers:
         yield f"Conversations call real services: {', '.join(servers)}."
@@ -54,6 +54,6 @@ _REMOTE = frozenset({Implementation.HTTP, Implementation.MCP})
 
 
 def _server(tool: ToolSpec) -> str:
-    """Return the host of a tool, or the command that starts its server."""
+    """Return the host of a tool's URL, or the command that starts its server."""
     url = tool.target if tool.implementation is Implementation.HTTP else tool.options.get("url")
     return urlsplit(url).netloc if url else " ".join(tool.options.get("command") or ())

@@ -17,7 +17,7 @@ _LEARNT = ("flow_accuracy", "slot_f1", "turns_as_expected")
 
 
 def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
-    """Return the report of the last run, compared with the earlier runs.
+    """Return an HTML report on the last run, with a comparison to the earlier runs.
 
     `findings`: scores below their limits, and regressions.
     """
@@ -51,7 +51,7 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
 
 
 def _draw_curve(runs: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the points of each learning curve, in a field of 100 by 100."""
+    """Return the points of each learning curve, on a 100 by 100 grid."""
     step = 100 / max(1, len(runs) - 1)
     return [
         {
@@ -71,7 +71,7 @@ def _outcome_of(turn: JsonObject) -> tuple[str | None, str]:
 
 
 def _compare(runs: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the turns whose outcomes differ between runs, with the outcome of each run."""
+    """Return the turns whose outcomes differ between runs, with each run's outcome."""
     found: list[JsonObject] = []
     by_name = [{one["conversation"]: one["turns"] for one in run["outcomes"]} for run in runs]
     for outcome in runs[-1]["outcomes"]:

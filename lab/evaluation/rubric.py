@@ -1,4 +1,4 @@
-"""Grading of answers by a rubric: rules match text, and a model grades sentences."""
+"""Grades answers by a rubric: rules match text, and a model grades sentences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_BEFORE = 10
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The grade of a criterion. `met`: None if it could not be graded."""
+    """The grade of a criterion. `met`: True or False, or None if the criterion was not graded."""
 
     criterion: str
     met: bool | None
@@ -31,7 +31,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A model that grades answers. `assistant`: the description of the assistant."""
+    """A model that grades answers. `assistant`: a description of the assistant."""
 
     engineer: PromptEngineer
     assistant: str
@@ -63,7 +63,7 @@ class Judge:
 
 
 def verdicts_schema(count: int) -> JsonObject:
-    """Return the schema of a verdict per criterion."""
+    """Return a JSON schema with one verdict per criterion."""
     verdict = closed(met={"type": "boolean"}, why=bounded_text(LONGEST_REASON))
     return closed(verdicts={**list_of(verdict, count), "minItems": count})
 
@@ -71,7 +71,6 @@ def verdicts_schema(count: int) -> JsonObject:
 async def grade_answer(
     rubric: Sequence[CriterionEntry], judge: Judge | None, said: str, answer: str, before: Sequence[str]
 ) -> list[Verdict]:
-    """Grade an answer, first by the rules, then by the model."""
     verdicts = [verdict for one in rubric for verdict in _apply_rules(one, answer)]
     sentences = [one.meets for one in rubric if one.meets is not None]
     if not sentences:
@@ -82,7 +81,7 @@ async def grade_answer(
 
 
 def _apply_rules(criterion: CriterionEntry, answer: str) -> list[Verdict]:
-    """Grade an answer by the rules that match text."""
+    """Grade an answer by the rules that match text, without a model."""
     found: list[Verdict] = []
     if (pattern := criterion.says) is not None:
         found.append(Verdict(f"says {pattern!r}", re.search(pattern, answer) is not None))

@@ -20,7 +20,7 @@ NO_MODEL = "without a model"
 CURVE = (1, 2, 4, 8, 16)
 """Numbers of training examples per flow in a learning curve."""
 TOLERANCE = 0.005
-"""Maximum decrease of a score that isn't a regression."""
+"""Maximum decrease of a score that does not count as a regression."""
 MAIN_FIGURE = "turns_as_expected"
 
 
@@ -64,7 +64,7 @@ class PromptUse:
 
     @property
     def figures(self) -> JsonObject:
-        """Return the number of calls and the average tokens per call of each prompt."""
+        """Return the number of calls and the average tokens per call, for each prompt."""
         return {
             name: {"calls": calls, "tokens_a_call": round(self.tokens[name] / calls)}
             for name, calls in sorted(self.calls.items())
@@ -79,9 +79,9 @@ def describe_run(
     use: PromptUse,
     tenant: str = DEFAULT_TENANT,
 ) -> JsonObject:
-    """Return a run in its storage format.
+    """Return a run as it is stored.
 
-    `tenant`: the tenant whose operators can read it in the inspector.
+    `tenant`: the tenant whose operators can read the run in the inspector.
     """
     made = datetime.now(UTC)
     return {
@@ -129,7 +129,7 @@ def describe_run(
 
 
 def keep(run: JsonObject, folder: Path) -> Path:
-    """Store a run under its name. Returns the file."""
+    """Store a run under its name and return the file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{run['run']}.json"
     path.write_bytes(orjson.dumps(run, option=orjson.OPT_INDENT_2))
@@ -137,10 +137,10 @@ def keep(run: JsonObject, folder: Path) -> Path:
 
 
 def find_run(said: str, folder: Path) -> JsonObject:
-    """Read a stored run by its name or file, or the latest run.
+    """Read a stored run by name or file, or the latest run.
 
     Raises:
-        InvalidInput: there is no such run.
+        InvalidInput: the run does not exist.
     """
     kept = sorted(folder.glob("*.json"))
     path = Path(said) if said.endswith(".json") else folder / f"{said}.json"
@@ -158,7 +158,7 @@ def find_run(said: str, folder: Path) -> JsonObject:
 
 
 def read_bounds(said: Sequence[str]) -> dict[str, float]:
-    """Parse minimum scores such as ``0.95`` (turns as expected) and ``slot_f1=0.9``.
+    """Parse minimum scores such as ``0.95`` (share of correct turns) and ``slot_f1=0.9``.
 
     Raises:
         InvalidInput: a value is not a number.
@@ -176,7 +176,7 @@ def read_bounds(said: Sequence[str]) -> dict[str, float]:
 
 
 def find_shortfalls(figures: Mapping[str, float | None], bounds: Mapping[str, float]) -> Iterator[str]:
-    """Yield scores below their limits. Raises InvalidInput for unknown scores."""
+    """Yield a message for each score below its limit. Raises InvalidInput for unknown scores."""
     for name, bound in bounds.items():
         if name not in figures:
             raise InvalidInput(
@@ -188,7 +188,7 @@ def find_shortfalls(figures: Mapping[str, float | None], bounds: Mapping[str, fl
 
 
 def find_regressions(run: JsonObject, earlier: JsonObject) -> Iterator[str]:
-    """Yield regressions from an earlier run: lower scores, and turns that were right."""
+    """Yield regressions from an earlier run: lower scores, and turns that were correct before."""
     for name, before in earlier["figures"].items():
         now = run["figures"].get(name)
         if before is not None and now is not None and now < before - TOLERANCE:

@@ -1,6 +1,6 @@
 """Scores of conversations: flows, slots, goals, tools and paths.
 
-Only stated expectations count. Scores are between 0 and 1, or None if nothing was expected.
+Only turns with expectations count. Scores are between 0 and 1, or None if nothing was expected.
 """
 
 from collections import Counter
@@ -66,7 +66,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _matches(turns: Sequence[TurnOutcome], name: str) -> list[bool]:
-    """Return whether each turn with this expectation met it."""
+    """Return, for each turn that states this expectation, True if the turn met it."""
     wanted: list[tuple[Json, Json]] = [(getattr(turn.expect, name), turn.observed[name]) for turn in turns]
     return [
         (list(expected) if isinstance(expected, tuple) else expected) == observed
@@ -76,7 +76,7 @@ def _matches(turns: Sequence[TurnOutcome], name: str) -> list[bool]:
 
 
 def _flow_pair(turn: TurnOutcome) -> tuple[str, str] | None:
-    """Return the expected and the actual flow of a turn, or None if it expects no flow."""
+    """Return a turn's expected and actual flows, or None if it expects no flow."""
     expect, observed = turn.expect, turn.observed
     if expect.flow is not None:
         return expect.flow, str(observed["flow"] or NOTHING)
@@ -91,7 +91,7 @@ def _slots_right(turn: TurnOutcome) -> int:
 
 
 def _count_slots(turn: TurnOutcome) -> tuple[int, int, int]:
-    """Count the correct, found and expected values of the slots that the turn mentions."""
+    """Count the correct, found and expected slot values of a turn."""
     found = sum(turn.observed["slots"].get(name) is not None for name in turn.expect.slots)
     expected = sum(value is not None for value in turn.expect.slots.values())
     right = sum(
@@ -114,10 +114,11 @@ def _has_fault(turn: TurnOutcome, beginning: str) -> bool:
 
 
 def _measure_path(outcome: Outcome) -> dict[str, float]:
-    """Compare the expected and the actual path of a conversation. Empty if it has no expected path.
+    """Compare the expected and the actual path of a conversation.
 
-    Nodes are completed flows and called tools. `path_nodes`: share of expected nodes reached. `partial_path`: share
-    reached before the first deviation. `full_path`: whether the paths are equal.
+    Path nodes are completed flows and called tools. `path_nodes`: share of expected nodes reached.
+    `partial_path`: share reached before the first deviation. `full_path`: 1 if the paths are equal, or 0.
+    Empty without an expected path.
     """
     expected, taken = list[str](), list[str]()
     for turn in outcome.turns:

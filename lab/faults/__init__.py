@@ -1,1 +1,1 @@
-"""Replay of a domain's conversations with faults injected at every step, and grading of the outcome."""
+"""Replays a domain's conversations with faults injected at every step, and grades the outcomes."""

@@ -1,4 +1,4 @@
-"""Fault cases as YAML conversations, and the report of a search."""
+"""Fault cases as YAML conversations, and search reports."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ def _name(found: Found) -> str:
 
 
 def _write_line(value: object) -> str:
-    """Format a value as YAML on one line."""
     written = yaml.safe_dump(
         value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=100_000
     )
@@ -54,7 +53,6 @@ def _write_line(value: object) -> str:
 
 
 def read_case(name: str, conversation: ConversationEntry) -> Case:
-    """Create a case from a conversation with `faults` in its turns."""
     faults = [
         Fault(kind, at, place)
         for at, turn in enumerate(conversation.turns, start=1)
@@ -66,7 +64,7 @@ def read_case(name: str, conversation: ConversationEntry) -> Case:
 def part_cases(
     files: Mapping[str, Sequence[ConversationEntry]],
 ) -> tuple[dict[str, list[ConversationEntry]], dict[str, ConversationEntry]]:
-    """Separate conversations without faults from conversations with faults. The latter are keyed by file and name."""
+    """Separate conversations without faults from those with faults, which are keyed by file and name."""
     sound = {file: [one for one in given if not _goes_wrong(one)] for file, given in files.items()}
     faulty = {
         f"{file}: {one.name}": one for file, given in files.items() for one in given if _goes_wrong(one)
@@ -79,7 +77,7 @@ def _goes_wrong(conversation: ConversationEntry) -> bool:
 
 
 async def take_kept(sounds: Sounds, kept: Mapping[str, ConversationEntry]) -> list[str]:
-    """Run the cases stored with a domain. Returns a message for each finding."""
+    """Run the fault cases stored with a domain and return a message for each finding."""
     said: list[str] = []
     for name, conversation in kept.items():
         findings, _ = await try_case(sounds, read_case(name, conversation))
@@ -91,9 +89,9 @@ def try_faults(
     domain: str, files: Mapping[str, Sequence[ConversationEntry]], folder: Path, *, seed: int, budget: int,
     processes: int | None = None,
 ) -> tuple[JsonObject, Path]:  # fmt: skip
-    """Inject faults into a domain's conversations. Returns the report and its HTML page.
+    """Inject faults into a domain's conversations and return the report and its HTML page.
 
-    `folder`: where reports are stored. Raises InvalidInput if there are no conversations.
+    `folder`: where reports are stored. Raises InvalidInput if the domain has no conversations.
     """
     given, kept = part_cases(files)
     conversations = {f"{file}: {one.name}": one for file, some in given.items() for one in some if one.turns}
@@ -101,7 +99,7 @@ def try_faults(
         raise InvalidInput("No conversations to inject faults into.", field="target")
     workers = Workers(domain)
     if workers.reset is not None:
-        processes = 1  # several processes would reset each other's services
+        processes = 1  # parallel processes would reset each other's services
     share = look_everywhere(Search(workers, conversations, seed, budget), processes)
     broken = asyncio.run(take_kept(Sounds(Workers(domain, workers.system1)), kept)) if kept else []
     report = describe(workers.loaded.domain.name, share, broken, seed=seed)
@@ -113,7 +111,7 @@ def try_faults(
 
 
 def describe(domain: str, share: Share, broken: Sequence[str], *, seed: int) -> JsonObject:
-    """Return the report of a search, worst findings first."""
+    """Return the report of a search, with the worst findings first."""
     made = datetime.now(UTC)
     order = sorted(
         share.found.values(), key=lambda one: list(type(one.finding.breach)).index(one.finding.breach)

@@ -1,4 +1,4 @@
-"""Grading of a conversation with faults against the same conversation without faults.
+"""Grades a conversation with faults against the same conversation without faults.
 
 Compares only calls, stored documents and replies, not flows, slots or states.
 """
@@ -22,7 +22,7 @@ _UNSURE = re.compile(r"can't tell|may have been done|\bI had\b|I've already")
 
 
 class Breach(StrEnum):
-    """Breaches, worst first."""
+    """Ways in which a fault can break a conversation, worst first."""
 
     TWICE = "done twice"
     UNASKED = "done without a request"
@@ -36,7 +36,10 @@ class Breach(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A breach found. `turn`: its number in the script, or 0 for the whole conversation."""
+    """A breach in a conversation.
+
+    `turn`: the number of the script's turn, or 0 for the whole conversation.
+    """
 
     breach: Breach
     why: str
@@ -44,14 +47,16 @@ class Finding:
 
 
 async def judge(talk: Talk, sounds: Sounds, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
-    """Grade a conversation. Repeats unfinished requests to see whether they can be completed."""
+    """Grade a conversation, repeating unfinished requests to check that they can be completed."""
     course = talk.course
     strayed = [*find_strayed(course, sound, faults)]
     turns = {one.at for one in strayed}
     found = [*_grade_store(course, sound, turns), *_grade_words(course, sound, faults)]
     found += [*_grade_answers(course, faults)]
     did_else = any(sound.name(call) not in sound.lasting for at in turns for call in course.effects_in(at))
-    if not found and not did_else:  # otherwise other effects have replaced the requested ones
+    if (
+        not found and not did_else
+    ):  # if the user did something else, its effects have replaced the requested ones
         found += await _bring_to_its_end(talk, sound, faults)
     for line in strayed:
         seen = course.seen_before(line)
@@ -71,7 +76,7 @@ def _grade_answers(course: Course, faults: Sequence[Fault]) -> Iterable[Finding]
 
 
 def _grade_words(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Finding]:
-    """Compare each reply with the effects so far."""
+    """Check each reply against the effects that precede it."""
     invisible = all(fault.is_invisible for fault in faults)
     as_told = True
     for heard, reply, store in zip(course.script, sound.replies, sound.stores, strict=False):
@@ -97,7 +102,7 @@ def _is_told(course: Course, sound: Sound, heard: Heard, reply: str) -> bool:
 
 
 def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) -> Iterable[Finding]:
-    """Compare documents and calls with the requests. `strayed`: turns that are graded by what was displayed."""
+    """Check documents and calls against the requests. `strayed`: turns graded by what was displayed."""
     store = sound.count(course.store)
     done = {sound.name(call) for call in course.done if call.lasting and call.is_whole}
     called = {sound.name(call) for call in course.done if call.has_effect and call.turn not in strayed}
@@ -116,7 +121,7 @@ def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) ->
 
 
 async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
-    """Answer questions, then repeat unfinished requests. Each must take effect once."""
+    """Answer open questions, then repeat unfinished requests, which must each take effect once."""
     course = talk.course
     if not sound.missing(course):
         return []
@@ -127,7 +132,7 @@ async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -
     gave_up = any(one.said in {"[deny]", NEVER_MIND} for one in course.heard)
     is_half = any(call.wrote and not call.is_whole and sound.name(call) in missing for call in course.done)
     if missing and (first is None or (is_half and gave_up)):
-        return []  # repeating a half-done task would repeat its finished half
+        return []  # repeating a partly completed task would repeat its completed part
     if first is not None:
         await talk.say_again(first)
         await _answer_what_is_asked(talk, sound)
@@ -138,7 +143,7 @@ async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -
 
 
 async def _answer_what_is_asked(talk: Talk, sound: Sound, *, is_misheard: bool = False) -> None:
-    """Confirm offers while effects are missing, and deny all others."""
+    """Confirm offers while effects are missing, and deny all other offers."""
     for _ in range(3):
         last = talk.course.heard[-1]
         is_other = sound.turns_down(last.reply) or (is_misheard and not sound.has_offered(last))
@@ -150,9 +155,9 @@ async def _answer_what_is_asked(talk: Talk, sound: Sound, *, is_misheard: bool =
 
 
 def _first_to_say(course: Course, sound: Sound, missing: set[str]) -> int | None:
-    """Return the turn to repeat from: the start of the first task that differs from the run without faults.
+    """Return the number of the turn to repeat from, or None if some later effects are already done.
 
-    Returns None if some of the later effects are already done.
+    This turn starts the first task that differs from the run without faults.
     """
     told = {
         one.at
@@ -167,7 +172,7 @@ def _first_to_say(course: Course, sound: Sound, missing: set[str]) -> int | None
             begun = heard.at + 1
     last = course.seen_before()
     while begun > 1 and not sound.is_seen(last, begun) and not sound.done_in(begun - 1) & sound.effects:
-        begun -= 1  # repeat the turn that displays what this turn refers to
+        begun -= 1  # repeat the turn whose display this turn refers to
     later = {
         name for at in range(begun, len(sound.replies) + 1) for name in sound.done_in(at)
     } & sound.effects

@@ -1,4 +1,4 @@
-"""Ports that inject faults: tools, records, session lane and model. Parley's own code is unchanged."""
+"""Ports that inject faults into tools, records, session lanes and models. Parley's own code is unchanged."""
 
 from __future__ import annotations
 
@@ -37,12 +37,15 @@ _ASKED_FOR = frozenset({THINK, CONTEMPLATE, SLOT_FILL})
 
 
 class WorkerDied(BaseException):
-    """The death of a worker process, which drops its pending work."""
+    """The death of a worker process, which loses its pending work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault in a turn. `turn`: starts at 1. `at`: the place, in the format of the kind."""
+    """A fault in a turn.
+
+    `turn`: the turn's number, from 1. `at`: the place, in a format that depends on the kind.
+    """
 
     kind: FaultKind
     turn: int
@@ -50,7 +53,7 @@ class Fault:
 
     @property
     def is_invisible(self) -> bool:
-        """Return whether the script gets the same answers despite the fault."""
+        """Return True if the fault does not change the answers."""
         match self.kind:
             case FaultKind.OTHER_WORKER:
                 return True
@@ -64,9 +67,9 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call with an effect. `turn`: 0 after the script. `has_effect`: as in the manifest. `wrote`: it wrote records.
+    """A call with an effect. `turn`: 0 after the script. `has_effect`: declared in the manifest.
 
-    `is_whole`: it finished, even if its answer was lost.
+    `wrote`: the call wrote records. `is_whole`: the call finished, even if its answer was lost.
     """
 
     turn: int
@@ -87,9 +90,9 @@ async def _nobody(_fault: Fault) -> None:
 
 @dataclass(slots=True)
 class Outside:
-    """The outside world of a run, which counts calls and injects faults.
+    """The outside world of a run: counts calls and injects faults.
 
-    `places`: places reached, by turn. `done`: calls executed.
+    `places`: the places reached, by turn. `done`: the calls executed.
     """
 
     faults: Sequence[Fault] = ()
@@ -101,7 +104,7 @@ class Outside:
     _fired: set[Fault] = field(default_factory=set[Fault])
 
     def happens(self, kind: FaultKind, at: str) -> bool:
-        """Return whether a fault occurs here. Each fault occurs once."""
+        """Return True if a fault occurs here. Each fault occurs once."""
         for fault in self.faults:
             if (fault.kind, fault.turn, fault.at) == (kind, self.turn, at) and fault not in self._fired:
                 self._fired.add(fault)
@@ -109,7 +112,10 @@ class Outside:
         return False
 
     async def reach(self, place: str, do: Callable[[], Awaitable[T]], silence: type[Exception]) -> T:
-        """Run the action of a place with its faults. `silence`: raised if no answer arrives."""
+        """Run an action with the faults injected at its place.
+
+        `silence`: the error raised if no answer arrives.
+        """
         reached = self.places.setdefault(self.turn, [])
         number = 1 + sum(one.split(" ")[0] == place for one in reached)
         name = place if number == 1 else f"{place} {number}"
@@ -137,7 +143,7 @@ class Outside:
                 and self.happens(fault.kind, fault.at)
             ):
                 await self.break_in(fault)
-                for _ in range(3):  # lets the running turn notice that it is stopped
+                for _ in range(3):  # lets the running turn notice that it was stopped
                     await asyncio.sleep(0)
 
     async def call(
@@ -161,12 +167,12 @@ class Outside:
 
 @dataclass(slots=True)
 class Ports:
-    """The connections of a domain's workers to the outside world of the current run."""
+    """Connects a domain's workers to the outside world of the current run."""
 
     outside: Outside = field(default_factory=Outside)
 
     def wrap(self, loaded: LoadedDomain) -> LoadedDomain:
-        """Return the domain with services that `outside` calls."""
+        """Return the domain with services that call tools through `outside`."""
         tools = {
             tool.target: tool
             for tool in loaded.domain.tools.values()
@@ -212,7 +218,7 @@ class _Service:
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """A service's records, whose writes can fail."""
+    """A service's records, with writes that can fail."""
 
     ports: Ports
     inner: Records
@@ -247,7 +253,7 @@ class _Records:
 
 @dataclass(frozen=True, slots=True)
 class FaultyTransport:
-    """A transport of HTTP and MCP tools that can fail."""
+    """A transport for HTTP and MCP tools that can fail."""
 
     ports: Ports
     inner: ToolTransport
@@ -293,7 +299,7 @@ class MortalLane(MemoryLane):
 
 
 def _babble(said: str) -> str:
-    """Return a wrong answer of a model: invalid JSON, a confirmation, or another flow with its values."""
+    """Return a wrong model response: invalid JSON, a confirmation, or values for another flow."""
     if said == NO_JSON:
         return "Certainly! {{"
     is_yes = said in {YES, HALF_A_YES}
@@ -312,7 +318,7 @@ def _babble(said: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Babbler:
-    """A model that is unavailable, except in turns with nonsense."""
+    """A model client that is unavailable, except in turns with nonsense."""
 
     ports: Ports
     endpoint: str = "nonsense"
@@ -336,7 +342,7 @@ class _Babbler:
 
 
 class NonsensePool(ModelPool):
-    """A pool whose model returns wrong interpretations."""
+    """A model pool that returns wrong interpretations."""
 
     def __init__(self, ports: Ports) -> None:
         super().__init__({}, model="nonsense")

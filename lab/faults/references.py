@@ -1,6 +1,7 @@
-"""Checks of references: “them”, “it” and “that” mean what was displayed last.
+"""Checks of references: “them”, “it” and “that” must refer to the last display.
 
-Earlier displays that had no effect don't matter. So a turn must have the same effects in a conversation without them.
+Earlier displays without effects don't matter, so a turn must have the same effects in a conversation without
+them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from orchestrator.domain.evaluations import ConversationEntry, FaultKind, TurnEn
 
 
 def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Heard]:
-    """Yield turns that answer no question, had effects, and referred to an outdated display."""
+    """Yield turns that had effects, referred to an outdated display, and did not answer a question."""
     misheard = {fault.turn for fault in faults if fault.kind is FaultKind.NONSENSE}
     for one in course.script:
         before = course.heard[course.heard.index(one) - 1]
@@ -28,7 +29,7 @@ def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Itera
 async def find_unmeant(
     talk: Talk, sounds: Sounds, sound: Sound, line: Heard, faults: Sequence[Fault]
 ) -> list[str]:
-    """Return effects that a turn would not have had with fewer earlier displays."""
+    """Return the effects of a turn that disappear when earlier displays are removed."""
     course, with_model = talk.course, any(fault.kind is FaultKind.NONSENSE for fault in faults)
     seen, did = course.seen_before(line), course.effects_in(line.at)
     assert seen is not None
@@ -48,8 +49,8 @@ def _list_shorter(
 ) -> Iterator[tuple[ConversationEntry, list[Fault], int]]:
     """Yield conversations that end with `line` and have fewer displays before it, the shortest first.
 
-    Each comes with its misinterpreted turns, and the number of the turn with the last display. Turns that had effects
-    or left a question open are kept.
+    Each conversation comes with its misinterpreted turns and the number of the turn with the last display.
+    Turns that had effects or left a question open are kept.
     """
     heard = [one for one in course.heard[: course.heard.index(line) + 1] if one.status == "done"]
     seen = course.seen_before(line)

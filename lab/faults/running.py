@@ -1,4 +1,4 @@
-"""A conversation that runs with faults, as its user and the outside world see it."""
+"""Runs a conversation with faults, and records what its user and the outside world observe."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NEVER_MIND = "never mind"
 _MOST_ATTEMPTS = 12
 _MOST_OPEN = 3
 _PACES_S = (20.0, 33.0)
-"""Seconds between turns, at two paces. Values that differ between them depend on the time."""
+"""Seconds between turns, at two paces. Values that differ between the paces depend on time."""
 _QUIET: JsonObject = {"resilience": {"backoff_base_s": 0.0}}
 _ALWAYS_ASKED: JsonObject = {"nlu": {"mode": "system2"}}
 
@@ -53,9 +53,10 @@ Store = dict[str, dict[str, JsonObject]]
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A turn as its user sees it, and the store after it. `at`: its number in the script, or 0 for another turn.
+    """A turn as the user sees it, and the store after the turn.
 
-    `displays`: it shows more than text. `tasks`: slots by flow, top of the stack last; empty for completed flows.
+    `at`: the turn's number in the script, or 0 outside the script. `displays`: the turn shows more than text.
+    `tasks`: slots by flow, with the top of the stack last; empty for completed flows.
     """
 
     at: int
@@ -71,7 +72,7 @@ class Heard:
 
 @dataclass(slots=True)
 class Course:
-    """The course of a conversation. `done`: calls executed. `places`: ports reached, by turn."""
+    """The course of a conversation. `done`: executed calls. `places`: ports reached, by turn."""
 
     heard: list[Heard] = field(default_factory=list[Heard])
     done: list[Call] = field(default_factory=list[Call])
@@ -86,17 +87,20 @@ class Course:
         return self.heard[-1].store if self.heard else {}
 
     def seen_before(self, line: Heard | None = None) -> Heard | None:
-        """Return the last turn that displayed data, before `line` or at all."""
+        """Return the last turn that displayed data, before `line` if given."""
         until = len(self.heard) if line is None else self.heard.index(line)
         return next((one for one in reversed(self.heard[:until]) if one.displays), None)
 
     def effects_in(self, turn: int) -> list[Call]:
-        """Return the calls of a turn that were made for their effect."""
+        """Return the turn's calls to tools with side effects."""
         return [call for call in self.done if call.turn == turn and call.has_effect]
 
 
 class Workers:
-    """Two workers that serve a domain on the same stores. The second has a separate copy of the domain's code."""
+    """Two workers that serve a domain on the same stores.
+
+    The second worker has a separate copy of the domain's code.
+    """
 
     def __init__(self, domain: str, system1: System1 | None = None) -> None:
         self._domain = domain
@@ -113,7 +117,6 @@ class Workers:
         self._transports: list[Transports] = []
 
     async def close(self) -> None:
-        """Close the connections of HTTP and MCP tools."""
         for transports in self._transports:
             await transports.close()
 
@@ -126,9 +129,9 @@ class Workers:
         is_later: bool = False,
         goes_on: Callable[[Course], bool] = lambda _course: True,
     ) -> Talk:
-        """Run the turns of a conversation. Returns the talk, which can continue.
+        """Run the turns of a conversation and return the talk, which can continue.
 
-        `is_later`: use the slower pace. `goes_on`: whether the user continues the script.
+        `is_later`: use the slower pace. `goes_on`: returns False if the user leaves the script.
         """
         if self.reset is not None:
             await self.reset()
@@ -193,7 +196,6 @@ class Talk:
         self._start_runner()
 
     def _start_runner(self) -> None:
-        """Start the runner of a new worker."""
         lane = MortalLane(self._store)
         lane.ports = self._ports
         self._lane = lane
@@ -206,7 +208,7 @@ class Talk:
         return agent
 
     async def take_script(self, goes_on: Callable[[Course], bool]) -> None:
-        """Run the whole script with its faults. Stop injecting faults after the last turn."""
+        """Run the whole script with its faults, and stop injecting faults after the last turn."""
         for at, entry in enumerate(self.conversation.turns, start=1):
             if self.course.heard and not goes_on(self.course):
                 break
@@ -247,7 +249,7 @@ class Talk:
         return TurnInput(action={"name": entry.action["name"], "payload": payload_of(entry.action, offered)})
 
     async def _click_again(self, what: str) -> None:
-        """Click an action of an earlier answer that the last answer does not offer: ``confirm of turn 2``."""
+        """Click an action from an earlier answer that the last answer does not offer: ``confirm of turn 2``."""
         name, _, number = what.partition(" of turn ")
         for action in self._offered.get(int(number), ()):
             if action["name"] == name and action not in self.course.heard[-1].actions:
@@ -255,7 +257,7 @@ class Talk:
                 return
 
     async def say_again(self, first: int) -> None:
-        """Repeat the script from a turn on, after canceling open tasks."""
+        """Cancel open tasks, then repeat the script from a turn on."""
         for _ in range(_MOST_OPEN):
             last = self.course.heard[-1]
             if last.is_open or last.said == self.conversation.turns[first - 1].user:
@@ -265,7 +267,7 @@ class Talk:
             self._offered[at] = turn["actions"]
 
     async def submit(self, given: TurnInput, *, at: int = 0, key: str | None = None) -> JsonObject:
-        """Submit a turn and run it to its end, even if workers die. Records what the user sees."""
+        """Submit a turn, run it to its end even if workers die, and record what the user sees."""
         receipt = await self._inbox.submit(self._submission(given, key))
         turn = await self._see_through(receipt.turn_id)
         if at:
@@ -303,7 +305,7 @@ class Talk:
         return turn_object(await self._inbox.turn(DEFAULT_TENANT, turn_id))
 
     async def _break_in(self, fault: Fault) -> None:
-        """Send a message during a turn."""
+        """Send a message while a turn is running."""
         stops = fault.kind is FaultKind.INTERRUPTED
         said = TurnInput(text=NEVER_MIND if stops else fault.at.partition(": ")[2])
         if_busy = IfBusy.INTERRUPT if stops else IfBusy.UNDERSTAND

@@ -1,4 +1,4 @@
-"""Search for faults that a domain does not survive: every single fault, then combinations."""
+"""Searches for faults that break a domain's conversations: single faults, then combinations."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from parley.output import progress
 
 AS_IT_IS = "as it is"
 _OWN = frozenset({"journal", "commit"})
-"""Places in the runtime, where only the worker can fail."""
+"""Places inside the runtime, where only the worker can fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A conversation with its faults."""
+    """A conversation and the faults to inject."""
 
     name: str
     conversation: ConversationEntry
@@ -49,7 +49,7 @@ class Found:
 
     @property
     def likeness(self) -> tuple[str, ...]:
-        """Return the key of similar findings: breach, subject and kinds of faults."""
+        """Return the key that similar findings share: breach, subject and kinds of faults."""
         about = self.finding.why.split(" ")[0]
         return (
             self.finding.breach,
@@ -60,14 +60,14 @@ class Found:
 
 @dataclass(slots=True)
 class Share:
-    """The results of a process."""
+    """The results of one process."""
 
     taken: int = 0
     by_kind: dict[str, int] = field(default_factory=dict[str, int])
     found: dict[tuple[str, ...], Found] = field(default_factory=dict[tuple[str, ...], Found])
 
     def add(self, found: Found) -> None:
-        """Add a finding. The shortest case of similar findings is kept."""
+        """Add a finding. Of similar findings, only the shortest case is kept."""
         known = self.found.get(found.likeness)
         if known is None:
             self.found[found.likeness] = found
@@ -77,7 +77,6 @@ class Share:
             known.finding, known.case, known.transcript = found.finding, found.case, found.transcript
 
     def join(self, other: Share) -> None:
-        """Merge the results of another process."""
         self.taken += other.taken
         for kind, count in other.by_kind.items():
             self.by_kind[kind] = self.by_kind.get(kind, 0) + count
@@ -86,7 +85,7 @@ class Share:
 
 
 async def try_case(sounds: Sounds, case: Case) -> tuple[list[Finding], list[Heard]]:
-    """Run and grade a case. Returns its findings, and the turns as the user saw them."""
+    """Run and grade a case. Return its findings, and the turns as the user saw them."""
     sound = await sounds.of(case.conversation, with_model=case.needs_model)
     talk = await sounds.workers.take(
         case.conversation,
@@ -140,7 +139,7 @@ def _list_at(place: str, turn: int, domain: Domain) -> Iterator[Fault]:
 
 
 def _list_stale(earlier: Heard, heard: Heard) -> Iterator[Fault]:
-    """Yield clicks on actions that an earlier answer offered and this one does not."""
+    """Yield clicks on actions that an earlier answer offered and the current answer does not."""
     for action in earlier.actions:
         if "flow_id" in action["payload"] and action not in heard.actions:
             yield Fault(FaultKind.STALE_CLICK, heard.at, f"{action['name']} of turn {earlier.at}")
@@ -155,7 +154,7 @@ def list_cases(
     budget: int,
     kinds: Collection[FaultKind],
 ) -> list[Case]:
-    """Return the cases to run: each single fault in an order set by the seed, then combinations."""
+    """Return the cases to run: single faults in a seeded order, then combinations."""
     chance = Random(seed)
     questions = [
         conversation.turns[0].user
@@ -187,9 +186,10 @@ def list_cases(
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search for faults in at most `budget` cases.
+    """A search for faults that runs at most `budget` cases.
 
-    `conversations`: by name. `seed`: sets the order of cases. `kinds`: the faults to inject.
+    `conversations`: conversations by name. `seed`: determines the order of cases. `kinds`: the kinds of
+    faults to inject.
     """
 
     workers: Workers
@@ -199,7 +199,7 @@ class Search:
     kinds: Collection[FaultKind] = tuple(FaultKind)
 
     async def look(self, part: slice = slice(None)) -> Share:
-        """Run a part of the cases."""
+        """Run a slice of the cases."""
         with progress("faults") as counted:
             return await self._look(part, counted)
 
@@ -230,11 +230,11 @@ def _keep(share: Share, case: Case, finding: Finding, heard: list[Heard]) -> Non
 
 
 _given: list[Search] = []
-"""The search, inherited from the parent process."""
+"""The search that child processes inherit."""
 
 
 def look_everywhere(search: Search, processes: int | None = None) -> Share:
-    """Run all cases. Default: one process per core. Each inherits the trained classifier."""
+    """Run all cases. Default: one process per core. Child processes inherit the trained classifier."""
     count = processes or os.cpu_count() or 1
     parts = [slice(first, None, count) for first in range(count)]
     whole = Share()

@@ -14,14 +14,17 @@ from orchestrator.domain.evaluations import ConversationEntry, FaultKind
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _WORD = re.compile(r"[\w-]{16,}|\w+")
-"""A word. A random token is one word, even if a part of it looks like an ordinary word."""
+"""A word, or a random token with hyphens, which counts as one word."""
 _CHANGING = "…"
 _IN_PIECES = re.compile(r"-*…(?:[-.]+…)*-*")
-"""A random token with hyphens or dots, whose number of words varies."""
+"""A random token whose number of parts varies, with hyphens or dots between them."""
 
 
 class Sound:
-    """The outcome of a conversation without faults. IDs and times differ between runs, so several runs are compared."""
+    """The outcome of a conversation without faults.
+
+    IDs and times differ between runs, so several runs are compared.
+    """
 
     def __init__(self, course: Course, *others: Course) -> None:
         self.course = course
@@ -46,7 +49,7 @@ class Sound:
         return _IN_PIECES.sub(_CHANGING, masked)
 
     def done_now(self, course: Course, turn: int) -> set[str]:
-        """Return the effects of a turn. A call that should have written records and didn't is left out."""
+        """Return the effects of a turn, without calls that failed to write their records."""
         return {
             self.name(call)
             for call in course.done
@@ -54,11 +57,10 @@ class Sound:
         }
 
     def done_in(self, turn: int) -> set[str]:
-        """Return the effects of a turn of the script."""
         return {self.name(call) for call in self.course.done if call.lasting and call.turn == turn}
 
     def missing(self, course: Course) -> set[str]:
-        """Return the effects that were requested and are missing."""
+        """Return the requested effects that are missing."""
         store = self.count(course.store)
         wanted = self._outside if store == self.stores[-1] else self.effects
         return wanted - {
@@ -68,7 +70,7 @@ class Sound:
         }
 
     def is_as_planned(self, course: Course, faults: Sequence[Fault]) -> bool:
-        """Return whether an attentive user would continue.
+        """Return True if an attentive user would continue.
 
         The user stops after an unexpected offer, a stopped turn, or an action that wasn't requested.
         """
@@ -83,25 +85,25 @@ class Sound:
         return not offers or (is_as_told and offers == _offers_of(last))
 
     def is_seen(self, seen: Heard | None, turn: int) -> bool:
-        """Return whether the last display is the one expected before a turn of the script."""
+        """Return True if the last display is the one that the script's turn expects."""
         wanted = self.course.seen_before(self.course.script[turn - 1])
         known = [None if one is None else self.mask(one.reply) for one in (seen, wanted)]
         return known[0] == known[1]
 
     def has_offered(self, heard: Heard) -> bool:
-        """Return whether the reply ends with one of the script's replies."""
+        """Return True if the reply ends with one of the script's replies."""
         return any(self.mask(heard.reply).endswith(reply) for reply in self.replies)
 
     def turns_down(self, reply: str) -> bool:
-        """Return whether the reply makes an offer that the user declines."""
+        """Return True if the reply makes an offer that the user declines."""
         return any(offer in self.mask(reply) for offer in self._turned_down)
 
     def name(self, call: Call) -> str:
-        """Return a call's tool and arguments, masked."""
+        """Return a call's tool and arguments, with changing values masked."""
         return f"{call.tool} {self._write(call.arguments)}"
 
     def count(self, store: Store) -> Counter[str]:
-        """Count identical documents of a store, masked."""
+        """Count identical documents in a store, with changing values masked."""
         return Counter(
             f"{collection} {self._write(document)}"
             for collection, documents in store.items()
@@ -146,7 +148,7 @@ def _words_in(value: Json) -> Iterable[str]:
 
 
 class Sounds:
-    """Outcomes of conversations without faults, each computed once."""
+    """The outcomes of conversations without faults, each computed once."""
 
     def __init__(self, workers: Workers) -> None:
         self.workers = workers
@@ -157,7 +159,7 @@ class Sounds:
     ) -> Sound:
         """Run a conversation several times, because two runs can be equal by chance.
 
-        `faults`: injected in each run.
+        `faults`: the faults to inject in each run.
         """
         key = f"{with_model} {faults} {conversation.model_dump_json()}"
         if key not in self._known:

@@ -1,7 +1,7 @@
-"""Run many conversations and print their results: `python -m lab.goals --conversations 2300`.
+"""Runs many conversations and prints the results: `python -m lab.goals --conversations 2300`.
 
-Several processes run the conversations in pieces and store each piece, so an interrupted run resumes if the code
-has not changed. `failures.json` holds each failed conversation.
+Several processes run the conversations in batches. Each batch is stored, so an interrupted run resumes if the
+code has not changed. `failures.json` contains the failed conversations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Conversations between simulated users and the real Agent, with a verdict on each.
+"""Conversations between simulated users and the real Agent, with verdicts.
 
-The judge compares the store before and after each turn with the answer and the user's wishes. It does not see the
-Agent's state.
+The judge compares the store before and after each turn with the answer and the user's wishes. The judge does
+not see the Agent's state.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Figures:
         return sum(not verdict.faults for verdict in self.verdicts)
 
     def shortest(self, fault: Fault, most: int = 1) -> list[Verdict]:
-        """Return the shortest conversations whose worst fault this is, one per reason."""
+        """Return the shortest conversations in which this is the worst fault, one per reason."""
         worst = sorted((one for one in self.verdicts if one.worst is fault), key=lambda one: one.turns)
         by_reason = {(one.label, _reason(one)): one for one in reversed(worst)}
         return sorted(by_reason.values(), key=lambda one: one.turns)[:most]
@@ -100,14 +100,14 @@ def mask_references(text: str) -> str:
 
 
 async def take(talk: Conversation, move: Move) -> JsonObject:
-    """Submit a message or a click. Returns the turn."""
+    """Submit a message or a click, and return the turn."""
     if move.action is None:
         return await talk.say(move.text)
     return await talk.act(move.action["name"], move.action["payload"])
 
 
 async def converse(simulator: Simulator, listener: Listener | None, world: World, seed: int) -> Verdict:
-    """Run the conversation of a seed, with an empty store."""
+    """Run the seed's conversation, starting with an empty store."""
     chance = Random(seed)
     wishes = await world.invent_goal(chance)
     user = User(world, wishes, chance)
@@ -147,7 +147,7 @@ def _forget(simulator: Simulator, tenant: TenantId, verdict: Verdict) -> Verdict
 
 
 def _judge_reading(verdict: Verdict, move: Move, signals: Sequence[Signal]) -> None:
-    """Count requests to the model, and misinterpretations by the local classifier."""
+    """Count NLU requests to the model, and misinterpretations by the local classifier."""
     read = next((one.payload for one in signals if one.type is SignalType.PREDICTION), None)
     if read is None or move.meaning is None:
         return
@@ -188,7 +188,6 @@ async def hold(domain: str, reader: Reader, seeds: Iterable[int], half: Half = H
 async def converse_all(
     world: World, loaded: LoadedDomain, system1: System1, reader: Reader, seeds: Iterable[int]
 ) -> Figures:
-    """Run one conversation per seed."""
     async with simulate(loaded, system1, reader, world) as (simulator, listener):
         return Figures([await converse(simulator, listener, world, seed) for seed in seeds])
 

@@ -12,15 +12,15 @@ from parley import Records
 
 Values: TypeAlias = dict[str, Any]
 Store: TypeAlias = dict[str, dict[str, Any]]
-"""Records of a domain's store by ID, for example bookings or notes."""
+"""The records in a domain's store by ID, for example bookings or notes."""
 
 
 @dataclass(eq=False)
 class Wish:
     """A task or a question of a user.
 
-    `twists`: events still to come, each with its stage. `about`: the earlier wish that this one concerns.
-    `wanted`: false after the user stops it. `told`: the assistant has reported success.
+    `twists`: future events with their stages. `about`: the earlier wish that this wish concerns. `wanted`:
+    False once the user stops the wish. `told`: True once the assistant has reported success.
     """
 
     kind: str
@@ -30,22 +30,22 @@ class Wish:
     wanted: bool = True
     told: bool = False
     alternatives: Values = field(default_factory=dict)
-    """Another value per slot that the domain can provide too."""
+    """Alternative values by slot that the domain can also provide."""
     choice: str = ""
     """The property by which the user chooses a row."""
     outcomes: dict[str, tuple[str, Values]] = field(default_factory=dict)
     """The ID in the answer and the agreed values, by part of the wish."""
     former: dict[str, Values] = field(default_factory=dict)
-    """Outcomes that the user no longer wants: agreed values by ID."""
+    """Agreed values of outcomes that the user no longer wants, by ID."""
     asked_anew: bool = False
-    """The user asked again after a change of mind, and must undo the first outcome."""
+    """True if the user asked again after a change of mind, and must undo the first outcome."""
 
     @property
     def is_open(self) -> bool:
         return self.wanted and not self.told
 
     def take_twist(self, stage: str) -> str | None:
-        """Return the first twist of this stage, and remove it."""
+        """Remove and return the first twist of this stage."""
         for twist in self.twists:
             if twist[0] == stage:
                 self.twists.remove(twist)
@@ -65,7 +65,7 @@ class Deed:
 
 @dataclass(frozen=True)
 class Agreement:
-    """A confirmation of an offer that fits the goal. `undo`: IDs of outcomes to undo."""
+    """A confirmation of an offer that fits the goal. `undo`: IDs of the outcomes to undo."""
 
     wish: Wish
     deed: Deed | None = None
@@ -76,7 +76,8 @@ class Agreement:
 class Move:
     """A user's message or click.
 
-    `meaning`: the correct interpretation, as a model returns it. `cooperates`: the move should advance the wish.
+    `meaning`: the correct interpretation, as a model returns it. `cooperates`: True if the move should
+    advance the wish.
     """
 
     purpose: str
@@ -88,7 +89,7 @@ class Move:
 
 
 def meant(kind: str, *dacts: str) -> Values:
-    """Return a correct interpretation without values, as a model returns it."""
+    """Return a correct interpretation without values, as a model would return it."""
     return {
         "kind": kind,
         "intent": None,
@@ -103,7 +104,8 @@ def meant(kind: str, *dacts: str) -> Values:
 class Seen:
     """The text and the buttons of an answer, as a user reads them.
 
-    `kind`: offer, question, change, redo, rows or nothing. `what`: the kind of the offered deed, or the slot asked for.
+    `kind`: offer, question, change, redo, rows or nothing. `what`: the kind of deed on offer, or the
+    requested slot.
     """
 
     kind: str
@@ -120,7 +122,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Effect:
-    """A change of the store in one turn."""
+    """A change of the store during one turn."""
 
     kind: str
     key: str
@@ -131,14 +133,14 @@ class Effect:
 
 
 class World(Protocol):
-    """A domain as its users and its external systems see it."""
+    """A domain as its users and external systems see it."""
 
     grammar: Grammar
     folder: str
 
     @property
     def invented(self) -> Sequence[str]:
-        """Return the slots that the wrong model invents values for."""
+        """Return the slots for which the wrong model invents values."""
         ...
 
     async def invent_goal(self, chance: Random) -> list[Wish]: ...
@@ -152,19 +154,17 @@ class World(Protocol):
         ...
 
     def word(self, slot: str, value: Any, chance: Random) -> dict[str, str]:
-        """Return a value as text, by field of the patterns."""
+        """Return the texts for a value, by pattern field."""
         ...
 
-    def model_slots(self, slots: Mapping[str, Any]) -> Values:
-        """Return values as a model writes them."""
-        ...
+    def model_slots(self, slots: Mapping[str, Any]) -> Values: ...
 
     def invent(self, slot: str, chance: Random) -> Any:
-        """Return another value for a slot."""
+        """Return a random value for a slot."""
         ...
 
     def changeable(self, wish: Wish) -> Sequence[str]:
-        """Return the slots whose value the user may change."""
+        """Return the slots that the user may change."""
         ...
 
     def changed(self, wish: Wish) -> None:
@@ -178,11 +178,11 @@ class World(Protocol):
     def read(self, text: str, actions: Sequence[Mapping[str, Any]]) -> Seen: ...
 
     def hear(self, wish: Wish, seen: Seen, agreement: Agreement | None) -> None:
-        """Record on the wish the outcome that the answer reports."""
+        """Record the outcome that the answer reports."""
         ...
 
     def choose(self, wish: Wish, seen: Seen, chance: Random) -> tuple[str, Values] | None:
-        """Return the act and fields that refer to a displayed row, or None if the user chooses none."""
+        """Return the act and fields that refer to a displayed row, or None if the user doesn't choose a row."""
         ...
 
     def deeds(self, wish: Wish) -> list[Deed]:
@@ -200,9 +200,9 @@ class World(Protocol):
     def untruths(
         self, seen: Seen, store: Store, wishes: Sequence[Wish], effects: Sequence[Effect]
     ) -> list[str]:
-        """Return the differences between the answer and the store."""
+        """Return the statements in the answer that contradict the store."""
         ...
 
     def missing(self, wishes: Sequence[Wish], store: Store) -> list[str]:
-        """Return missing outcomes, and outcomes that no wish asks for."""
+        """Return missing outcomes and unwanted outcomes."""
         ...

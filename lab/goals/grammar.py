@@ -1,7 +1,8 @@
-"""Phrases of users, as patterns with alternatives and fields.
+"""User phrases, as patterns with alternatives and fields.
 
-A hash of a pattern's words decides whether it is held out, so a pattern never moves. Held-out patterns are for
-measurements, and developers don't read them. The blind phrases, in separate files, are newer than the code.
+A hash of a pattern's words decides whether the pattern is held out, so the split is stable. Developers don't
+read held-out patterns, which are only for measurements. The blind phrases, in separate files, are newer than
+the code.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ class Half(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence, and the fields that it names."""
+    """A sentence, and the fields that it contains."""
 
     text: str
     fields: frozenset[str]
 
 
 class Grammar:
-    """The phrases of a world, with those that all worlds share."""
+    """The phrases of a world, plus the phrases that all worlds share."""
 
     def __init__(self, name: str, half: Half) -> None:
         self.acts = _load("common") | _load(name)
@@ -50,9 +51,9 @@ class Grammar:
         return act in self.acts
 
     def say(self, act: str, values: Mapping[str, str], chance: Random, *, typos: bool = False) -> Said:
-        """Return a sentence for an act that names only the given values.
+        """Return a sentence for an act that contains only the given values.
 
-        An act without a fitting pattern in its half borrows one from the other half.
+        If an act has no fitting pattern in its half, a pattern from the other half is used.
         """
         fitting = [one for one in self.acts[act] if fields_of(one) <= values.keys()]
         own = [one for one in fitting if self._holds(one)]
@@ -62,7 +63,7 @@ class Grammar:
         return Said(text, fields_of(wording))
 
     def count(self) -> int:
-        """Return the number of sentences, ignoring values."""
+        """Return the number of possible sentences, ignoring values."""
         patterns = [one for act in self.acts.values() for one in act]
         return sum(_count(one) for one in patterns if self._holds(one))
 
@@ -89,7 +90,7 @@ def fields_of(pattern: str) -> frozenset[str]:
 
 
 def expand(pattern: str, chance: Random) -> str:
-    """Choose an alternative in each group, inner groups first."""
+    """Choose an alternative in each group, starting with the innermost groups."""
     text, found = pattern, 1
     while found:
         text, found = _INNERMOST.subn(lambda group: chance.choice(group[1].split("|")), text, count=1)
@@ -97,7 +98,7 @@ def expand(pattern: str, chance: Random) -> str:
 
 
 def _count(pattern: str) -> int:
-    """Return how many sentences match a pattern: groups multiply, alternatives add."""
+    """Return the number of sentences that match a pattern."""
     inner = _INNERMOST.search(pattern)
     if inner is None:
         return 1

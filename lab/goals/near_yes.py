@@ -1,6 +1,7 @@
-"""Messages that resemble a confirmation and are not one.
+"""Messages that resemble a confirmation but don't confirm.
 
-A grammar creates them from lists of words. A hash decides which words and pairs are held out, as for phrases.
+A grammar creates these messages from word lists. As for phrases, a hash decides which words and pairs are
+held out.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _LIST = re.compile(r"<(\w+)>")
 
 @dataclass(frozen=True)
 class NearYes:
-    """The messages of one half. The blind half uses the held-out words."""
+    """The messages of one half of the grammar. The blind half uses the held-out words."""
 
     half: Half
 
@@ -31,11 +32,10 @@ class NearYes:
 
     @property
     def pairs(self) -> Sequence[tuple[str, str]]:
-        """Confirmations, each with a message that differs in one word and is not a confirmation."""
+        """Return pairs of a confirmation and a message that differs in one word and does not confirm."""
         return [(plain, near) for plain, near in _stock()["pairs"] if self._holds(near)]
 
     def say(self, chance: Random, kind: str = "") -> str:
-        """Return a message of a kind. Default: any kind."""
         pattern = chance.choice(_stock()["near"][kind or chance.choice(self.kinds)])
         return expand(_LIST.sub(lambda found: chance.choice(self._words(found[1])), pattern), chance)
 

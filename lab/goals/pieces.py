@@ -1,4 +1,4 @@
-"""Conversations run in pieces by several processes. Each complete piece is stored."""
+"""Runs batches of conversations in several processes, and stores each complete batch."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from lab.goals.grammar import Half
 from lab.goals.readers import Reader
 
 PIECE = 100
-"""Number of conversations in a piece."""
+"""Number of conversations in a batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A range of conversations in one domain with one reader."""
+    """A batch of conversations in one domain with one reader. `first`: the first seed."""
 
     domain: str
     reader: Reader
@@ -40,7 +40,7 @@ class Piece:
 def hold_all(
     pieces: Sequence[Piece], folder: Path, processes: int
 ) -> Iterator[tuple[Piece, tuple[list[Verdict], float]]]:
-    """Yield stored pieces of the same commit, then run and yield the others."""
+    """Yield the stored batches of the current commit, then run and yield the others."""
     commit = _commit()
     missing: list[Piece] = []
     for piece in pieces:
@@ -60,7 +60,7 @@ def hold_all(
 
 
 def hold_piece(piece: Piece) -> tuple[list[Verdict], float]:
-    """Run the conversations of a piece. Returns their verdicts and the CPU time."""
+    """Run a batch and return its verdicts and CPU time in seconds."""
     began = time.process_time()
     seeds = range(piece.first, piece.first + piece.count)
     figures = asyncio.run(hold(piece.domain, piece.reader, seeds, piece.half))

@@ -1,7 +1,7 @@
 """NLU for simulated users: the local classifier, a model, or both as in production.
 
-The models are correct, randomly wrong or always confirming, and answer the real client over HTTP. The simulated user
-provides the meaning of each message.
+The models answer the real client over HTTP and are correct, randomly wrong or always confirming. The
+simulated user provides the meaning of each message.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MEMBERS = (
 )
 """Ways in which the wrong model misinterprets a message."""
 REQUESTS = frozenset({"ask for", "answer", "choose"})
-"""Purposes of messages that the confirming model usually understands, so that it comes to offers."""
+"""Purposes of messages that the confirming model usually understands, so that conversations reach offers."""
 
 
 class Reader(StrEnum):
@@ -38,14 +38,14 @@ class Reader(StrEnum):
     RIGHT = "right"
     WRONG = "wrong"
     YES = "yes"
-    """A model that takes everything except requests and answers for a confirmation, and often those too."""
+    """A model that interprets almost every message as a confirmation, except most requests and answers."""
     AUTO = "auto"
     """The local classifier, with the correct model for uncertain messages."""
 
 
 @dataclass
 class Listener:
-    """A model that knows what each message means, and misinterprets some messages in the manner of `reader`."""
+    """A model that knows the meaning of each message, and misinterprets some messages as `reader` requires."""
 
     world: World
     dacts: tuple[str, ...]
@@ -76,7 +76,7 @@ class Listener:
         return Answer(json=meant)
 
     def _distort(self, meant: dict[str, Any]) -> dict[str, Any]:
-        """Replace one or more members of a correct answer by others that the schema allows."""
+        """Replace one or more fields of a correct answer with other valid values."""
         wrong = dict(meant)
         for member in self.chance.sample(MEMBERS, self.chance.choice([1, 1, 1, 2, len(MEMBERS)])):
             wrong |= self._distort_member(member, wrong)
@@ -126,7 +126,7 @@ class Listener:
 async def simulate(
     loaded: LoadedDomain, system1: System1, reader: Reader, world: World
 ) -> AsyncIterator[tuple[Simulator, Listener | None]]:
-    """Yield a simulator that reads messages with `reader`."""
+    """Yield a simulator whose NLU is `reader`."""
     if reader is Reader.SYSTEM1:
         yield Simulator.of(loaded, system1=system1), None
         return
@@ -145,4 +145,4 @@ _ALWAYS_ASKED: dict[str, Any] = {"nlu": {"mode": "system2"}}
 _ONLY_UNDERSTANDING: dict[str, Any] = {
     "models": {"per_prompt": {"pex_skill": {"model": "scripted", "provider": "nowhere"}}}
 }
-"""Models only interpret messages here. Skills run without a model."""
+"""Configuration that uses models only for interpretation. Skills run without a model."""

@@ -1,6 +1,6 @@
 """A simulated user, who reads answers and replies according to a goal.
 
-The user confirms only offers that fit the goal, and knows nothing about flows, slots or states.
+The user confirms only offers that fit the goal, and does not know the flows, slots or states.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class User:
 
     @property
     def current(self) -> Wish | None:
-        """Return the first open wish, after dropping wishes that depend on abandoned ones."""
+        """Return the first open wish, after dropping wishes that depend on abandoned wishes."""
         for wish in self.agenda:
             wish.wanted = wish.wanted and (wish.about is None or wish.about.wanted)
         return next((wish for wish in self.agenda if wish.is_open), None)
@@ -68,7 +68,7 @@ class User:
             self._stuck = 0
             self._known.clear()
         if self._last_was("stop") and seen.kind == "nothing" and self.current not in self._begun:
-            self._known.clear()  # the assistant has stopped, and the user turns to something else
+            self._known.clear()  # the assistant has stopped, so the user moves on to another wish
         self._keep_yes(seen)
         move = self._after(seen)
         if move is None:
@@ -94,10 +94,10 @@ class User:
             self._yeses.append((dict(seen.values), button))
 
     def _is_stuck(self, seen: Seen) -> bool:
-        """Return whether the user gives up, for lack of progress or after too many turns."""
+        """Return True if the user gives up, for lack of progress or after too many turns."""
         showed = f"{seen.kind} {seen.what} {sorted(seen.values.items(), key=str)} {len(seen.rows)}"
         if self._last is not None and not self._last.cooperates:
-            self._known.clear()  # after a detour, the user takes the same way again
+            self._known.clear()  # after a detour, the user repeats the same steps
         elif self._last is not None:
             self._stuck = self._stuck + 1 if showed in self._known else 0
         self._known.add(showed)
@@ -135,7 +135,7 @@ class User:
         return self._open(wish)
 
     def _insist(self, seen: Seen) -> Move | None:
-        """Leave if no wish is open. If a stopped task still runs, stop it again."""
+        """Stop a task that still runs after it was stopped, or return None to leave."""
         stopped = self._last_was("stop") and seen.kind in {"offer", "question", "change"}
         return self._stop(self.wishes[-1], leave=False) if stopped else None
 
@@ -153,7 +153,7 @@ class User:
             self.agenda.remove(found)
             self.agenda.insert(0, found)
 
-    # Replies to an offer
+    # Replies to offers
 
     def _at_offer(self, wish: Wish, seen: Seen) -> Move:
         open_wishes = [wish, *(one for one in self.agenda if one.is_open and one is not wish)]
@@ -179,7 +179,7 @@ class User:
         return Move("agree", text, meaning=meant("confirmation", self.world.dact(wish)), agreement=agreement)
 
     def _agree_hastily(self, wish: Wish, seen: Seen, offered: Values | None) -> Move | None:
-        """Confirm the corrected value without looking, if the assistant ignored the correction silently."""
+        """Confirm the corrected value without reading, if the assistant silently ignored the correction."""
         assert self._last is not None
         if seen.values != offered or _quotes(seen.text, self._last.text):
             return None
@@ -190,7 +190,7 @@ class User:
         return Move("hasty yes", "yes", meaning=meaning, agreement=Agreement(wish, deed))
 
     def _refuse(self, wish: Wish, seen: Seen) -> Move:
-        """Correct a wrong value of the offer, or decline another offer."""
+        """Correct a wrong value of the offer, or decline an unrelated offer."""
         if wish not in self._begun:
             return self._stop(wish, leave=False)  # the offer belongs to an abandoned wish
         alike = [deed for deed in self.world.deeds(wish) if deed.kind == seen.what]
@@ -231,7 +231,10 @@ class User:
         return None
 
     def _nearly_agree(self, *, is_pair: bool) -> Move:
-        """Return a message that resembles a confirmation. `is_pair`: the user then confirms in similar words."""
+        """Return a message that resembles a confirmation.
+
+        `is_pair`: the user then confirms in similar words.
+        """
         self._plain, text = self._near.pair(self._chance) if is_pair else ("", self._near.say(self._chance))
         return Move("near yes", text, meaning=meant("unknown"), cooperates=False)
 
@@ -250,7 +253,7 @@ class User:
         return self._correct(wish, slot, old, prefix)
 
     def _other(self, wish: Wish, slot: str) -> Any:
-        """Return another value for the slot, preferably one that the domain can provide."""
+        """Return a different value for the slot, preferably one that the domain can provide."""
         return wish.alternatives.pop(slot, None) or self.world.invent(slot, self._chance)
 
     def _correct(self, wish: Wish, slot: str, old: Any, prefix: str = "correct_") -> Move:
@@ -270,7 +273,7 @@ class User:
         agreement = Agreement(wish, undo=refs) if undo else None
         purpose = "undo" if undo else "redo" if once_more else "keep"
         if purpose == "keep" and refs in self._kept:
-            return self._stop(wish, leave=False)  # the outcome is wanted, and the user has said so
+            return self._stop(wish, leave=False)  # the user has already said that the outcome is wanted
         self._kept.add(refs)
         button = seen.button(name)
         if button is not None and self._chance.random() < CLICKS:
@@ -279,7 +282,7 @@ class User:
         meaning = meant("slot_value", self.world.dact(wish))
         return Move(purpose, str(number), meaning=meaning, agreement=agreement)
 
-    # Replies to a question
+    # Replies to questions
 
     def _at_question(self, wish: Wish, seen: Seen) -> Move:
         twist = wish.take_twist("question")
@@ -290,7 +293,7 @@ class User:
         if twist == "premature":
             return self._say_only("premature yes", "premature", meant("confirmation", self.world.dact(wish)))
         if seen.what in wish.values:
-            # A question after a correction shows that the assistant has started a second task.
+            # A question after a correction means that the assistant has started a second task.
             wish.asked_anew = wish.asked_anew or (bool(wish.former) and self._last_was("correct"))
             meaning = self._meaning("slot_value", wish, [seen.what])
             return self._say(f"answer_{seen.what}", wish, "answer", {}, meaning)
@@ -336,9 +339,9 @@ class User:
         return Move(purpose, text, meaning=meaning)
 
     def _stop(self, wish: Wish, *, leave: bool) -> Move:
-        """Stop the current task. `leave`: the user gives up the wish.
+        """Stop the current task. `leave`: the user abandons the wish.
 
-        If the first request was misunderstood, the user clicks the button for it, if there is one.
+        If the assistant misunderstood the first request, the user clicks the stop button if there is one.
         """
         if leave:
             wish.wanted = False
@@ -357,7 +360,7 @@ class User:
         return Move(purpose, text, meaning=meaning, cooperates=False)
 
     def _switch(self, wish: Wish) -> Move | None:
-        """Switch to the next wish and leave this one open."""
+        """Switch to the next wish and leave the current wish open."""
         others = (one for one in self.agenda if one.is_open and one is not wish and one.about is not wish)
         later = next(others, None)
         if later is None:
@@ -389,7 +392,7 @@ class User:
 
 
 def _quotes(reply: str, message: str) -> bool:
-    """Return whether the reply quotes words of the message."""
+    """Return True if the reply quotes words of the message."""
     quoted = {
         word for quote in re.findall(r"“([^”]*)”", reply) for word in re.findall(r"\w{3,}", quote.lower())
     }

@@ -1,4 +1,4 @@
-"""Comparison of a replayed turn with the recorded turn, ignoring generated IDs."""
+"""Compares a replayed turn with its recording, ignoring generated IDs."""
 
 import re
 from collections import Counter
@@ -20,18 +20,18 @@ ASPECTS: Final = ("kind", "flows", "slots", CALLS, "models", "answer", "display"
 frames and actions, and results of system turns.
 """
 RUN_ASPECTS: Final = ("inputs", CALLS, "models", "findings", "directives")
-"""Aspects of a stage of a background run: inputs, tool calls, model calls, findings and directives."""
+"""Aspects of a background run's stage: inputs, tool calls, model calls, findings and directives."""
 ALL_ASPECTS: Final = tuple(dict.fromkeys((*ASPECTS, *RUN_ASPECTS)))
 
 _IDENTIFIER: Final = re.compile(rb"\b([a-z]+_)?[0-9a-f]{32}\b")
 """IDs that a turn generates, and fingerprints that depend on them."""
 _DIGITS: Final = 32
 _SHADOWS: Final = bytes(ord("x" if chr(one) in "0123456789abcdef" else " ") for one in range(256))
-"""Translation that marks hex digits. Much faster than a search by pattern."""
+"""Translation table that marks hex digits, which is much faster than a regular expression."""
 
 
 def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
-    """Return the aspects in which the turns differ, with the old and new value at each place."""
+    """Return the aspects in which the turns differ, with the old and new values at each place."""
     then, now = _decided(turn.result, turn.signals), _decided(replayed.commit.result, replayed.commit.signals)
     tools = [request for key, request in replayed.missed if key.startswith(TOOL)]
     if CALLS in now:
@@ -41,9 +41,9 @@ def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
 
 
 def find_changes(then: JsonObject, now: JsonObject) -> JsonObject:
-    """Return the aspects in which two decisions differ, with the old and new value at each place."""
+    """Return the aspects in which two decisions differ, with the old and new values at each place."""
     one, other = orjson.dumps(then), orjson.dumps(now)
-    if _number(one) == _number(other):  # usually equal, and faster to check than by aspect
+    if _number(one) == _number(other):  # usually equal, and faster to check than the aspects
         return {}
     found: JsonObject = {}
     for name in ALL_ASPECTS:
@@ -92,7 +92,7 @@ def _decided(result: JsonObject, signals: Sequence[JsonObject]) -> JsonObject:
 def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[list[Json], list[Json]]:
     """Return the model calls made only in the recording, and those made only in the replay.
 
-    Failed calls have no recorded answer, so the second list omits them.
+    The second list omits failed calls, which have no recorded answer.
     """
     failed = Counter(
         one["payload"]["prompt_id"]
@@ -112,7 +112,7 @@ def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[list[Json], list[Js
 
 
 def name_question(key: str) -> str:
-    """Return the prompt and the digest of a model call."""
+    """Return a model call's prompt and digest."""
     _, prompt_id, digest, *_ = key.split(":")
     return f"{prompt_id} {digest[:8]}"
 
@@ -122,7 +122,7 @@ def _write(decided: Json) -> bytes:
 
 
 def _number(written: bytes) -> bytes:
-    """Replace IDs by numbers, in order of appearance."""
+    """Replace IDs with numbers, in order of appearance."""
     names: dict[bytes, bytes] = {}
     shadow, parts, done = written.translate(_SHADOWS), list[bytes](), 0
     place = shadow.find(b"x" * _DIGITS)

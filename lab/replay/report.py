@@ -1,4 +1,4 @@
-"""The report of a replay: storage, output and allowed differences."""
+"""Replay reports: storage, output and allowed differences."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -60,9 +60,9 @@ def sum_up(
 
 
 def read_allowed(path: Path | None) -> frozenset[str]:
-    """Read allowed differences: a session, or a session and an epoch, per line. Text after # is a comment.
+    """Read the allowed differences: one session, or session and epoch, per line.
 
-    Raises InvalidInput if the file can't be read.
+    Text after # is a comment. Raises InvalidInput if the file can't be read.
     """
     try:
         lines = [] if path is None else path.read_text(encoding="utf-8").splitlines()
@@ -80,7 +80,7 @@ def count_forbidden(report: JsonObject, aspects: Collection[str]) -> int:
 
 
 def keep(report: JsonObject, folder: Path) -> Path:
-    """Store a report with the domain's evaluations. Returns the file."""
+    """Store a report with the domain's evaluations and return the file."""
     place = folder / report["domain"] / REPLAYS
     place.mkdir(parents=True, exist_ok=True)
     path = place / f"{report['replay']}.json"

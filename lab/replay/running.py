@@ -1,4 +1,4 @@
-"""Replay of sessions in parallel processes."""
+"""Replays sessions in parallel processes."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ AT_ONCE: Final = 50
 """Maximum number of sessions that a process reads together."""
 FEWEST_AT_ONCE: Final = 5
 UNASKED: Final = "http://unasked.invalid/v1"
-"""URL of models with recorded answers. It is never requested."""
+"""Placeholder URL for models with recorded answers. Parley never requests it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The sessions to replay, and the changes to test.
 
-    `sessions`: IDs. If empty, the `last` active sessions of the domain `of`. `domain`: name or folder. Default: the
-    sessions' own. `prompt`: ``ID@VERSION`` of a replacement. `model`: the model to ask. Default: recorded answers.
-    `since`: the first epoch.
+    `sessions`: session IDs. If empty, the `last` most recently active sessions of the domain `of`. `domain`:
+    name or folder. Default: the sessions' own domain. `prompt`: ``ID@VERSION`` of a replacement. `model`: the
+    model to ask. Default: recorded answers. `since`: the first epoch.
     """
 
     sessions: tuple[SessionId, ...] = ()
@@ -73,7 +73,7 @@ class Setup:
 
 
 def open_models(settings: Settings, loaded: LoadedDomain, model: str | None) -> ModelPool:
-    """Return the models to ask. Without `model`, their URL reaches nothing."""
+    """Return the models to ask. Without `model`, their URL is unreachable."""
     if model is not None:
         endpoints = read_endpoints(settings)
         if not endpoints:
@@ -94,7 +94,7 @@ def replay(
     processes: int = 1,
     counted: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> tuple[str, list[JsonObject], float]:
-    """Replay sessions. Returns their domain, the result of each session, and the duration in seconds.
+    """Replay sessions. Return their domain, the result of each session, and the duration in seconds.
 
     `counted`: called with the number of finished sessions and the total.
 
@@ -200,7 +200,7 @@ def _cut(wanted: Sequence[SessionId], processes: int) -> Iterator[Sequence[Sessi
 
 
 def _take(parts: Sequence[Sequence[SessionId]], taken: Any) -> Iterator[Sequence[SessionId]]:
-    """Yield unclaimed parts until none is left."""
+    """Yield unclaimed parts until all are claimed."""
     while True:
         with taken.get_lock():
             number = taken.value
@@ -220,7 +220,7 @@ def _run(setup: Setup, parts: Sequence[Sequence[SessionId]], taken: Any, writer:
 async def replay_parts(
     setup: Setup, parts: Iterable[Sequence[SessionId]], put: Callable[[JsonObject], None]
 ) -> None:
-    """Replay sessions in this process. Passes each result to `put`. Raises Unavailable."""
+    """Replay sessions in this process and pass each result to `put`. Raises Unavailable."""
     async with AsyncExitStack() as closing:
         database = Database(setup.url, reading_size=2, size=1, read_only=True)
         await closing.enter_async_context(database)

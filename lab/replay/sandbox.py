@@ -1,6 +1,7 @@
-"""Replay of a recorded turn with its state, clock and journal, without side effects.
+"""Replays a recorded turn with its state, clock and journal, without side effects.
 
-Recorded calls get the recorded answers. The sandbox only notes other calls, and calls a model only on request.
+Recorded calls return the recorded answers. The sandbox only notes other calls, and calls a model only on
+request.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from parley.testing.memory import MemoryScratchpad
 from parley.testing.store import MemoryStore
 
 _NEW = ":new"
-"""Suffix of the key of a call without a recording."""
+"""Key suffix for calls without a recording."""
 
 
 class RecordedJournal(Journal):
@@ -64,7 +65,7 @@ class RecordedJournal(Journal):
         idempotent: bool,
         effect: Effect | None = None,
     ) -> Json | UnknownOutcome | NotBegun:
-        """Answer a call from the recording. Runs the call only if models should be asked."""
+        """Answer a call from the recording. Only model calls may run, if the sandbox is set to ask models."""
         if self._asks and kind != TOOL:
             self.unused = {name: step for name, step in self.unused.items() if step.kind == TOOL}
             return await run(key)
@@ -87,7 +88,7 @@ class RecordedJournal(Journal):
 
 
 class RecordedLane(MemoryLane):
-    """The running turn's lookups, as they were at its start. Stores nothing."""
+    """A read-only lane with the lookups as they were at the start of the running turn."""
 
     def __init__(self, moment: Moment) -> None:
         super().__init__(MemoryStore())
@@ -115,7 +116,7 @@ class RecordedLane(MemoryLane):
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
     ) -> ApprovalRecord | None:
-        """Return the decision recorded by then, or this turn's decision."""
+        """Return the recorded decision, or the decision made by this turn."""
         record = self._moment.session.approvals.get(approval_id)
         if record is None:
             return None
@@ -129,7 +130,10 @@ class RecordedLane(MemoryLane):
 
 @dataclass(slots=True)
 class Moment:
-    """The running turn. `remembers`: it found data outside its session, which may have changed since."""
+    """The running turn.
+
+    `remembers`: the turn found data outside its session, which may have changed since.
+    """
 
     session: RecordedSession = field(init=False)
     turn: RecordedTurn = field(init=False)
@@ -138,7 +142,7 @@ class Moment:
 
 
 class RecordedPreferences(PostgresPreferences):
-    """The current preferences that existed at the time of a turn."""
+    """The current preferences that already existed when the turn ran."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
         super().__init__(database)
@@ -157,7 +161,7 @@ class RecordedPreferences(PostgresPreferences):
 
 
 class RecordedDocuments(BusinessContext):
-    """The current documents that existed at the time of a turn."""
+    """The current documents that already existed when the turn ran."""
 
     def __init__(self, database: Database, embedder: Embedder, moment: Moment) -> None:
         self._store = PostgresDocuments(database)
@@ -176,7 +180,7 @@ class RecordedDocuments(BusinessContext):
 
 
 class RecordedNotes(MemoryScratchpad):
-    """The archived scratchpad entries that existed at the time of a turn."""
+    """The archived scratchpad entries that already existed when the turn ran."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
         super().__init__()
@@ -185,7 +189,6 @@ class RecordedNotes(MemoryScratchpad):
         self._read: dict[SessionId, list[Entry]] = {}
 
     async def look_up(self, sessions: Iterable[RecordedSession]) -> None:
-        """Load the sessions' entries."""
         self._read = await self._archive.load_all([one.session_id for one in sessions])
 
     async def read(
@@ -204,7 +207,7 @@ class RecordedNotes(MemoryScratchpad):
 
 
 class RecordedGathering:
-    """Context gathering from recorded runs. Starts no run."""
+    """Context gathering that returns recorded runs and starts none."""
 
     def __init__(self, moment: Moment) -> None:
         self._moment = moment
@@ -222,9 +225,9 @@ class RecordedGathering:
 
 @dataclass(slots=True)
 class Replayed:
-    """The decision of a replayed turn.
+    """The outcome of a replayed turn.
 
-    `missed`: keys and requests of calls without a recording. `unused`: recordings that were not used.
+    `missed`: keys and requests of calls without a recording. `unused`: recordings that the turn did not use.
     """
 
     commit: TurnCommit
@@ -236,7 +239,7 @@ class Replayed:
 class Sandbox:
     """A domain's Agent for replays, one turn at a time.
 
-    `models`: models of sessions that had one. `asks`: call the models instead of using recorded answers.
+    `models`: models for sessions that used models. `asks`: call the models instead of using recorded answers.
     """
 
     def __init__(
@@ -262,12 +265,15 @@ class Sandbox:
         self._agents: dict[bool, Agent] = {}
 
     async def look_up(self, sessions: Collection[RecordedSession]) -> None:
-        """Load the data that the sessions' turns may look up. Call this before `replay`. Raises Unavailable."""
+        """Load the data that the sessions' turns may look up.
+
+        Call this method before `replay`. Raises Unavailable.
+        """
         await self._preferences.look_up(sessions)
         await self._notes.look_up(sessions)
 
     async def replay(self, session: RecordedSession, turn: RecordedTurn, *, by_model: bool) -> Replayed:
-        """Replay a turn. `by_model`: the session had a model. Raises Unavailable."""
+        """Replay a turn. `by_model`: the session used a model. Raises Unavailable."""
         self._moment.now, self._moment.remembers = turn.began, False
         self._moment.session, self._moment.turn = session, turn
         agent = self._find_agent(by_model=by_model or self._asks)

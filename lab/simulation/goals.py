@@ -19,7 +19,7 @@ _NOT_ASKED_FOR = frozenset({Family.INTERNAL, Family.CONVERSE})
 
 
 class Twist(StrEnum):
-    """A user's deviation from the shortest way to a goal."""
+    """A deviation from the shortest path to a goal."""
 
     NONE = ""
     CORRECT = "changes a value"
@@ -30,8 +30,8 @@ class Twist(StrEnum):
 class Goal:
     """A task that a user wants done.
 
-    `opening`: an example of the flow. `others`: values after a change of mind. `needs`: an earlier goal that must be
-    reached first. `stated`: slots whose values the user has mentioned.
+    `opening`: an example of the flow. `others`: values after a change of mind. `needs`: an earlier goal that
+    must be reached first. `stated`: slots whose values the user has mentioned.
     """
 
     flow: FlowSpec
@@ -80,7 +80,7 @@ class Stock:
         self.flows = [flow for flow in asked_for if self._can_ask_for(flow, asked_for)]
 
     def _can_ask_for(self, flow: FlowSpec, others: Sequence[FlowSpec]) -> bool:
-        """Return whether each required slot has a sample value, or a value from an earlier flow."""
+        """Return True if each required slot has a sample value, or a value from an earlier flow."""
         missing = [
             name
             for name in sorted(self._needs[flow.dact])
@@ -95,7 +95,8 @@ class Stock:
     def _givers(self, name: str, flows: Sequence[FlowSpec], *, creates: bool) -> list[FlowSpec]:
         """Return the flows that produce an output from their own slots.
 
-        `creates`: prefer flows with side effects, because users can't name the value. Otherwise prefer lookups.
+        `creates`: prefer flows with side effects, because users can't name the value. Default: prefer
+        lookups.
         """
         giving = [one for one in flows if name in one.outputs and not self._needs[one.dact]]
         return [one for one in giving if bool(find_acting(one, self.domain)) is creates] or giving
@@ -105,7 +106,9 @@ class Stock:
         goal = self._draw_one(flow, chance)
         wanted = self._needs[flow.dact]
         if not {*flow.inputs} & {*PLACEHOLDER.findall(goal.opening)}:
-            wanted = wanted or frozenset(flow.inputs)  # “book it” needs something to refer to
+            wanted = wanted or frozenset(
+                flow.inputs
+            )  # a request such as “book it” needs something to refer to
         before: list[Goal] = []
         for name in sorted(wanted):
             creates = name in self._needs[flow.dact]
@@ -131,7 +134,10 @@ class Stock:
     def _choose(
         self, flow: FlowSpec, samples: Mapping[str, Sequence[Sample]], chance: Random
     ) -> dict[str, Sample]:
-        """Choose a value for each slot. Slots of the same kind get different values, and dates are in order."""
+        """Choose a value for each slot.
+
+        Slots of the same kind get different values, and dates are in order.
+        """
         chosen: dict[str, Sample] = {}
         for name, some in samples.items():
             taken = _plain(chosen)
@@ -148,7 +154,7 @@ class Stock:
 
 
 def _find_needs(flow: FlowSpec, samples: Mapping[str, Sequence[Sample]]) -> frozenset[str]:
-    """Return required slots without sample values. Of an elective group, inputs are preferred."""
+    """Return the required slots without sample values. In an elective group, inputs are preferred."""
     needed: set[str] = set()
     groups: dict[str | None, set[str]] = {}
     for name, slot in flow.slots.items():
@@ -167,7 +173,6 @@ def _plain(values: Mapping[str, Sample]) -> list[Json]:
 
 
 def find_correctable(goal: Goal) -> list[str]:
-    """Return the slots whose values the user can correct."""
     kept = {slot.not_before for slot in goal.flow.slots.values()}
     fixed = {"free_text", "boolean"}
     return [
@@ -181,9 +186,10 @@ def find_correctable(goal: Goal) -> list[str]:
 
 
 def find_acting(flow: FlowSpec, domain: Domain) -> dict[ToolId, bool]:
-    """Return the tools that act for a flow, and whether each needs a confirmation (AM-3).
+    """Return the tools that act for a flow, and whether each needs confirmation (AM-3).
 
-    These are the tools with side effects. If there are none and the flow asks for confirmation, its last tool counts.
+    These are the tools with side effects. Without such tools, a flow that asks for confirmation uses its last
+    tool.
     """
     found: dict[ToolId, bool] = {}
     for spec in (flow, *(domain.flows[step.dact].spec for step in flow.recipe if step.dact in domain.flows)):
@@ -195,7 +201,10 @@ def find_acting(flow: FlowSpec, domain: Domain) -> dict[ToolId, bool]:
 
 
 def expected_arguments(goal: Goal, domain: Domain) -> dict[ToolId, list[JsonObject]]:
-    """Return the arguments by tool that follow from the user's stated values. A plan includes its steps."""
+    """Return the arguments by tool that follow from the values stated by the user.
+
+    A plan includes its steps.
+    """
     said = {name: one.value for name, one in goal.values.items() if name in goal.stated}
     values = {name: value for name, value in said.items() if value is not None}
     found: dict[ToolId, list[JsonObject]] = {}

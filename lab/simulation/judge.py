@@ -1,4 +1,4 @@
-"""Grading of simulated conversations: calls, results and records must match the goal."""
+"""Grades simulated conversations: calls, results and records must match the goal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Records = Mapping[str, Mapping[str, JsonObject]]
 
 
 class Judge:
-    """A grader of the turns of one goal."""
+    """A grader for the turns of one goal."""
 
     def __init__(self, domain: Domain, goal: Goal) -> None:
         self._domain, self._goal = domain, goal
@@ -27,7 +27,7 @@ class Judge:
     def judge(
         self, move: Move, turn: JsonObject, observed: JsonObject, written: Sequence[tuple[str, JsonObject]]
     ) -> TurnOutcome:
-        """Grade a turn. `written`: the documents that it created."""
+        """Grade a turn. `written`: the documents that the turn created."""
         expected = {tool: self._list_wanted(tool, some) for tool, some in self._expected().items()}
         asks = move.purpose is Purpose.ASK and not self._goal.flow.recipe
         expect = ExpectEntry(
@@ -54,7 +54,7 @@ class Judge:
         return expected_arguments(self._goal, self._domain)
 
     def _list_wanted(self, tool_id: ToolId, some: Sequence[JsonObject]) -> list[JsonObject]:
-        """Keep only arguments that the tool accepts."""
+        """Drop arguments that the tool does not accept."""
         known: JsonObject = self._domain.tools[tool_id].input_schema.get("properties") or {}
         return [{name: value for name, value in one.items() if name in known} for one in some]
 
@@ -83,7 +83,6 @@ class Judge:
 
 
 def _values_of_frame(turn: JsonObject) -> JsonObject:
-    """Return the values that the turn displays."""
     frame = turn["frame"] or {}
     return frame["data"] if isinstance(frame.get("data"), dict) else {}
 

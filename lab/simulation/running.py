@@ -1,4 +1,4 @@
-"""Conversations of simulated users with a domain's assistant."""
+"""Runs conversations between simulated users and a domain's assistant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from parley.simulator import START, Simulator
 
 FILE = "simulated"
 MOST_TURNS = 16
-"""Number of turns after which a user gives up a goal."""
+"""Number of turns after which a user abandons a goal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ async def simulate(
 ) -> list[Outcome]:
     """Run simulated conversations, whose goals cycle through the domain's flows.
 
-    A model plays the user if the assistant has a model. `counted`: called with the number done and the total.
+    If the assistant has a model, it also plays the user. `counted`: called with the number done and the
+    total.
     """
     domain, models = evaluated.loaded.domain, evaluated.models
     stock = Stock(domain, START.date(), has_model=models is not None)
@@ -89,7 +90,10 @@ async def _converse(
 
 @dataclass(slots=True)
 class _Pursuit:
-    """The pursuit of a goal. `flows`: predicted or started flows. `is_long`: the user stopped after MOST_TURNS."""
+    """The pursuit of a goal.
+
+    `flows`: predicted or started flows. `is_long`: the user stopped after MOST_TURNS.
+    """
 
     turns: list[JsonObject] = field(default_factory=list[JsonObject])
     outcomes: list[TurnOutcome] = field(default_factory=list[TurnOutcome])
@@ -107,7 +111,7 @@ class _Talk:
         self.turns: list[TurnOutcome] = []
 
     async def pursue(self, goal: Goal) -> None:
-        """Talk until the goal is reached or abandoned."""
+        """Talk until the user reaches or abandons the goal."""
         judge, pursuit = Judge(self._simulator.loaded.domain, goal), _Pursuit()
         move = await self._user.begin(goal)
         while move is not None and not pursuit.is_long:
@@ -138,7 +142,7 @@ class _Talk:
         pursuit.flows |= {flow["dact"] for payload in predicted for flow in payload["flows"][:1]}
 
     def _excuse(self, goal: Goal, pursuit: _Pursuit) -> str:
-        """Return why the goal was missed through no fault of the assistant, or an empty string."""
+        """Return the reason for a missed goal if the assistant is not at fault, or an empty string."""
         if self._user.is_speechless:
             return self._user.gave_up
         last = pursuit.turns[-1]
@@ -157,7 +161,7 @@ class _Talk:
         return ""
 
     def _blame(self, goal: Goal, pursuit: _Pursuit) -> None:
-        """Add a fault to the first turn if the goal was not understood, or to the last if it was not reached."""
+        """Blame the first turn if the goal was not understood, or the last turn if the goal was not reached."""
         if goal.flow.dact not in pursuit.flows and pursuit.outcomes:
             turn = pursuit.outcomes[0]
             turn.faults.append(f"flow is {turn.observed['flow']!r}, not {goal.flow.dact!r}")

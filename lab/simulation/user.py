@@ -1,4 +1,4 @@
-"""A simulated user who fills templates with the domain's vocabulary. Needs no model."""
+"""A simulated user who fills templates with the domain's vocabulary, without a model."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Move:
 
 
 class User(Protocol):
-    """A simulated user, who talks to the assistant until a goal is reached or given up.
+    """A simulated user, who talks to the assistant until a goal is reached or abandoned.
 
-    `gave_up`: why the user stopped before the goal, or an empty string. `is_speechless`: the user had nothing to say,
-    through no fault of the assistant.
+    `gave_up`: why the user stopped before the goal, or an empty string. `is_speechless`: True if the user had
+    nothing to say, through no fault of the assistant.
     """
 
     gave_up: str
@@ -110,7 +110,7 @@ class GrammarUser:
         return Move(self._chance.choice(self._yes), Purpose.AGREE)
 
     def _correct(self, turn: JsonObject) -> Move | None:
-        """Change a value of the goal, once."""
+        """Change a value of the goal once."""
         goal = self._goal
         goal.twist = Twist.NONE
         held = turn["flows"][-1]["slots"] if turn["flows"] else {}

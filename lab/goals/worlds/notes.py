@@ -1,4 +1,4 @@
-"""Users who keep notes, with the domain that `parley domain new` creates."""
+"""Users who keep notes, in a domain created by `parley domain new`."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Notes:
             wish.told = bool(re.search(r"[Nn]oted|[Dd]one|[Ww]ritten|kept", seen.text))
 
     def choose(self, wish: Wish, seen: Seen, chance: Random) -> None:
-        """Choose nothing: this domain displays no rows."""
+        """Return None: this domain displays no rows."""
 
     def deeds(self, wish: Wish) -> list[Deed]:
         return [Deed("add_note", dict(wish.values))] if wish.kind == "add_note" and not wish.told else []

@@ -1,6 +1,7 @@
 """Users who book, choose, change and cancel flights and trips.
 
-They read answers as users do. The timetable is the external system and decides which goals are reachable.
+These users read answers as real users do. The timetable is the external system and decides which goals are
+reachable.
 """
 
 from __future__ import annotations
@@ -74,7 +75,10 @@ class Travel:
         return invent(slot, chance)
 
     def changeable(self, wish: Wish) -> Sequence[str]:
-        """Return the slots that the user may change. A change of a booked trip must affect both flights."""
+        """Return the slots that the user may change.
+
+        A change of a booked trip must affect both flights.
+        """
         is_booked = wish.kind == "trip" and len(wish.outcomes) > 1
         slots = ("origin", "destination") if is_booked else tuple(wish.values)
         return [slot for slot in slots if slot in wish.alternatives or slot in {"bags", "seat"}]
@@ -216,7 +220,7 @@ class Travel:
     def permits(self, effect: Effect, agreement: Agreement | None, wish: Wish | None) -> bool:
         if effect.kind == "seat":
             if wish is None or wish.kind != "seat" or wish.values.get("ref") != effect.key:
-                return not effect.values["is"]  # another flight has another seat, or none yet
+                return not effect.values["is"]  # the new flight has a different seat, or no seat yet
             return effect.values["is"][-1:] == SEATS[wish.values["seat"]]
         if agreement is None:
             return False
@@ -290,7 +294,7 @@ def _th(number: int) -> str:
 
 
 def _false_trips(text: str, store: Store, wishes: Sequence[Wish]) -> list[str]:
-    """Return errors if the answer reports a trip as booked and the store lacks one of its flights."""
+    """Return errors if the answer reports a trip as booked but the store lacks one of its flights."""
     told = re.search(r"trip to .*?\((\w{3})\) is planned and booked\.(.*)", text)
     trip = next((wish for wish in wishes if wish.kind == "trip"), None)
     if told is None or trip is None:

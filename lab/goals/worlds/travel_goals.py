@@ -36,11 +36,11 @@ AT_OFFER = (
 )
 AT_QUESTION = ("aside", "premature", "stop")
 WHEN_DONE = ("correct", "again", "thanks")
-_FREE: dict[tuple[str, ...], list[int]] = {}  # wishes come from a timetable without bookings
+_FREE: dict[tuple[str, ...], list[int]] = {}  # wishes assume a timetable without bookings
 
 
 async def invent_goal(chance: Random) -> list[Wish]:
-    """Create one or more wishes of a user, with twists."""
+    """Create a user's wishes, with twists."""
     match chance.choices(("one", "after", "several"), (70, 15, 15))[0]:
         case "one":
             wishes = [await invent_wish(chance.choices(tuple(_WISHES), (35, 20, 15))[0], chance)]
@@ -54,7 +54,10 @@ async def invent_goal(chance: Random) -> list[Wish]:
 
 
 async def invent_wish(kind: str, chance: Random) -> Wish:
-    """Create a wish for a flight to book, a flight to choose from a list, or a trip. All its variants exist."""
+    """Create a wish to book a flight, choose a listed flight, or plan a trip.
+
+    The timetable has flights for all variants of the wish.
+    """
     wish = await _WISHES[kind](chance)
     wish.alternatives = await _alternatives(wish, chance)
     return wish
@@ -153,7 +156,7 @@ def in_hours(departs: str, time_of_day: str) -> bool:
 
 
 async def can_be_booked(values: Values) -> bool:
-    """Return whether each flight of that time has enough free seats."""
+    """Return True if each flight at that time has enough free seats."""
     asked = (
         *(values["origin"], values["destination"], values["date"]),
         *(values.get("cabin", "economy"), values.get("time_of_day", "any")),
