@@ -1,6 +1,6 @@
 """The baseline: a hand-written Celery task per turn, with its state in PostgreSQL through psycopg.
 
-It has no lease, journal or failover.
+The baseline has no lease, journal or failover.
 """
 
 import logging

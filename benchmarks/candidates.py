@@ -1,4 +1,4 @@
-"""The compared implementations: starting workers, submitting turns and waiting for answers."""
+"""The implementations to compare: start workers, submit turns and wait for answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WAITING = parse("SELECT 1 FROM lanes WHERE pending > 0 LIMIT 1")
 
 
 PATIENCE_S = 120.0
-"""Generous timeout, in seconds: a late answer on a busy machine is not a failure."""
+"""Timeout in seconds. Generous, because a late answer on a busy machine is not a failure."""
 
 
 class Candidate(Protocol):
@@ -49,7 +49,7 @@ class Candidate(Protocol):
     async def submit(self, session: str, text: str) -> object: ...
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
-        """Submit each turn after the previous answer. Returns the latencies in seconds."""
+        """Submit each turn after the previous answer, and return the latencies in seconds."""
         ...
 
     async def drained(self) -> None:
@@ -123,7 +123,7 @@ class ByHand:
 
 @dataclass
 class Ours:
-    """Parley's production path: inbox, wake-up, session lane and live events."""
+    """Parley's production path: inbox, wake-ups, session lanes and live events."""
 
     ports: Ports
     workers: list[psutil.Process]
@@ -161,7 +161,7 @@ class Ours:
 
 @asynccontextmanager
 async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
-    """Run the hand-written task: two prefork processes by default, or threads of one process for more turns."""
+    """Run the hand-written task in two prefork processes, or in one process with threads for more turns."""
     slots = read_concurrency(mailbox.PROCESSES)
     with psycopg.connect(stores.database_url) as connection:
         for table in mailbox.TABLES:
@@ -191,7 +191,7 @@ async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
 async def run_ours(
     stores: Stores, folder: Path, *, name: str, application: str, domain: str, processes: int = 2
 ) -> AsyncIterator[Ours]:
-    """Run Parley worker processes, started as `parley up` starts them."""
+    """Run Parley worker processes in the same way as `parley up`."""
     with run_workers(stores, folder, name=name, application=application, count=processes) as workers:
         async with open_ports(settings_of(stores)) as ports:
             yield Ours(ports, workers, name, domain)

@@ -26,7 +26,7 @@ class EchoAgent:
         self._first = first
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
-        if self._wait_s:  # simulates a model: session lanes limit throughput, not the CPU
+        if self._wait_s:  # simulates a model, so that session lanes limit throughput instead of the CPU
             await asyncio.sleep(self._wait_s)
         state = orjson.loads(lease.present_state or self._first)
         text = work.input.text or ""

@@ -1,4 +1,4 @@
-"""Shared infrastructure: temporary stores, worker processes, command-line options and reports."""
+"""Shared benchmark infrastructure: temporary stores, worker processes, command-line options and reports."""
 
 import argparse
 import sys
@@ -28,16 +28,16 @@ READY_WITHIN_S = 300.0  # a worker may have to train a domain first
 
 @contextmanager
 def open_stores() -> Iterator[tuple[Stores, Path]]:
-    """Run temporary, migrated stores. Yields them with the benchmark's folder."""
+    """Run temporary, migrated stores. Yield the stores and the benchmark's folder."""
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder, stores(Path(folder)) as running:
         migrate(running.database_url)
         yield running, Path(folder)
 
 
 def own_stores(running: Stores, number: int, redis: int | None = None) -> Stores:
-    """Create a separate database and Redis number, so that candidates don't share sessions.
+    """Create a separate database and select a separate Redis number, so that candidates don't share sessions.
 
-    `redis`: number of a Redis database to use instead of `number`. It is emptied first.
+    `redis`: number of the Redis database to use. Default: `number`. The Redis database is emptied first.
     """
     name = f"bench_{number}"
     with psycopg.connect(running.database_url, autocommit=True) as connection:
@@ -73,7 +73,10 @@ def run_process(
     environment: Mapping[str, str] | None = None,
     python: str = sys.executable,
 ) -> Iterator[psutil.Process]:
-    """Run a Python program on the stores until the block ends. Yields its process once `ready` accepts its log."""
+    """Run a Python program on the stores until the block ends.
+
+    Yield the process once `ready` accepts its log.
+    """
     addresses = {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
     program = Program(
         name=name,
@@ -106,7 +109,7 @@ def run_workers(
     environment: Mapping[str, str] | None = None,
     python: str = sys.executable,
 ) -> Iterator[list[psutil.Process]]:
-    """Run worker processes until the block ends. Yields them once all are ready."""
+    """Run worker processes until the block ends. Yield the processes once all are ready."""
     name = name.replace(" ", "")
     worker = ("-m", "celery", "-A", application, "worker", "-P", pool, "-c", str(threads), "-Q", queues)
     quiet = ("--without-gossip", "--without-mingle", "-l", "INFO")
@@ -141,7 +144,7 @@ class Report:
             print_table(list(rows[0]), [[_show(value) for value in row.values()] for row in rows])
 
     def verdict(self, name: str, ratio: float, bar: float) -> bool:
-        """Add a ratio and its limit. Returns whether the ratio is within the limit."""
+        """Add a ratio and its limit. Return True if the ratio is within the limit."""
         judged = {"name": name, "ratio": round(ratio, 4), "bar": bar, "kept": ratio <= bar}
         self._told.setdefault("verdicts", []).append(judged)
         return ratio <= bar if self._as_json else verdict(name, ratio, bar)
@@ -170,6 +173,6 @@ def parse(module: str, description: str | None, **options: tuple[Any, str]) -> a
 
 
 def verdict(name: str, ratio: float, bar: float) -> bool:
-    """Print a ratio and its limit. Returns whether the ratio is within the limit."""
+    """Print a ratio and its limit. Return True if the ratio is within the limit."""
     print(f"{name}: {ratio:.2f} ({'within' if ratio <= bar else 'outside'} the bar of {bar})")
     return ratio <= bar

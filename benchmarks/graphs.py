@@ -1,6 +1,6 @@
-"""Run time of background flow graphs compared with their critical path (IF-9): `make bench-graphs`.
+"""Compare the run time of background flow graphs with their critical paths (IF-9): `make bench-graphs`.
 
-Prints the ratio and the overhead per node for each random graph, a chain of empty nodes and a fan-out.
+Prints the ratio and the overhead per node for random graphs, a chain of empty nodes and a fan-out.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ def longest_path(nodes: tuple[NewRun, ...], takes_s: dict[str, float]) -> tuple[
 def measure(
     nodes: tuple[NewRun, ...], ended: dict[str, RunRecord], asked_s: dict[str, float]
 ) -> dict[str, float]:
-    """Return the metrics of one graph run. `asked_s`: the nodes' planned durations."""
+    """Return the metrics of one graph run. `asked_s`: the planned duration of each node."""
     critical_s, depth = longest_path(nodes, asked_s)
     created = min(run.created_at for run in ended.values() if run.created_at)
     finished = max(run.finished_at for run in ended.values() if run.finished_at)
@@ -75,7 +75,10 @@ async def run_graphs(
 async def run_shape(
     on_workers: OnWorkers, shape: dict[int, tuple[int, ...]], takes_s: float
 ) -> dict[str, float]:
-    """Return a graph's median metrics over several runs after a warm-up. All nodes take `takes_s`."""
+    """Return a graph's median metrics over several runs after a warm-up.
+
+    `takes_s`: the duration of each node.
+    """
     asked_s = {f"n{number}": takes_s for number in shape}
     nodes = make_nodes(on_workers.catalogue, shape, **{name: {"takes_s": takes_s} for name in asked_s})
     results = [measure(nodes, await on_workers.run_graph(nodes), asked_s) for _ in range(REPETITIONS + 1)]

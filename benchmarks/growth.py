@@ -1,7 +1,7 @@
-"""Cost of a turn as the state, the queue and the number of idle sessions grow: `make bench-growth` (RT-19).
+"""Measure a turn's cost as state, queue and idle sessions grow: `make bench-growth` (RT-19).
 
-Parley runs an agent that does only the benchmark's work. For growing states, the hand-written task is the baseline.
-Rounds are interleaved.
+Parley runs an agent that does only the benchmark's work. For growing states, the hand-written task is the
+baseline. Rounds are interleaved.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ SHORT, LONG = 100, 100_000
 TURNS_EACH = 10
 """Turns per queued session."""
 WINDOW = 0.05
-"""Share of a long queue over which the rate at either end is measured."""
+"""Fraction of a long queue over which the rate at each end is measured."""
 BAR = 1.2
 ENDED = "SELECT extract(epoch FROM finished_at)::float8 FROM turns WHERE finished_at IS NOT NULL ORDER BY 1"
 OF_SESSIONS = """
@@ -90,7 +90,7 @@ async def _grow_states(running: Stores, folder: Path, rounds: int, turns: int) -
 
 
 async def _grow_queue(running: Stores, folder: Path, queued: int) -> dict[str, float]:
-    """Return turns per second of a short queue, and at both ends of a long queue."""
+    """Return the turns per second of a short queue, and at both ends of a long queue."""
     rates: dict[str, float] = {}
     own = own_stores(running, 3)
     async with run_ours(own, folder, name="queue", application="benchmarks.echo", domain="echo") as echo:
@@ -105,14 +105,14 @@ async def _grow_queue(running: Stores, folder: Path, queued: int) -> dict[str, f
                 rates["short"] = _rate(ended)
                 continue
             window = int(WINDOW * length)
-            # Skip the first window, while the workers wake up.
+            # Skip the first window, in which the workers wake up.
             rates |= {"long": _rate(ended), "long, its first": _rate(ended[window : 2 * window])}
             rates["long, its last"] = _rate(ended[-window:])
     return rates
 
 
 async def _grow_rest(running: Stores, folder: Path, rest: int, rounds: int, turns: int) -> Results:
-    """Measure a closed loop with few idle sessions, and with many."""
+    """Measure a closed loop with few idle sessions, then with many."""
     results: Results = defaultdict(list)
     few, many = own_stores(running, 4), own_stores(running, 5)
     options = {"application": "benchmarks.echo", "domain": "echo"}
@@ -135,7 +135,7 @@ async def _grow_rest(running: Stores, folder: Path, rest: int, rounds: int, turn
 def copy_session(database_url: str, session: str, count: int) -> None:
     """Create `count` copies of an idle session's rows."""
     with psycopg.connect(database_url, autocommit=True) as connection:
-        # Skip foreign-key checks: the copied rows are consistent, like the originals.
+        # Skip foreign-key checks: the copied rows are as consistent as the originals.
         connection.execute("SET session_replication_role = replica")
         for (table,) in connection.execute(OF_SESSIONS).fetchall():
             columns = [name for (name,) in connection.execute(COLUMNS, (table,)).fetchall()]
@@ -161,7 +161,7 @@ def copy_session(database_url: str, session: str, count: int) -> None:
 
 
 async def _settle(database_url: str) -> None:
-    """Wait until the sweep has processed all copied rows, then vacuum and analyze as autovacuum would."""
+    """Wait until the sweep has processed all copied rows, then vacuum and analyze like autovacuum."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         while connection.execute("SELECT FROM lanes WHERE check_at IS NOT NULL LIMIT 1").fetchone():
             await asyncio.sleep(0.5)

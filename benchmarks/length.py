@@ -1,8 +1,8 @@
-"""Growth of a turn's cost and of the state with the length of a conversation: `make bench-length` (ST-3, RT-19).
+"""Measure how turn cost and state size grow with a conversation: `make bench-length` (ST-3, RT-19).
 
-Sessions of the travel domain run in this process on PostgreSQL, without a model. The same round of turns is measured
-as CPU time at several points of the conversation. Each turn is paired with a turn of a young session, so that
-other work on the machine slows down both.
+Sessions of the travel domain run in this process on PostgreSQL, without a model. The benchmark measures the
+CPU time of the same round of turns at several points of the conversation. Each turn is paired with a turn in
+a young session, so that other work on the machine slows down both.
 """
 
 import asyncio
@@ -35,17 +35,20 @@ ROUND = (
     "cancel my booking",
     "yes",
 )
-"""A search, side questions, and a booking with a correction. The cancellation frees the seats for the next round."""
+"""A search, side questions, and a booking with a correction.
+
+The cancellation frees seats for the next round.
+"""
 PLACES = (10, 30, 60, 100, 250, 500, 1000)
-"""Turns at which a measured round begins: multiples of the round's length."""
+"""Turns at which a measured round begins, as multiples of the round's length."""
 FULL_AT = 100
-"""The turn by which all limits on the state's size apply."""
+"""Number of turns after which all limits on the state's size apply."""
 BAR = 1.2
 
 
 @dataclass
 class Measured:
-    """CPU seconds per turn by position in the round, and state sizes in bytes after each round."""
+    """CPU seconds per turn by position in the round, and the state size in bytes after each round."""
 
     cpu: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     size: list[int] = field(default_factory=list)
@@ -83,7 +86,7 @@ class Bench:
             await self._turn(session, text)
 
     async def compare(self, old: SessionId, young: SessionId, place: Place) -> None:
-        """Run one round of both sessions, turn by turn."""
+        """Run one round of both sessions, alternating turns."""
         for position, text in enumerate(ROUND):
             place.old.cpu[position].append(await self._turn(old, text))
             place.young.cpu[position].append(await self._turn(young, text))
@@ -91,7 +94,7 @@ class Bench:
         place.young.size.append(await self._size(young))
 
     async def _turn(self, session: SessionId, text: str) -> float:
-        """Return CPU seconds from the claim to the commit."""
+        """Run a turn and return the CPU seconds from claim to commit."""
         turn = Submission(session, TurnInput(text=text), DEFAULT_TENANT, create_session=True, domain="travel")
         await self._ports.stores.inbox.submit(turn)
         began = time.process_time()
@@ -158,7 +161,7 @@ def _report(results: dict[int, Place], report: Report) -> int:
         f"CPU per turn, turn {turn} / turn 10": last.ratio,
         f"bytes of state, turn {turn} / turn {full_at}": last.old.bytes / full.old.bytes,
     }
-    # Until FULL_AT the state fills up: 50 messages, 100 trace entries, 10 completed flows.
+    # Before FULL_AT, the state grows: 50 messages, 100 trace entries, 10 completed flows.
     kept = [report.verdict(name, ratio, BAR) for name, ratio in ratios.items()]
     report.end()
     return 0 if all(kept) else 1

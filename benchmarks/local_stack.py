@@ -1,7 +1,7 @@
-"""Size, memory and CPU of an idle `parley up`.
+"""Measure the size, memory and CPU of an idle `parley up`.
 
 Memory is the proportional set size, which counts a shared page once. The installed size is that of this
-environment's site-packages; use an environment created by `make run` or `make up` to measure theirs.
+environment's site-packages. To measure `make run` or `make up`, use the environment that they create.
 """
 
 import socket
@@ -29,7 +29,7 @@ def main() -> int:
     )
     report = Report("local_stack", as_json=arguments.json)
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
-        _stop(_start(Path(folder)))  # create the stores, which the measured start then finds
+        _stop(_start(Path(folder)))  # create the stores, so that the measured start finds them
         began = time.perf_counter()
         up = _start(Path(folder))
         try:
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def _start(folder: Path) -> subprocess.Popen[str]:
-    """Start `parley up`. Returns once it is ready."""
+    """Start `parley up` and wait until it is ready."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]

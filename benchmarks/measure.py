@@ -1,4 +1,4 @@
-"""CPU time of workers, PostgreSQL and Redis, and wall time."""
+"""Measure the CPU time of workers, PostgreSQL and Redis, and wall time."""
 
 import statistics
 import time
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import psutil
 
 PROGRAMS = {"postgres": ("postgres",), "redis": ("redis-server", "valkey-server")}
-"""Process names by store."""
+"""Process names of each store."""
 GROUPS = ("worker", *PROGRAMS)
 
 
@@ -34,7 +34,7 @@ class Measurement:
 
 
 class Phase:
-    """A running measurement of workers and this process's stores, until `end`."""
+    """A running measurement of the workers and this process's stores, until `end`."""
 
     def __init__(self, workers: list[psutil.Process]) -> None:
         children = psutil.Process().children()

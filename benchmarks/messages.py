@@ -1,8 +1,8 @@
-"""Cost of one Celery message per turn: ``python -m benchmarks.messages``.
+"""Measure the cost of one Celery message per turn: ``python -m benchmarks.messages``.
 
-Compares *echo*, whose workers claim ready sessions, with a variant in which each submission sends a task that
-runs the session. The closed loop and the drain are those of `benchmarks.turns`. Rounds are interleaved, and
-ratios compare within a round.
+Compares *echo*, whose workers claim ready sessions, with a variant that sends a task for each submission. The
+closed loop and the drain are the same as in `benchmarks.turns`. Rounds are interleaved, and ratios compare
+within a round.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""CPU profile of a turn by layer, on the production path with real stores, in one process.
+"""Profile a turn's CPU time by layer, on the production path with real stores, in one process.
 
-First, samples by CPU time show the share of each layer. Then, function calls are counted, for sessions in one
-process and sessions that alternate between two; the counts do not depend on the machine. Last, one session runs
+CPU-time samples show the share of each layer. Then function calls are counted, for sessions in one process
+and sessions that alternate between two; these counts do not depend on the machine. Finally, one session runs
 alone, and PostgreSQL reports the CPU time of each statement (Linux only).
 """
 
@@ -54,7 +54,7 @@ LAYERS = {
     "workers": "other",
 }
 BENEATH = "event loop"
-"""Layer of samples without Parley code on the stack."""
+"""Layer for samples without Parley code on the stack."""
 
 SERVED = {
     "submit": ("submit",),
@@ -63,9 +63,9 @@ SERVED = {
     "the domain's records": ("get_record", "find_records", "create_record", "update_record"),
     "journal and ledger of effects": ("record_step", "record_effect", "find_effect"),
 }
-"""Statements of a turn, by purpose."""
+"""A turn's statements by purpose."""
 BEGINNING = 60
-"""Number of leading characters that identify a statement. Later text depends on the arguments."""
+"""Number of leading characters that identify a statement. Later text varies with the arguments."""
 
 WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
 WAL_BYTES = "bytes of WAL"
@@ -123,7 +123,7 @@ async def main() -> None:
 
 @dataclass
 class Talk:
-    """Sessions with identical turns, run concurrently."""
+    """Sessions that run identical turns concurrently."""
 
     ports: Ports
     lanes: LaneRunner
@@ -133,7 +133,10 @@ class Talk:
     names: list[SessionId] = field(default_factory=list[SessionId])
 
     async def take(self, turns: int, watch: Samples | Calls | Served | None = None) -> None:
-        """Run turns of each session. Measures from the claim to the commit; for `Served`, from the submission."""
+        """Run turns in each session.
+
+        Measures from claim to commit, or from submission if `watch` is a `Served`.
+        """
         if not self.names:
             self.names = [SessionId(f"{self.prefix}-{n}") for n in range(self.sessions)]
             for name in self.names:
@@ -152,10 +155,10 @@ class Talk:
                 watch.end()
 
     async def log_bytes(self, turns: int) -> float:
-        """Return the bytes of WAL per turn, including the submission, over `turns` turns of each session.
+        """Return the bytes of WAL per turn, including the submission, over `turns` turns in each session.
 
-        A checkpoint and some unmeasured turns come first, because the first write to a page after a checkpoint logs the
-        whole page.
+        A checkpoint and some unmeasured turns come first, because the first write to a page after a
+        checkpoint logs the whole page.
         """
         database = self.ports.stores.database
         async with database.connection() as connection:
@@ -213,7 +216,7 @@ class Calls:
         sys.setprofile(None)
 
     def of_one(self, turns: int) -> dict[str, float]:
-        """Return the counts per turn, by name."""
+        """Return each count per turn."""
         return {name: self.counts[name] / turns for name in (CALLS, *COUNTED.values())}
 
     def _note(self, frame: FrameType, event: str, called: Any) -> None:
@@ -271,7 +274,7 @@ class Served:
 
 
 def _spent_ns(pid: int) -> int:
-    """Return the CPU time of a process so far, in nanoseconds."""
+    """Return the CPU time that a process has used, in nanoseconds."""
     return int(Path(f"/proc/{pid}/schedstat").read_text("ascii").split()[0])
 
 

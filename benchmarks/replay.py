@@ -1,6 +1,7 @@
-"""Throughput of `parley replay` on the demo domains' conversations.
+"""Measure the throughput of `parley replay` on the demo domains' conversations.
 
-The conversations run repeatedly on the production path, each in a new session, until there are enough to replay.
+The conversations run repeatedly on the production path, each in a new session, until there are enough to
+replay.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
-"""Turns per second and CPU per turn of the production path, compared with a hand-written Celery task.
+"""Compare turns per second and CPU per turn of the production path with a hand-written Celery task.
 
-Closed loop: 16 sessions each submit the next turn once the last is answered. Drain: 2,000 turns are queued while the
-workers are stopped, then they run. Rounds are interleaved, and ratios are medians.
+Closed loop: 16 sessions each submit the next turn once the previous turn is answered. Drain: 2,000 turns are
+queued while the workers are stopped, then the workers run them. Rounds are interleaved, and ratios are
+medians.
 """
 
 import asyncio
@@ -56,7 +57,7 @@ async def main() -> int:
 
 @asynccontextmanager
 async def run_candidates(running: Stores, folder: Path, only: list[str]) -> AsyncIterator[list[Candidate]]:
-    """Run the hand-written task, and Parley workers with the echo agent and with the travel domain."""
+    """Run the hand-written task, and Parley workers for the echo agent and for the travel domain."""
     applications = {"echo": "benchmarks.echo", "travel": "workers.app"}
     async with AsyncExitStack() as stack:
         candidates: list[Candidate] = []
@@ -86,7 +87,8 @@ async def measure(
 ) -> Results:
     """Measure interleaved rounds after a warm-up.
 
-    `keep`: called with all results so far after each phase. `counted`: called with the finished and total phases.
+    `keep`: called after each phase with all results so far. `counted`: called with the number of finished
+    phases and the total.
     """
     results: Results = defaultdict(list)
     for number in range(rounds + 1):
@@ -105,7 +107,7 @@ async def measure(
 
 
 async def talk(candidate: Candidate, prefix: str, turns: int) -> Measurement:
-    """Measure a closed loop: new sessions, each of which runs its turns one after another."""
+    """Measure a closed loop in which each new session runs its turns one after another."""
     sessions = _sessions(candidate, prefix, SESSIONS)
     await candidate.prepare(sessions)
     phase = Phase(candidate.workers)
@@ -124,7 +126,10 @@ def _texts(candidate: Candidate, turns: int) -> list[str]:
 
 
 def _report(results: Results, bar: float, report: Report) -> bool:
-    """Report each candidate's medians and ratios to the hand-written task. Returns whether all are within the limit."""
+    """Report each candidate's medians and ratios to the hand-written task.
+
+    Return True if all are within the limit.
+    """
     kept = True
     rows: list[dict[str, Any]] = []
     for (phase, name), rounds in sorted(results.items()):

@@ -1,7 +1,8 @@
-"""Many sessions whose turns wait for a model, in one worker process: ``python -m benchmarks.waiting``.
+"""Measure many sessions that wait for a model in one worker process: ``python -m benchmarks.waiting``.
 
-500 sessions run in closed loops, with staggered starts in the first second. Each turn sleeps one second to simulate
-a model, so an ideal turn takes one second. The share of the ideal is that second divided by the mean latency.
+500 sessions run in closed loops, starting staggered in the first second. Each turn sleeps one second to
+simulate a model, so an ideal turn takes one second. The share of the ideal is one second divided by the mean
+latency.
 """
 
 import asyncio
@@ -28,13 +29,13 @@ from parley.output import progress
 SESSIONS = 500
 WAIT_S = 1.0
 BAR_TIME = 1.136
-"""Maximum ratio of the mean latency to the ideal: a share of 88 %."""
+"""Maximum ratio of mean to ideal latency, which equals an 88 % share of the ideal."""
 BAR_MB = 150.0
 
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """A round of one candidate. `grown_mb`: growth of its resident memory since it was ready."""
+    """One candidate's round. `grown_mb`: growth of the worker's resident memory since it was ready, in MB."""
 
     measured: Measurement
     grown_mb: float
@@ -49,7 +50,7 @@ class Waited:
 
 
 Opener: TypeAlias = Callable[[Stores, Path], AbstractAsyncContextManager[Candidate]]
-"""A function that runs one worker process of a candidate, on separate stores."""
+"""A function that runs a candidate's single worker process, on separate stores."""
 Results: TypeAlias = dict[str, list[Waited]]
 
 
@@ -66,12 +67,12 @@ async def measure_waiting(
     turns: int,
     counted: Callable[[int, int], None],
 ) -> Results:
-    """Measure the candidates in turn; only the measured candidate's worker runs."""
+    """Measure one candidate at a time, so that only the measured candidate's worker runs."""
     results: Results = defaultdict(list)
     os.environ |= {
         MODEL_S: str(WAIT_S),
         CONCURRENCY: str(SESSIONS),
-    }  # inherited by all processes started from here on
+    }  # inherited by all processes that start later
     for number in range(rounds):
         for place, (name, opener) in enumerate(openers.items()):
             own = own_stores(running, 100 + number * len(openers) + place, redis=15)

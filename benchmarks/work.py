@@ -1,4 +1,4 @@
-"""The work of one turn, the same for every candidate: an 8 KB state and a change to it."""
+"""The work of one turn, which is the same for every candidate: an 8 KB state and a change to it."""
 
 import os
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _Made = TypeVar("_Made")
 
 
 def made_once(make: Callable[[], _Made]) -> Callable[[], _Made]:
-    """Return a function that creates one object per process. Thread-safe."""
+    """Return a thread-safe function that creates one object per process."""
     made, making = cache(make), Lock()
 
     @wraps(make)
@@ -56,7 +56,7 @@ def first_state() -> dict[str, Any]:
 
 
 def advance(state: dict[str, Any], text: str) -> str:
-    """Run one turn: add two messages, set a slot and rotate the stack. Returns the reply."""
+    """Run one turn: add two messages, set a slot and rotate the stack. Return the reply."""
     state["turn"] += 1
     turn = state["turn"]
     reply = f"answer {turn} to {text}"
@@ -76,7 +76,7 @@ def _message(number: int) -> dict[str, str]:
 
 @cache
 def state_of(kilobytes: int) -> bytes:
-    """Return an initial state of this size. Turns change about 8 KB; the rest are old messages."""
+    """Return an initial state of this size. Turns change about 8 KB; the rest is old messages."""
     state = first_state()
     older = _message(0)
     state["older"] = [older] * max(0, (1024 * kilobytes - len(FIRST)) // (len(orjson.dumps(older)) + 1))

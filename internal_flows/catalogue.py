@@ -1,4 +1,4 @@
-"""The catalog of background flows: graphs by `depends_on` (IF-9), configuration and tools."""
+"""A catalog of background flows: graphs by `depends_on` (IF-9), configuration and tools."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -26,7 +26,7 @@ def in_order(predecessors: Predecessors) -> Predecessors:
 
 
 def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, Problem]]:
-    """Return the flows that make a graph invalid, each with its problem."""
+    """Return the flows that make a graph invalid, with their problems."""
     unknown = [
         (name, Problem(f"{place}: {name}.depends_on", f"{name} → {needed}: unknown flow {needed!r}"))
         for name, all_needed in predecessors.items()
@@ -47,9 +47,9 @@ def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, P
 def sort_out(
     flows: Iterable[type[InternalFlow]], tools: Collection[str] | None
 ) -> tuple[list[type[InternalFlow]], dict[str, list[Problem]]]:
-    """Return the valid flows, and the problems of all others by flow name (IF-15).
+    """Return the valid flows, and the problems of invalid flows by name (IF-15).
 
-    Flows that depend on an invalid flow are invalid too.
+    Flows that depend on an invalid flow are also invalid.
     """
     off: dict[str, list[Problem]] = {}
     good: dict[str, type[InternalFlow]] = {}
@@ -77,7 +77,7 @@ def sort_out(
 
 
 Configure = Callable[[str], JsonObject]
-"""A function that returns a flow's current configuration, called for every run."""
+"""A function that returns a flow's current configuration. It is called for every run."""
 
 
 def no_configuration(_: str) -> JsonObject:
@@ -88,7 +88,7 @@ class Catalogue:
     """The background flows of a process.
 
     Args:
-        tools: Ports that flows can declare, by name, or None if this process only starts flows.
+        tools: ports that flows can declare, by name, or None if this process only starts flows.
 
     `off`: problems of disabled flows, by flow name.
     """
@@ -130,7 +130,7 @@ class Catalogue:
         flight: str | None = None,
         depends_on: tuple[str, ...] = (),
     ) -> NewRun:
-        """Return a run to start. `flight`: key for which this flow has at most one run at a time.
+        """Return a run to start. `flight`: a key that limits this flow to one run at a time.
 
         Raises:
             NotFound: the flow doesn't exist.
@@ -163,7 +163,7 @@ class Catalogue:
         session_id: SessionId | None = None,
         flight: str | None = None,
     ) -> tuple[NewRun, ...]:
-        """Return a trigger's runs in topological order. Raises NotFound."""
+        """Return the runs that a trigger starts, in topological order. Raises NotFound."""
         graph = self.graphs.get(trigger)
         if graph is None:
             raise NotFound("trigger of Internal flows", trigger)

@@ -26,7 +26,7 @@ class Stage(StrEnum):
 
 
 class NotGiven(StrEnum):
-    """A missing override, as opposed to a null override."""
+    """The type of NOT_GIVEN, which marks a missing override, as opposed to a null override."""
 
     NOT_GIVEN = "not given"
 
@@ -36,19 +36,19 @@ NOT_GIVEN: Final = NotGiven.NOT_GIVEN
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Skip the run (from `before_all`) or the item (from `data` or `output`)."""
+    """A request to skip the run (from `before_all`) or the item (from `data` or `output`)."""
 
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RedoRun:
-    """Rerun the flow after this run. Allowed only from `before_all` and `after_all`."""
+    """A request to rerun the flow after this run. Allowed only from `before_all` and `after_all`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeforeAllResponse:
-    """Overrides for the whole run. `data` becomes `run.data` in later stages."""
+    """Overrides for the whole run. `data`: the value of `run.data` in later stages."""
 
     inputs: list[Json] | NotGiven = NOT_GIVEN
     options: JsonObject | NotGiven = NOT_GIVEN
@@ -57,7 +57,7 @@ class BeforeAllResponse:
 
 @dataclass(frozen=True, slots=True)
 class DataResponse:
-    """Overrides for one item. `data`: argument of `work`. Default: the input."""
+    """Overrides for one item. `data`: the argument of `work`. Default: the input."""
 
     input: Json | NotGiven = NOT_GIVEN
     options: JsonObject | NotGiven = NOT_GIVEN
@@ -67,7 +67,7 @@ class DataResponse:
 Directive: TypeAlias = Skip | RedoRun | BeforeAllResponse | DataResponse
 
 
-# Function-style names, which flows use to return directives.
+# Function-style names, with which flows return directives.
 skip, redo_run = Skip, RedoRun
 before_all_response, data_response = BeforeAllResponse, DataResponse
 
@@ -179,7 +179,7 @@ def _read_table(value: JsonObject, stage: Stage) -> Directive:
 
 
 def _check_keys(kind: _Kind, members: JsonObject, stage: Stage) -> None:
-    """Raise DirectiveError naming the first unknown or invalid key."""
+    """Raise a DirectiveError for the first unknown or invalid key."""
     problem = None
     unknown = sorted(set(members) - set(kind.keys))
     wrong = [key for key, value in members.items() if key in kind.keys and not kind.keys[key][0](value)]

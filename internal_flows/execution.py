@@ -1,7 +1,7 @@
 """Execute a flow's stages and return the outcome of an item or run (IF-5).
 
-The in-process runner and the workers share this code, so that directives behave the same in both. This
-module does not schedule, store or rerun anything.
+The in-process runner and the workers share this code, so that directives behave the same in both. Scheduling,
+storage and reruns are elsewhere.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Proceed:
-    """A result of `before_all`: the run with its options and data, and the inputs of its items."""
+    """The result of `before_all`: the run with its options and data, and the inputs of its items."""
 
     run: RunContext
     inputs: tuple[Json, ...]
@@ -80,7 +80,6 @@ class _Failure(Exception):
 
 
 async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json, ...]) -> BeforeAllResult:
-    """Execute `before_all` and apply its overrides."""
     stage = Stage.BEFORE_ALL
     try:
         returned = await _call(stage, run, lambda: flow.before_all(run))
@@ -100,7 +99,6 @@ async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json
 
 
 async def run_item(flow: InternalFlow, run: RunContext, given: Json) -> ItemResult:
-    """Execute `data`, `work` and `output` for one input."""
     try:
         item = _typed(flow, given)
         returned = await _call(Stage.DATA, run, lambda: flow.data(run, item))
@@ -140,7 +138,7 @@ async def run_after_all(flow: InternalFlow, run: RunContext, outputs: list[Json]
 
 
 async def _call(stage: Stage, run: RunContext, enter: Callable[[], Awaitable[Any]]) -> Any:
-    """Execute a stage with its timeout. Any exception becomes a failure of the stage."""
+    """Execute a stage with its timeout. Turn any exception into a failure of the stage."""
     deadline = asyncio.timeout(run.options.timeout_s)
     try:
         async with deadline:
@@ -219,7 +217,10 @@ def end_run(flow: InternalFlow, facts: RunFacts, result: AfterAllResult | Skippe
 
 
 def fail_items(items: Progress) -> RunEnd | None:
-    """Return the end of a run with failed items, which skips `after_all`, or None if no item failed."""
+    """Return the end of a run with failed items, or None if all items succeeded.
+
+    A run with failed items skips `after_all`.
+    """
     if not items.failed:
         return None
     return RunEnd(RunStatus.FAILED, error=f"{items.failed} of {items.total} items failed")
@@ -239,14 +240,14 @@ def end_item(position: int, result: ItemResult) -> ItemEnd:
 def _ceiling(facts: RunFacts, flow: InternalFlow) -> int | None:
     """Return a flow's rerun limit, or None if the configuration removes the limit with ``null``.
 
-    Ignore invalid values in the configuration, because a mistake must not remove the limit.
+    Invalid values in the configuration are ignored, because a mistake must not remove the limit.
     """
     ceiling = facts.config.get("redo_ceiling", flow.redo_ceiling)
     return ceiling if ceiling is None or type(ceiling) is int else flow.redo_ceiling
 
 
 def _redo(redo_count: int | None, ceiling: int | None) -> RunEnd:
-    """Return the end of a run that requests a rerun, which is scheduled unless the limit is reached."""
+    """Return the end of a run that requests a rerun. The rerun is scheduled unless the limit is reached."""
     following = (redo_count or 0) + 1
     if ceiling is not None and following > ceiling:
         return RunEnd(

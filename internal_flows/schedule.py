@@ -1,4 +1,4 @@
-"""Due times of scheduled jobs, which are deterministic so that they can be claimed (IF-15).
+"""Due times of scheduled jobs. Deterministic, so that workers can claim them (IF-15).
 
 Due times are Unix times, independent of a cron expression's time zone. At clock changes, a job with a fixed
 hour runs once: in the first of two equal hours, or right after a skipped hour.
@@ -20,9 +20,9 @@ _HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A schedule for a trigger's flows: every `every_s` seconds, shifted by `offset_s`, or by `cron`.
+    """A schedule for a trigger: by `cron`, or every `every_s` seconds with an offset.
 
-    `timezone`: time zone of `cron`.
+    `timezone`: the time zone of `cron`.
     """
 
     name: str
@@ -38,7 +38,8 @@ class Job:
             return (now - self.offset_s) // self.every_s * self.every_s + self.offset_s
         zone = ZoneInfo(self.timezone)
         due = next(CronSim(self.cron, datetime.fromtimestamp(int(now) + 1, zone), reverse=True)).timestamp()
-        # Searching backward across a clock change finds other times than forward, so start well before it.
+        # Across a clock change, a backward search finds different times than a forward search. So start well
+        # before it.
         before = datetime.fromtimestamp(due, zone).replace(hour=12, minute=0, fold=0) - timedelta(days=1)
         if before.utcoffset() == datetime.fromtimestamp(now, zone).utcoffset():
             return due
@@ -67,16 +68,16 @@ DEFAULT_JOBS: tuple[Job, ...] = (
 
 
 class Schedule(NamedTuple):
-    """Valid jobs, and the problems of invalid jobs (`off`), which are not fired."""
+    """Valid jobs. `off`: problems of invalid jobs, which never run."""
 
     jobs: list[Job]
     off: list[Problem]
 
 
 def read_jobs(given: Mapping[str, Any], defaults: tuple[Job, ...] = DEFAULT_JOBS) -> Schedule:
-    """Return the configured jobs: ``{name: {trigger, every_s, offset_s}}``, or ``null`` to remove a default job.
+    """Return the configured jobs.
 
-    ``cron`` with five fields replaces `every_s` and `offset_s`. ``timezone`` is the time zone of ``cron``.
+    Format: ``{name: {trigger, every_s, offset_s}}``, or ``null`` to remove a default job. ``cron``, with five fields, replaces `every_s` and `offset_s`. ``timezone``: the time zone of ``cron``.
     Default: UTC.
     """
     jobs = {job.name: job for job in defaults}

@@ -1,7 +1,8 @@
-"""The same work with other frameworks, each in a separate environment, and in a hand-written task: `make bench-peers`.
+"""Run the same work on other frameworks and in a hand-written task: `make bench-peers`.
 
-Rounds are interleaved. Results are stored after each phase, so an interrupted run keeps its rounds. ``--draw yes``
-updates the tables of the documentation from stored results, without measuring.
+Each framework has a separate environment. Rounds are interleaved. Results are stored after each phase, so an
+interrupted run keeps its rounds. ``--draw yes`` updates the tables in the documentation from stored results,
+without measuring.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from parley.output import progress
 from parley.processes import log_says
 
 WAITING_TURNS = 5
-"""Queued turns per session, kept low because the slowest candidates would take minutes."""
+"""Queued turns per session. Low, because the slowest candidates would take minutes."""
 
 HERE = Path(__file__).parent
 PEERS = {
@@ -49,7 +50,10 @@ PEERS = {
 
 
 def install(module: str) -> str:
-    """Return the Python of a framework's environment. Creates the environment if the pinned requirements changed."""
+    """Return the Python executable of a framework's environment.
+
+    Creates the environment if it is missing or the pinned requirements have changed.
+    """
     folder, pinned = ROOT / f".venv-{module}", HERE / f"{module}.txt"
     python, done = folder / "bin/python", folder / ".installed"
     if not done.exists() or done.read_text() != pinned.read_text():
@@ -101,7 +105,7 @@ class Peer:
 
 @asynccontextmanager
 async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Peer]:
-    """Run two worker processes, or one for many turns, and a client. The client creates the tables first."""
+    """Run two worker processes, or one for many turns, and a client that creates the tables."""
     module, environment = PEERS[name]
     slots = read_concurrency(PROCESSES)
     processes = PROCESSES if slots == PROCESSES else 1
@@ -203,7 +207,7 @@ async def main() -> None:
                     if name in arguments.only:
                         opened = _run_peer(name, own_stores(running, number), folder)
                         candidates.append(await stack.enter_async_context(opened))
-                # Results of some candidates would replace those of all.
+                # If only some candidates run, keep the stored results of the others.
                 keep = _keep if {*arguments.only} == {*SAID, *PEERS} else lambda *_: None
                 with progress("turns, phases") as counted:
                     rounds = (arguments.rounds, arguments.turns, arguments.queued)

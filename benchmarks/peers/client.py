@@ -1,7 +1,7 @@
-"""A framework's client, in the framework's environment. It reads orders and writes results as JSON lines.
+"""A framework's client, which runs in the framework's environment and exchanges JSON lines.
 
-Run ``python -m benchmarks.peers.client langgraph`` in the project folder. Replies to users return through Redis for
-all frameworks.
+Run ``python -m benchmarks.peers.client langgraph`` in the project folder. Replies to users return through
+Redis for all frameworks.
 """
 
 from __future__ import annotations

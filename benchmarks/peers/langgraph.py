@@ -1,7 +1,8 @@
 # The dependencies are installed in a separate environment.
-"""LangGraph with its PostgreSQL checkpointer in the hand-written Celery task. `LANGGRAPH` selects the variant.
+"""LangGraph and its PostgreSQL checkpointer, in the hand-written Celery task.
 
-default: messages with a reducer, checkpoints written asynchronously. leanest: a plain dictionary, one checkpoint.
+`LANGGRAPH` selects the variant. default: messages with a reducer, checkpoints written asynchronously.
+leanest: a plain dictionary, one checkpoint.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Benchmark tables in `docs/performance.md` and `README.md`, generated from results stored by `make bench-peers`."""
+"""Generate the benchmark tables in `docs/performance.md` and `README.md` from stored results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAME_WORK: Final = {
     "LangGraph, leanest": "LangGraph",
     "DBOS": "DBOS",
 }
-"""README labels by candidate."""
+"""Labels of the candidates in the README."""
 
 
 def draw(kept: dict[str, Any]) -> None:
@@ -42,7 +42,6 @@ def read_results() -> dict[str, Any]:
 
 
 def make_summary(kept: dict[str, Any]) -> str:
-    """Return the README's table."""
     about = kept["environment"]
     rounds = {row["name"]: row for row in kept["rounds"] if row["phase"] == "closed loop"}
     waiting = {row["candidate"]: row for row in kept["waiting"]}
@@ -64,7 +63,7 @@ def make_summary(kept: dict[str, Any]) -> str:
 
 
 def make_tables(kept: dict[str, Any]) -> str:
-    """Return all tables. Ratios compare with the hand-written task in the same round."""
+    """Return all tables. Ratios are relative to the hand-written task in the same round."""
     about = kept["environment"]
     machine = f"{about['cores']} cores, {about['system']}, Python {about['python']}, load {about['load']}"
     spread = max(max(row["turns_per_s"]) / min(row["turns_per_s"]) for row in kept["rounds"])

@@ -1,6 +1,7 @@
 """The base tables, as declared in catalogue.yaml.
 
-Only the data files of the package `vega_datasets` (MIT) are used; importing the package would import pandas.
+Only the data files of the package `vega_datasets` (MIT) are used, because importing the package would import
+pandas.
 """
 
 from __future__ import annotations
@@ -21,14 +22,12 @@ _NUMBERS = ("BIGINT", "INTEGER", "DOUBLE", "FLOAT", "DECIMAL", "HUGEINT", "SMALL
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column and its DuckDB type."""
-
     name: str
     type: str
 
     @property
     def kind(self) -> str:
-        """Return the type for display."""
+        """Return the type to display."""
         if self.type.startswith(_NUMBERS):
             return "number"
         if self.type.startswith(("DATE", "TIMESTAMP")):
@@ -58,7 +57,7 @@ class BaseColumn(Column):
 
 @dataclass(frozen=True, slots=True)
 class BaseTable:
-    """A base table. `file`: path within the data package. `rows`: row count."""
+    """A base table. `file`: path within the data package. `rows`: number of rows."""
 
     name: str
     title: str
@@ -97,7 +96,6 @@ VALUES: Mapping[str, list[str]] = _declared["values"]
 
 
 def tables_with(columns: Iterable[str]) -> list[str]:
-    """Return the base tables that have all of these columns."""
     wanted = set(columns)
     return [table.name for table in TABLES.values() if wanted <= {column.name for column in table.columns}]
 
@@ -116,7 +114,10 @@ def tables() -> list[EntityValue]:
 
 
 def columns() -> list[EntityValue]:
-    """Return the values of the entity `column`. A name that several tables share gets the aliases of all."""
+    """Return the values of the entity `column`.
+
+    Columns with the same name in several tables share their aliases.
+    """
     found: dict[str, list[str]] = {}
     for table in TABLES.values():
         for column in table.columns:

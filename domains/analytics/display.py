@@ -31,7 +31,10 @@ def show_value(value: object, name: str = "") -> str:
 
 
 def show_rows(names: Sequence[str], rows: Sequence[JsonObject]) -> list[str]:
-    """Format up to MOST_LINES rows, one per line: ``USA: 119.9`` for two columns, comma-separated values for more."""
+    """Format up to MOST_LINES rows, one per line.
+
+    Rows of two columns read ``USA: 119.9``. Rows of more columns are comma-separated.
+    """
     lines: list[str] = []
     for row in rows[:MOST_LINES]:
         cells = [show_value(row[name], name) for name in names]
@@ -40,7 +43,7 @@ def show_rows(names: Sequence[str], rows: Sequence[JsonObject]) -> list[str]:
 
 
 def describe_rows(names: Sequence[str], rows: list[JsonObject], count: int) -> JsonObject:
-    """Return the rows with the text lines that the answer displays. `count`: rows in the whole result."""
+    """Return the rows with the text lines to display. `count`: the number of rows in the whole result."""
     lines = show_rows(names, rows)
     return {
         "columns": list(names),

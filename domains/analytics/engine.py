@@ -50,7 +50,7 @@ class Rows:
 
 @dataclass(slots=True)
 class Engine:
-    """A process's database. Thread-safe, because each call opens a cursor."""
+    """The database of this process. Each call opens a cursor, so the engine is thread-safe."""
 
     longest_s: float = LONGEST_S
     _connection: duckdb.DuckDBPyConnection = field(init=False)

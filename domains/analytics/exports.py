@@ -1,4 +1,4 @@
-"""Exports of tables as text, and summaries of their columns."""
+"""Exports of tables as text, and column summaries."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Exports(TableService):
 
 
 def write_text(names: list[str], rows: list[JsonObject], format: str) -> str:  # noqa: A002
-    """Format rows as CSV or JSON. CSV text that a spreadsheet would evaluate gets a leading quote."""
+    """Format rows as CSV or JSON. In CSV, text that a spreadsheet would evaluate gets a leading quote."""
     if format == "json":
         return orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode()
     out = io.StringIO()

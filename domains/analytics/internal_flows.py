@@ -15,7 +15,7 @@ PAGE = 500
 
 
 class Due(BaseModel):
-    """A due report. `at`: the due time, in Unix seconds."""
+    """A report to send. `at`: the due time, in Unix seconds."""
 
     tenant_id: TenantId
     key: str
@@ -25,7 +25,10 @@ class Due(BaseModel):
 
 
 class SendReports(InternalFlow):
-    """A background flow that submits a turn per due report. After missed reports, it sends only the latest."""
+    """A background flow that submits a turn for each due report.
+
+    After missed reports, only the latest is sent.
+    """
 
     name: ClassVar[str] = "send_reports"
     trigger: ClassVar[str] = "send_reports"
@@ -54,7 +57,7 @@ class SendReports(InternalFlow):
         return before_all_response(inputs=due)
 
     async def work(self, run: RunContext, item: Due, data: Json) -> str:
-        """Submit the turn of one report, or cancel the schedule if the session has ended."""
+        """Submit the report's turn, or cancel the schedule if the session has ended."""
         orders = run.tools["collections"].of(item.tenant_id, DOMAIN)
         report: dict[str, Json] = {"dact": "report", "slots": {"table": item.table}}
         key = f"{SCHEDULES}:{item.key}:{item.at:.0f}"

@@ -27,7 +27,7 @@ SOURCES = ("table", "table_id", "column", "by")
 
 
 class TablePolicy(BasePolicy):
-    """Base policy for flows that use a table. Asks again if the named table does not exist."""
+    """Base policy for flows that use a table. Asks again if the requested table does not exist."""
 
     async def review(self, run: Execution) -> Ending | None:
         table = run.flow.slots.get("table")
@@ -41,7 +41,7 @@ class TablePolicy(BasePolicy):
         return ending
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        """Ask for another table if the named one does not exist."""
+        """Ask for another table if the requested table does not exist."""
         if failure.category is FailureCategory.NOT_FOUND and not has_table(run):
             category = FailureCategory.NOT_FOUND.value
             run.context.tell(
@@ -71,7 +71,7 @@ def saved_tables(run: Execution) -> Mapping[str, Collection[str]]:
 
 
 def ask(run: Execution, slot: str) -> NeedsInput:
-    """Ask for a slot that is needed after all, for example a column that the table lacks."""
+    """Ask for a slot that turns out to be needed, for example a column that the table lacks."""
     entry = AskSlot(flow_id=run.flow.flow_id, slot=slot)
     run.context.state.ambiguity.declare(entry, run.context.ids.turn_id)
     _offer_tables(run)
@@ -84,13 +84,13 @@ def leave(category: FailureCategory, why: str) -> Ending:
 
 
 def has_table(run: Execution) -> bool:
-    """Return False if the flow names a table that does not exist."""
+    """Return False if the flow names a table that does not exist, or True otherwise."""
     table = run.value("table")
     return table is None or table in TABLES or table in saved_tables(run)
 
 
 def _offer_tables(run: Execution) -> None:
-    """Add the table names as options to a pending question for a table."""
+    """Add table names as options to an open question about the table."""
     entry = run.context.state.ambiguity.current
     if entry is None or entry.slot != "table" or entry.flow_id != run.flow.flow_id or entry.options:
         return

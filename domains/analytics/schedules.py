@@ -17,7 +17,7 @@ class Schedules(TableService):
     """The report schedules of a workspace. `SendReports` sends the due reports."""
 
     async def create(self, *, table: str, every: str, call: ToolCall) -> JsonObject:
-        """Schedule a report for every day, week or month from now on."""
+        """Schedule a daily, weekly or monthly report, starting now."""
         workspace, sheet = await self.open(call, table)
         mine = await self.records.find(SCHEDULES, {"owner": workspace.owner}, limit=MOST_SCHEDULES * 4)
         earlier = next((one for one in mine if one["key"] == call.idempotency_key), None)
@@ -62,9 +62,9 @@ class Schedules(TableService):
 
 
 def last_due(schedule: JsonObject, now: float) -> float:
-    """Return the latest time up to `now` at which the report was due, in Unix seconds.
+    """Return the report's latest due time up to `now`, in Unix seconds.
 
-    If a month lacks the day, its report is due on the month's last day.
+    In months without the scheduled day, the report is due on the last day.
     """
     given, present = (datetime.fromtimestamp(one, UTC) for one in (schedule["made_at"], now))
     if schedule["every"] != "month":
@@ -77,7 +77,7 @@ def last_due(schedule: JsonObject, now: float) -> float:
 
 
 def _in_month(month: datetime, given: datetime) -> datetime:
-    """Return the same day and time in another month, or the month's last day if it is shorter."""
+    """Return the same day and time in another month, or the last day of a shorter month."""
     return given.replace(year=month.year, month=month.month, day=1) + timedelta(
         days=min(given.day, monthrange(month.year, month.month)[1]) - 1
     )

@@ -54,7 +54,7 @@ class Tables(TableService):
         return {"rows": rows, "page": number, "pages": pages, "row_count": sheet.rows}
 
     async def run_sql(self, *, statement: str, call: ToolCall) -> JsonObject:
-        """Run a SELECT that has passed the guardrails (PX-10).
+        """Run a SELECT statement that has passed the guardrails (PX-10).
 
         Raises:
             ToolFailure: validation_error with the database's message, or if the statement reads no table.
@@ -65,13 +65,14 @@ class Tables(TableService):
         return {**workspace.about(sheet), **describe_sheet(sheet, rows)}
 
     async def compute(self, *, statement: str, code: str, call: ToolCall) -> JsonObject:
-        """Run a Python function on the rows of a SELECT. Both have passed the guardrails.
+        """Run a Python function on the rows of a SELECT statement. Both have passed the guardrails.
 
-        `code` defines one function with the parameter `rows`, a list of objects. The function returns a list of
-        objects, an object or a value.
+        `code` defines one function with the parameter `rows`, a list of objects. The function returns a list
+        of objects, an object or a value.
 
         Raises:
-            ToolFailure: validation_error if the statement or the function fails, or if there are too many rows.
+            ToolFailure: validation_error if the statement or the function fails, or if there are too many
+            rows.
         """
         if self.python is None:
             raise invalid("Python can't run here.")

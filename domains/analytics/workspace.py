@@ -1,6 +1,7 @@
-"""The workspace of a user or a session: the base tables, saved tables and displayed results.
+"""A workspace for a user or a session: base tables, saved tables and displayed results.
 
-Saved tables and results are stored as SELECTs over the base tables only. Dropping one never invalidates another.
+Saved tables and results are stored as SELECTs over base tables only, so dropping a saved table never
+invalidates another.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _GIVEN = {"_".join(name.split()) for table in TABLES.values() for name in (table
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table or a result. `sql`: a SELECT over the base tables. `code`: the original statement."""
+    """A table or a result. `sql`: a SELECT statement over base tables. `code`: the original statement."""
 
     name: str
     sql: str
@@ -42,7 +43,7 @@ class Sheet:
         return [column.name for column in self.columns]
 
     def has(self, *names: str | None) -> bool:
-        """Return whether all named columns exist. None is ignored."""
+        """Return True if all named columns exist. None is ignored."""
         return all(name is None or name in self.names for name in names)
 
     def column(self, name: str) -> Column:
@@ -69,7 +70,7 @@ class Sheet:
 
 
 class Workspace:
-    """The base tables and the saved tables of one owner, by name."""
+    """An owner's base tables and saved tables, by name."""
 
     def __init__(self, records: Records, owner: str, saved: list[JsonObject]) -> None:
         self.records = records
@@ -82,7 +83,7 @@ class Workspace:
 
     @classmethod
     async def open(cls, records: Records, call: ToolCall) -> Workspace:
-        """Open the user's workspace, or the session's if there is no user."""
+        """Open the user's workspace, or the session's workspace if there is no user."""
         owner = owner_of(call)
         saved = await records.find(SAVED, {"owner": owner, "status": "kept"}, limit=MOST_SAVED)
         return cls(records, owner, saved)
@@ -117,7 +118,10 @@ class Workspace:
         return await asyncio.to_thread(engine().run, sql)
 
     async def show(self, name: str, sql: str, code: str = "") -> tuple[Sheet, list[JsonObject]]:
-        """Run a statement over the base tables and store it as a result. Returns the first page of rows too."""
+        """Run a statement over base tables and store its result.
+
+        Return the result and its first page of rows.
+        """
         if len(sql) > LONGEST_STATEMENT:
             raise invalid("That statement builds on too many saved tables.")
         found = await self.read(f"SELECT * FROM ({sql}) LIMIT {PAGE_ROWS + 1}")  # noqa: S608
@@ -130,7 +134,9 @@ class Workspace:
         return sheet, found.to_objects()[:PAGE_ROWS]
 
     def expand(self, statement: str) -> tuple[str, str]:
-        """Define the saved tables that a statement reads. Returns its first table and the expanded statement.
+        """Add definitions of the saved tables that a statement reads.
+
+        Returns the statement's first table and the expanded statement.
 
         Raises:
             ToolFailure: validation_error if the statement reads no known table.
@@ -145,11 +151,11 @@ class Workspace:
         return sheets[0].name, f"WITH {saved} SELECT * FROM ({statement})" if saved else statement  # noqa: S608
 
     def about(self, sheet: Sheet) -> JsonObject:
-        """Return the values that later turns use: the table, and names missing from the catalog."""
+        """Return the values that later turns use: the table, and names that are not in the catalog."""
         return {"table": sheet.name, "names": self.names_with(sheet)}
 
     def names_with(self, *sheets: Sheet) -> JsonObject:
-        """Return the saved tables, and columns of all given tables that aren't in the catalog."""
+        """Return the saved tables, and all columns that are not in the catalog."""
         known = {column.name for table in TABLES.values() for column in table.columns}
         columns = {name for one in (*self.saved, *sheets) for name in one.names}
         return {
@@ -159,12 +165,12 @@ class Workspace:
 
 
 class TableService(Service):
-    """Base class of services that work on the caller's workspace."""
+    """Base class for services that use the caller's workspace."""
 
     async def open(
         self, call: ToolCall, table: str | None, table_id: str | None = None
     ) -> tuple[Workspace, Sheet]:
-        """Open the caller's workspace with the result `table_id`, or with the table if there is no ID."""
+        """Open the caller's workspace. Return it with the result `table_id`, or with the table by default."""
         workspace = await Workspace.open(self.records, call)
         if table_id is not None:
             return workspace, await workspace.result(table_id)

@@ -78,9 +78,10 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
     """Yield the values of the entity `airport`.
 
     Args:
-        main: names of large cities, by the code of each city's main airport. Other airports don't get these names.
-        ordinary_words: words that never name an airport. If an IATA code is such a word (YES, CAN), the
-            airport's ICAO code is used.
+        main: names of large cities, by the code of each city's main airport. Other airports don't get these
+        names.
+        ordinary_words: words that never name an airport. An airport whose IATA code is such a word (YES, CAN)
+        is identified by its ICAO code.
     """
     taken = {name.casefold() for names in main.values() for name in names}
     banned = {word.casefold() for word in ordinary_words}
@@ -93,7 +94,7 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
         names = [*main.get(code, ()), *_names_of(airport, alone=in_large_city)]
         is_hub = "International" in airport.name or airport.city not in hubs
         if is_hub and not in_large_city:
-            names.append(airport.city)  # the largest airport of a city gets the city's name
+            names.append(airport.city)  # a city's largest airport gets the name of the city
         if cities[airport.city] > 1 and airport.region:
             names.append(f"{airport.city} {airport.region}")
         is_word = code.lower() in banned and code not in main
@@ -108,7 +109,10 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
 
 
 def _names_of(airport: Airport, *, alone: bool) -> list[str]:
-    """Return the airport's names without “Airport” and the like. `alone`: also without the city, as in Gatwick."""
+    """Return the airport's names without words such as “Airport”.
+
+    `alone`: include names without the city, such as “Gatwick”.
+    """
     short = airport.name
     for kind in _KINDS:
         short = short.removesuffix(kind)
@@ -121,7 +125,7 @@ def _is_name(name: str, banned: set[str]) -> bool:
 
 
 def _title(airport: Airport, city_names: Sequence[str] | None) -> str:
-    """Return the display name: Oslo (OSL), London Gatwick (LGW)."""
+    """Return the display name: “Oslo (OSL)” or “London Gatwick (LGW)”."""
     if city_names:
         return f"{city_names[0]} ({airport.code})"
     name = airport.name

@@ -1,4 +1,4 @@
-"""Bookings: each call creates or changes a booking once, even if it is repeated."""
+"""Bookings, which each call creates or changes once, even if the call is repeated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from parley import FailureCategory, JsonObject, Service, ServiceContext, ToolCal
 
 COLLECTION = "bookings"
 _LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
-"""Characters of booking references, without the similar 0, O, 1 and I."""
+"""Characters of booking references, without the similar-looking 0, O, 1 and I."""
 CHANGE_FEE = 25
 BAG_PRICE = 35
 SEATS = {"A": "window", "B": "middle", "C": "aisle", "D": "aisle", "E": "middle", "F": "window"}
@@ -22,7 +22,10 @@ class Bookings(Service):
         self.timetable = Timetable(context.records, context.config["airlines"])
 
     async def book(self, *, offer_id: str, call: ToolCall, passenger_name: str = "") -> JsonObject:
-        """Book an offer. The reference is derived from the call, so a retry finds the first attempt's booking."""
+        """Book an offer.
+
+        The booking reference is derived from the call, so a retry finds the earlier booking.
+        """
         flight_id, cabin, passengers = read_offer(offer_id)
         draft = {
             "status": "held",
@@ -44,7 +47,7 @@ class Bookings(Service):
         return view(booking)
 
     async def outcome(self, *, idempotency_key: str) -> JsonObject:
-        """Return whether a call of `book` took effect."""
+        """Return {"status": "done", "data"} or {"status": "not_done"} for an earlier call of `book`."""
         found = await self.records.find(COLLECTION, {"key": idempotency_key}, limit=1)
         if found and found[0]["status"] != "held":
             return {"status": "done", "data": view(found[0])}
@@ -77,7 +80,10 @@ class Bookings(Service):
         new_time_of_day: str | None = None,
         new_cabin: str | None = None,
     ) -> JsonObject:
-        """Return the new flight and the cost of a change. Prefers the same flight number, then the closest time."""
+        """Return the new flight and the cost of a change.
+
+        Prefers the same flight number, then the closest departure time.
+        """
         booking = await self._changeable(booking_ref, call)
         cabin = new_cabin or booking["cabin"]
         flights = await self.timetable.search(
@@ -141,7 +147,7 @@ class Bookings(Service):
     async def assign_seat(
         self, *, booking_ref: str, call: ToolCall, seat_position: str | None = None, seat: str | None = None
     ) -> JsonObject:
-        """Assign the requested seat, or one in the requested position."""
+        """Assign the requested seat, or a free seat in the requested position."""
         booking = await self._find(booking_ref, call)
         if booking["last_change"] != call.idempotency_key:
             booking = await self._changeable(booking_ref, call)
@@ -157,7 +163,7 @@ class Bookings(Service):
         )
 
     async def _create(self, draft: JsonObject, key: str) -> JsonObject:
-        """Store the draft under a new reference, or return the booking of an earlier attempt."""
+        """Store the draft under a new reference, or return the booking that an earlier attempt stored."""
         for number in range(20):
             booking_ref = make_reference(key, number)
             stored = await self.records.create(
@@ -169,7 +175,7 @@ class Bookings(Service):
         raise ToolFailure(FailureCategory.SERVER_ERROR, message)
 
     async def _find(self, booking_ref: str, call: ToolCall) -> JsonObject:
-        """Return a booking that the caller can see: one of their own, or one without a user."""
+        """Return a booking that the caller can see: their own, or a booking without a user."""
         booking = await self.records.get(COLLECTION, booking_ref.upper())
         if booking is None or booking["status"] == "held" or booking["owner"] not in {"", call.user_id}:
             message = f"I can't find booking {booking_ref.upper()}. Please check the reference."
@@ -188,7 +194,7 @@ class Bookings(Service):
         return booking
 
     async def _write(self, booking: JsonObject, changes: JsonObject, *, status: str) -> JsonObject:
-        """Write changes unless the booking has changed since it was read."""
+        """Write changes, unless the booking has changed since it was read."""
         where = {"status": status, "version": booking["version"]}
         changes = {**changes, "version": booking["version"] + 1}
         written = await self.records.update(COLLECTION, booking["booking_ref"], changes, where=where)
@@ -203,7 +209,7 @@ class Bookings(Service):
 
 
 def make_reference(key: str, number: int) -> str:
-    """Derive a reference from the key: six letters and digits, at least one of each."""
+    """Derive a reference from the key: six characters with at least one letter and one digit."""
     value = number_from("reference", key, number)
     letters = [_LETTERS[value >> 5 * index & 31] for index in range(6)]
     letters[0] = _LETTERS[8 + (value >> 30) % 24]
@@ -231,13 +237,17 @@ def describe(flight: JsonObject, cabin: str, passengers: int) -> JsonObject:
 
 
 def view(booking: JsonObject) -> JsonObject:
-    """Return the fields that users can see."""
+    """Return the fields that users may see."""
     hidden = {"key", "owner", "session", "version", "last_change", "previous_flight_id", "leaves_at"}
     return {name: value for name, value in booking.items() if name not in hidden}
 
 
 def refund(booking: JsonObject, now: float) -> int:
-    """Return the refund: the full price within a day of booking, then a share, and nothing after departure."""
+    """Return the refund.
+
+    Within a day of booking, the refund is the full price. After that, it is a share of the price; after
+    departure, nothing.
+    """
     if booking["status"] != "confirmed" or now >= booking["leaves_at"]:
         return 0
     is_free = now - booking["booked_at"] < FREE_CANCELLATION_S

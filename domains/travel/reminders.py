@@ -21,20 +21,20 @@ _LEAD = re.compile(r"(?P<half>half )?(?:(?P<count>\w+) )?(?P<unit>minute|hour|da
 
 
 def lead_seconds(lead: str) -> int:
-    """Return how long before departure a phrase such as “two hours” or “the day” means, in seconds."""
+    """Convert a phrase such as “two hours” or “the day” to a lead time before departure, in seconds."""
     found = _LEAD.search(lead)
     if found is None:
         raise ToolFailure(FailureCategory.VALIDATION_ERROR, "How long before? For example: two hours.")
     count = (found["count"] or "").lower()
-    number = int(count) if count.isdecimal() else _NUMBERS.get(count, 1)  # “an hour” and “the day” mean one
+    number = int(count) if count.isdecimal() else _NUMBERS.get(count, 1)  # “an hour” and “the day” mean 1
     return number * _SECONDS[found["unit"].lower()] // (2 if found["half"] else 1)
 
 
 class Reminders(Bookings):
-    """Flight reminders, at most one per booking."""
+    """Flight reminders. Each booking has at most one reminder."""
 
     async def set(self, *, booking_ref: str, call: ToolCall, lead: str = DEFAULT_LEAD) -> JsonObject:
-        """Schedule a booking's reminder, or move it."""
+        """Schedule or reschedule a booking's reminder."""
         booking = await self._changeable(booking_ref, call)
         at = booking["leaves_at"] - lead_seconds(lead)
         if at <= call.now:

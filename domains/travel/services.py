@@ -1,6 +1,6 @@
-"""The travel services and entity providers: a simulated airline.
+"""The travel services and entity providers, which simulate an airline.
 
-All state is in the domain's records; nothing is held in memory between calls.
+All state is in the domain's records; nothing is kept in memory between calls.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FARES_KEPT = 5
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An outbound and a return flight. Fares are per passenger. The total is for all passengers."""
+    """An outbound and a return flight. Fares are per passenger. `total`: the price for all passengers."""
 
     there: str
     back: str
@@ -41,7 +41,7 @@ class Pair:
 
 
 def _booked(fares: dict[str, float], flight_id: str | None) -> dict[str, float]:
-    """Return the fare of the booked flight, or an empty dictionary if it's on another route or day."""
+    """Return the fare of the booked flight, or an empty dictionary if the flight is on another route or day."""
     route = (flight_id or "").rpartition("-")[0]
     of_that_day = any(one.rpartition("-")[0] == route for one in fares)
     return {flight_id: fares.get(flight_id, 0.0)} if flight_id and of_that_day else {}
@@ -50,7 +50,7 @@ def _booked(fares: dict[str, float], flight_id: str | None) -> dict[str, float]:
 def _cheapest(
     outbound: dict[str, float], back: dict[str, float], known: dict[str, JsonObject], passengers: int
 ) -> Pair:
-    """Return the cheapest pair whose return flight leaves after the outbound one has landed."""
+    """Return the cheapest pair whose return flight leaves after the outbound flight has landed."""
     pairs = [
         Pair(first, last, outbound[first], back[last], (outbound[first] + back[last]) * passengers)
         for first in outbound
@@ -82,7 +82,7 @@ class Flights(Service):
         time_of_day: str = "any",
         max_price: float | None = None,
     ) -> JsonObject:
-        """Return matching flights, cheapest first. `flight_id` is the cheapest."""
+        """Return matching flights, cheapest first. `flight_id` is the ID of the cheapest."""
         flights = await self.timetable.search(
             origin,
             destination,
@@ -120,8 +120,8 @@ class Flights(Service):
     ) -> JsonObject:
         """Return the cheapest pair of flights with the total for all passengers.
 
-        Considers the alternative days only if the wanted days exceed the budget. `wanted_total` is the total on the
-        wanted days. Flights that are already booked stay.
+        Alternative days count only if the requested days exceed the budget. `wanted_total` is the total on
+        the requested days. Flights that are already booked stay.
         """
         if not outbound_fares or not return_fares:
             raise ToolFailure(FailureCategory.NOT_FOUND, "There are no flights to choose from.")
@@ -167,7 +167,7 @@ class Flights(Service):
         flight_number: str | None = None,
         flight_id: str | None = None,
     ) -> JsonObject:
-        """Return the flight to book: the requested one, or the cheapest match."""
+        """Return the flight to book: the requested flight, or the cheapest match."""
         number = flight_number.replace(" ", "") if flight_number is not None else None
         flights = await self.timetable.search(
             origin, destination, day, now=call.now, cabin=cabin, passengers=passengers
@@ -195,7 +195,10 @@ class Flights(Service):
         booking_ref: str | None = None,
         day: str | None = None,
     ) -> JsonObject:
-        """Return the status of a flight by booking, or by number and day. Default for the day: today."""
+        """Return a flight's status.
+
+        The flight is identified by booking, or by number and day. Default for the day: today.
+        """
         if booking_ref is not None:
             booking = await self.records.get("bookings", booking_ref)
             if booking is None:

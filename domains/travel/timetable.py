@@ -1,6 +1,7 @@
-"""A simulated timetable, with the seats that bookings hold.
+"""A simulated timetable that tracks the seats held by bookings.
 
-Flights are derived from the route and day by hashing. One document per route and day stores them with the holds.
+Flights are derived from the route and day by hashing. One document per route and day stores the flights and
+the holds.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from parley import FailureCategory, JsonObject, Records, ToolFailure
 
 COLLECTION = "timetable"
 CABINS: Mapping[str, tuple[float, int]] = {"economy": (1.0, 60), "premium": (1.7, 12), "business": (2.9, 8)}
-"""Price factor and maximum number of seats, by cabin."""
+"""Price factor and maximum number of seats of each cabin."""
 CURRENCY = "EUR"
 HOURS = {"morning": ("00:00", "11:59"), "afternoon": ("12:00", "17:59"), "evening": ("18:00", "23:59")}
 SALE_DAYS = 360
 """Sales period before departure, in days."""
 MOST_ATTEMPTS = 50
-"""Maximum number of attempts to write a document under contention."""
+"""Maximum number of write attempts for a contended document."""
 _SHORTEST_KM = 80
 _SPEED_KM_PER_HOUR = 780
 _GROUND_MINUTES = 35
 
 
 class Timetable:
-    """The flights of each route and day. `airlines`: codes by country; ``*`` if neither country has any."""
+    """The flights of each route and day. `airlines`: codes by country, with ``*`` as the fallback."""
 
     def __init__(self, records: Records, airlines: Mapping[str, Sequence[str]]) -> None:
         self._records = records
@@ -47,9 +48,10 @@ class Timetable:
         time_of_day: str = "any",
         without: str = "",
     ) -> list[JsonObject]:
-        """Return flights that have not left and have enough seats, cheapest first. Adds `price` and `free` seats.
+        """Return flights that have not left and have enough seats, cheapest first.
 
-        Seats held by the booking `without` count as free. The first search for a route and day creates its flights.
+        Adds `price` and `free` seats. Seats held by the booking `without` count as free. The first search for a route and day creates its
+        flights.
         """
         departure, arrival = find_airport(origin), find_airport(destination)
         if departure.code == arrival.code:
@@ -84,7 +86,7 @@ class Timetable:
         """Return a flight that an earlier search created.
 
         Raises:
-            ToolFailure: not_found.
+            ToolFailure: not_found if the flight does not exist.
         """
         return _find(await self._load(flight_id), flight_id)
 
@@ -92,17 +94,17 @@ class Timetable:
         """Return flights that earlier searches created, by ID.
 
         Raises:
-            ToolFailure: not_found.
+            ToolFailure: not_found if a flight does not exist.
         """
         one_of_each = {route_of(flight_id): flight_id for flight_id in flight_ids}
         documents = {route: await self._load(flight_id) for route, flight_id in one_of_each.items()}
         return {one: _find(documents[route_of(one)], one) for one in flight_ids}
 
     async def find_number(self, flight_number: str, day: str) -> JsonObject:
-        """Return the day's flight with this number, if an earlier search created it.
+        """Return the day's flight with this number, if an earlier search created the flight.
 
         Raises:
-            ToolFailure: not_found.
+            ToolFailure: not_found if the flight does not exist.
         """
         documents = await self._records.find(COLLECTION, {"day": day}, limit=5000)
         for document in documents:
@@ -147,7 +149,7 @@ class Timetable:
         return document
 
     async def _write(self, document: JsonObject, holds: JsonObject) -> bool:
-        """Write the holds. Returns False if the document has changed since it was read."""
+        """Write the holds. Return False if the document has changed since it was read."""
         changes = {"holds": holds, "version": document["version"] + 1}
         where = {"version": document["version"]}
         return await self._records.update(COLLECTION, document["route"], changes, where=where) is not None
@@ -159,7 +161,6 @@ def route_of(flight_id: str) -> str:
 
 
 def number_from(*parts: object) -> int:
-    """Return a 64-bit hash of the parts."""
     text = "|".join(str(part) for part in parts)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
@@ -172,7 +173,7 @@ def _find(document: JsonObject, flight_id: str) -> JsonObject:
 
 
 def _count_held(document: JsonObject, cabin: str, without: str) -> Counter[str]:
-    """Return the number of held seats by flight, without those of the booking `without`."""
+    """Return the number of held seats by flight, without seats of the booking `without`."""
     held: Counter[str] = Counter()
     for booking_ref, hold in document["holds"].items():
         if hold["cabin"] == cabin and booking_ref != without:
@@ -181,7 +182,10 @@ def _count_held(document: JsonObject, cabin: str, without: str) -> Counter[str]:
 
 
 def _check_day(day: str, airport: Airport, now: float) -> date:
-    """Parse a day of travel. Raises ToolFailure if it is past or not yet on sale in the airport's time zone."""
+    """Parse a day of travel.
+
+    Raises ToolFailure if the day is past or not yet on sale in the airport's time zone.
+    """
     try:
         wanted = date.fromisoformat(day)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Resolution of “a weekend” to calendar days."""
+"""Resolve “a weekend” to calendar days."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SOME_TIME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Weekend:
-    """The days of a weekend. `assumed`: True if the user named no day."""
+    """The days of a weekend. `assumed`: True if the user did not name a day."""
 
     leave: date
     back: date
@@ -29,13 +29,14 @@ class Weekend:
 
 
 def choose_weekend(request: str, today: date, leave: date | None, words: str) -> Weekend | None:
-    """Return the requested weekend, or None if the request has none or only names a vague time.
+    """Return the requested weekend, or None if the request has no weekend or only a vague time.
 
     Args:
         request: the user's words, such as “a weekend in Lisbon for two”.
         today: the day of the request.
         leave: the day of departure, or None if unknown.
-        words: the user's words for that day, such as “next weekend”. Without letters, `request` is used.
+        words: the user's words for that day, such as “next weekend”. If they contain no letters, `request` is
+        used.
     """
     if _WEEKEND.search(request) is None:
         return None

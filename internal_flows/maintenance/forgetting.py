@@ -1,4 +1,4 @@
-"""`forget` and `erase_forgotten`: erase forgotten content from all stores (CO-4, RT-28)."""
+"""`forget` and `erase_forgotten`: erasure of forgotten content from all stores (CO-4, RT-28)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from orchestrator.ports.memory.scratchpad import Entry
 from orchestrator.types import Json, SessionId, TenantId, UserId
 
 AFTER_S = 30.0
-"""Time in seconds before erasure, so that the user can read the answer that names the content."""
+"""Delay before erasure, in seconds. Gives the user time to read the answer that names the content."""
 
 
 class Forgotten(BaseModel):
-    """Either a session, or a user with all their sessions."""
+    """A session to erase, or a user to erase with all sessions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -44,7 +44,7 @@ class Forget(InternalFlow):
         store, tenant_id = run.tools["maintenance"], run.tenant_id
         if item.session_id is None:
             names = await store.sessions_of(tenant_id, item.user_id)
-        else:  # delete forks first: they contain the session's content, and are found through the session
+        else:  # Delete forks first: they contain the session's content, and are found through the session.
             names = [*await store.branches_of(tenant_id, item.session_id), item.session_id]
         for session_id in names:
             await delete_session(run, tenant_id, session_id)
@@ -57,7 +57,7 @@ class Forget(InternalFlow):
 
 
 class Erasing(BaseModel):
-    """A user whose forgotten content is to be erased."""
+    """A user with forgotten content to erase."""
 
     tenant_id: TenantId
     owner: UserId
@@ -101,7 +101,7 @@ class EraseForgotten(InternalFlow):
     ) -> bool:
         """Erase the content from a session and its scratchpad.
 
-        Returns False, without changes, while a turn is running.
+        Return False, without changes, if a turn is running.
         """
         if not await run.tools["forgetting"].take_out(tenant_id, session_id, unwanted):
             return False

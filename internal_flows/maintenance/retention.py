@@ -1,4 +1,4 @@
-"""`expire_sessions`, `prune_archive`, `prune_runtime`: delete old data."""
+"""`expire_sessions`, `prune_archive`, `prune_runtime`: deletion of old data."""
 
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ from orchestrator.types import Json, SessionId, TenantId
 _DAY_S = 86_400.0
 BATCH = 500
 PRUNE_WITHIN_S = 600.0
-"""Time limit of a run, in seconds. A rerun continues the rest."""
+"""Time limit of a run, in seconds. A rerun continues with the rest."""
 
 
 async def delete_session(run: RunContext, tenant_id: TenantId, session_id: SessionId) -> None:
@@ -18,12 +18,12 @@ async def delete_session(run: RunContext, tenant_id: TenantId, session_id: Sessi
     pad = run.tools["scratchpad"]
     await pad.forget(tenant_id, session_id)
     await run.tools["maintenance"].delete_session(tenant_id, session_id)
-    # Entries may have been added meanwhile. Deleted sessions accept no new entries.
+    # Another process may have added entries meanwhile. Deleted sessions accept no new entries.
     await pad.forget(tenant_id, session_id)
 
 
 class Expiring(BaseModel):
-    """A session and its action: ``close`` or ``delete``."""
+    """A session and the action for it. `what`: ``close`` or ``delete``."""
 
     tenant_id: TenantId
     session_id: SessionId

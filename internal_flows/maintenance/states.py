@@ -1,4 +1,4 @@
-"""`abandon_flows` and `repair_state`: check idle sessions and propose corrections."""
+"""`abandon_flows` and `repair_state`: checks of idle sessions that propose corrections."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Final
@@ -29,19 +29,19 @@ class Found(BaseModel):
 
 
 class _Proposing(InternalFlow, ABC):
-    """A flow that examines every session with open tasks and proposes the changes that `find` returns."""
+    """A flow that examines all sessions with open tasks and proposes the changes that `find` returns."""
 
     tools: ClassVar[tuple[str, ...]] = ("maintenance", "proposals")
     input_type: ClassVar[Any] = Found
     proposes: ClassVar[str]
 
     def quiet_for_s(self, run: RunContext) -> float:
-        """Return the idle time in seconds below which sessions are skipped."""
+        """Return the minimum idle time of sessions to examine, in seconds."""
         return run.config.get("quiet_for_s", 60.0)
 
     @abstractmethod
     def find(self, run: RunContext, session: SessionState) -> tuple[JsonObject, list[str]] | None:
-        """Return a change to propose and the reasons, or None if no change is needed."""
+        """Return a change to propose with its reasons, or None if no change is needed."""
 
     async def before_all(self, run: RunContext) -> Any:
         found: list[Json] = []
@@ -67,7 +67,7 @@ class _Proposing(InternalFlow, ABC):
         )
 
     async def data(self, run: RunContext, item: Found) -> Any:
-        """Pass the finding on, or skip it in a dry run."""
+        """Propose the finding, or skip it in a dry run."""
         return skip("dry run: " + " ".join(item.why)) if run.config.get("dry_run") else item
 
     async def output(self, run: RunContext, item: Found, data: Json, result: Json) -> Json:
@@ -108,7 +108,7 @@ class AbandonFlows(_Proposing):
 
 
 class BrokenRows(BaseModel):
-    """A session with inconsistent rows outside its state."""
+    """A session with inconsistent rows in tables other than its state."""
 
     tenant_id: TenantId
     session_id: SessionId
@@ -116,7 +116,7 @@ class BrokenRows(BaseModel):
 
 
 class RepairState(_Proposing):
-    """A flow that looks for inconsistencies on schedule, and in a dead worker's sessions (parameter `sessions`).
+    """A flow that finds inconsistencies, on schedule or in a dead worker's sessions (parameter `sessions`).
 
     A new finding is only recorded in the scratchpad, and the run requests a rerun. If the rerun has the same
     finding, it proposes the change to the session lane and repairs rows of other tables. Configuration:
@@ -150,7 +150,7 @@ class RepairState(_Proposing):
         return before_all_response(inputs=found)
 
     async def data(self, run: RunContext, item: Found | BrokenRows) -> Any:
-        """Record new findings, and skip all except those that a previous run recorded."""
+        """Record new findings, and skip all findings that were not recorded by a previous run."""
         pad, kind = run.tools["scratchpad"], type(item).__name__
         entry_id, told = f"{self.name}:{kind}", item.model_dump(mode="json")
         noted = await pad.read(

@@ -1,4 +1,4 @@
-"""Background flows for one session, based on its content and scratchpad (IF-17)."""
+"""Background flows that process one session's content and scratchpad (IF-17)."""
 
 from internal_flows.session.distil_preferences import DistilPreferences
 from internal_flows.session.gather_context import GatherContext

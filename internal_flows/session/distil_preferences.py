@@ -1,4 +1,4 @@
-"""`distil_preferences`: derive a user's habits, playbooks and notes from conversations (CO-4)."""
+"""`distil_preferences`: a user's habits, playbooks and notes, derived from conversations (CO-4)."""
 
 from itertools import groupby
 from typing import Any, ClassVar
@@ -65,7 +65,7 @@ class DistilPreferences(InternalFlow):
     async def _notes(
         self, run: RunContext, known: list[Preference]
     ) -> tuple[tuple[Entry, ...], tuple[Preference, ...]]:
-        """Return promoted entries, marked as such, and the resulting notes."""
+        """Return the promoted entries, marked as promoted, and the resulting notes."""
         pad, bars = run.tools["scratchpad"], Bars.of(run.config)
         promoted: list[Entry] = []
         notes: list[Preference] = []
@@ -89,7 +89,7 @@ class DistilPreferences(InternalFlow):
 
 
 def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject) -> list[Preference]:
-    """Return rules with keys ``dact.slot``. `uses`: grouped by slot, most frequent value first."""
+    """Return rules with keys ``dact.slot``. `uses`: grouped by slot, with the most frequent value first."""
     habits: list[Preference] = []
     for (dact, slot), group in groupby(uses, key=lambda use: (use.dact, use.slot)):
         values = list(group)

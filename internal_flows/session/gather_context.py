@@ -1,4 +1,4 @@
-"""`gather_context`: find information that a blocked dialogue flow needs (PX-16).
+"""`gather_context`: a search for information that a blocked dialogue flow needs (PX-16).
 
 Each source is one item, so that sources are searched in parallel.
 """
@@ -27,7 +27,7 @@ from orchestrator.types import Json, JsonObject, SessionId, is_object
 MOST_FINDINGS = 8
 LONGEST_TEXT = 500
 NEWEST: Final = 200
-"""Maximum number of rows to search per collection. Also scales how scores decrease with age."""
+"""Maximum number of rows to search per collection. Also determines how fast scores decrease with age."""
 PRIVATE = "private"
 
 _WORD = re.compile(r"\w{3,}")
@@ -38,7 +38,7 @@ _COMMON = frozenset(
 Search = Callable[[RunContext, ContextQuestion], Awaitable[list[Finding]]]
 _QUESTION = TypeAdapter(ContextQuestion)
 _UNASKED = {"user_id": None, **dict.fromkeys(("turn_id", "flow_id", "domain", "dact", "question"), "")}
-"""Defaults for a run without a requesting turn."""
+"""Defaults for a run that no turn requested."""
 
 
 class GatherContext(InternalFlow):
@@ -93,7 +93,7 @@ class GatherContext(InternalFlow):
 
 
 def best(found: Iterable[Finding]) -> list[Finding]:
-    """Return the best findings without duplicate texts. Findings with values come first."""
+    """Return the best findings, without duplicate texts. Findings with values come first."""
     texts: dict[str, Finding] = {}
     for finding in sorted(found, key=lambda one: (not one.values, -one.score)):
         texts.setdefault(finding.text.casefold(), finding)
@@ -108,7 +108,7 @@ def _read_question(run: RunContext) -> ContextQuestion:
 
 
 def _words_of(question: ContextQuestion) -> frozenset[str]:
-    """Return the words for scoring texts."""
+    """Return the words by which texts are scored."""
     texts = [question.question, *question.slots, *question.slots.values()]
     texts += [value for value in question.known.values() if isinstance(value, str)]
     return find_words(" ".join(texts).replace("_", " "))
@@ -131,7 +131,7 @@ def _note(run: RunContext, place: int, finding: Finding) -> Entry:
     )
 
 
-# Sources.
+# Sources
 
 
 async def _search_notes(run: RunContext, question: ContextQuestion) -> list[Finding]:
@@ -186,7 +186,7 @@ _SOURCES: Final[Mapping[str, Search]] = {
 
 
 def _from_rows(rows: list[JsonObject], question: ContextQuestion, labels: tuple[str, ...]) -> list[Finding]:
-    """Return matching rows. The best matches have only values on which they all agree."""
+    """Return matching rows. The best matches provide only values on which they all agree."""
     fitting = [(row, score) for row in rows if (score := _fit(_describe(row), question)) > 0]
     fitting.sort(key=lambda pair: -pair[1])
     top = [row for row, score in fitting if score == fitting[0][1]]
@@ -213,7 +213,7 @@ def _pick(body: Json, question: ContextQuestion) -> JsonObject:
 
 
 def _fit(text: str, question: ContextQuestion) -> float:
-    """Return the number of the question's words that occur in a text."""
+    """Return how many of the question's words occur in a text."""
     return float(len(_words_of(question) & find_words(text.replace("_", " "))))
 
 

@@ -1,4 +1,4 @@
-"""`promote_context`: turn a session's valuable findings into business context (CO-4)."""
+"""`promote_context`: business context from a session's valuable findings (CO-4)."""
 
 from typing import Any, ClassVar
 
@@ -23,9 +23,9 @@ LONGEST_TITLE = 80
 
 
 class PromoteContext(InternalFlow):
-    """A flow that turns salient, surprising, frequent or explicitly requested findings into embedded documents.
+    """A flow that turns a session's valuable findings into embedded documents.
 
-    The documents belong to the user. If `share` is set, documents without labels are shared. In a session
+    Findings must be salient, surprising, frequent or explicitly requested. The documents belong to the user. If `share` is set, documents without labels are shared. In a session
     without a user, all other findings are skipped. Configuration: `share` (false), `frequent` (3), `salient`
     (0.6), `surprising` (0.4).
     """
@@ -48,7 +48,7 @@ class PromoteContext(InternalFlow):
         return before_all_response(inputs=inputs, data=data)
 
     async def data(self, run: RunContext, item: JsonObject) -> Any:
-        """Return why an entry is worth keeping and its owner, or skip the entry."""
+        """Return the owner of an entry and why it is worth keeping, or skip the entry."""
         entry = Entry.from_json(item)
         owner = run.data["user_id"]
         shared = bool(run.config.get("share")) and not entry.labels

@@ -1,4 +1,4 @@
-"""Pure rules for keeping scratchpad entries beyond a session (CO-4)."""
+"""Rules that decide which scratchpad entries to keep beyond a session (CO-4)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LASTING = re.compile(
 
 
 def is_lasting(sentence: str) -> bool:
-    """Return whether a user states a lasting fact about themselves."""
+    """Return True if users state a lasting fact about themselves in this sentence."""
     return bool(_LASTING.search(sentence)) and not sentence.rstrip().endswith("?")
 
 
@@ -70,7 +70,7 @@ def data_of(entry: Entry) -> JsonObject:
 def select(entries: Sequence[Entry], about: About) -> list[Entry]:
     """Return distinct unpromoted findings with their number of occurrences.
 
-    Excludes findings of `gather_context`, which are already known at their source.
+    Findings of `gather_context` are excluded, because they are already known at their source.
     """
     found: dict[str, Entry] = {}
     times: dict[str, int] = {}
@@ -96,9 +96,9 @@ def find_cause(entry: Entry, known: float, bars: Bars) -> Cause | None:
     """Return why an entry is worth keeping, or None. Entries without a salience are not salient.
 
     Args:
-        entry: An entry from `select`.
-        known: Share of the entry that is already known, from 0 to 1. The rest is its surprise.
-        bars: Thresholds.
+        entry: an entry from `select`.
+        known: the share of the entry that is already known, from 0 to 1. The rest is its surprise.
+        bars: the thresholds.
     """
     data = data_of(entry)
     if data.get("explicit") is True:

@@ -1,7 +1,7 @@
-"""`summarize_session`: propose a rolling summary of a session to its session lane (IF-12).
+"""`summarize_session`: proposes a rolling summary of a session to its session lane (IF-12).
 
-A model writes the summary and lists findings worth keeping. Without a model, the summary consists of the
-most representative sentences.
+A model writes the summary and lists findings worth keeping. Without a model, the summary consists of the most
+representative sentences.
 """
 
 import re
@@ -48,7 +48,7 @@ JUDGED_BY: JsonObject = {
 
 
 def summary_schema(longest: int) -> JsonObject:
-    """Return the schema of a summary with findings. `longest`: maximum length of the summary in characters."""
+    """Return the JSON schema of a summary with findings. `longest`: maximum summary length, in characters."""
     finding = closed(
         text=bounded_text(LONGEST_FINDING),
         about=one_of(about.value for about in About),
@@ -92,7 +92,7 @@ class SummarizeSession(InternalFlow):
     async def _ask(
         self, run: RunContext, item: JsonObject, length: int
     ) -> tuple[JsonObject | None, str | None]:
-        """Return the model's summary and findings, or None with the error code of a failure, if any."""
+        """Return the model's summary and findings, or None with the error code if the model failed."""
         if not run.config.get("use_model", True):
             return None, None
         variables: JsonObject = {

@@ -1,4 +1,4 @@
-"""Adds cases to files of test conversations."""
+"""Add cases to files of test conversations."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Explains how NLU interprets a message: each component's result, and the decision."""
+"""Explain how NLU interprets a message: each component's result, and the decision."""
 
 from collections.abc import Callable
 from dataclasses import replace

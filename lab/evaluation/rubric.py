@@ -1,4 +1,4 @@
-"""Grades answers by a rubric: rules match text, and a model grades sentences."""
+"""Grade answers by a rubric: rules match text, and a model grades sentences."""
 
 from __future__ import annotations
 

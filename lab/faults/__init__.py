@@ -1,1 +1,1 @@
-"""Replays a domain's conversations with faults injected at every step, and grades the outcomes."""
+"""Replay a domain's conversations with faults injected at every step, and grade the outcomes."""

@@ -1,4 +1,4 @@
-"""Grades a conversation with faults against the same conversation without faults.
+"""Grade a conversation with faults against the same conversation without faults.
 
 Compares only calls, stored documents and replies, not flows, slots or states.
 """

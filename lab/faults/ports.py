@@ -167,7 +167,7 @@ class Outside:
 
 @dataclass(slots=True)
 class Ports:
-    """Connects a domain's workers to the outside world of the current run."""
+    """The connections between a domain's workers and the outside world of the current run."""
 
     outside: Outside = field(default_factory=Outside)
 

@@ -1,4 +1,4 @@
-"""Runs a conversation with faults, and records what its user and the outside world observe."""
+"""Run a conversation with faults, and record what its user and the outside world observe."""
 
 from __future__ import annotations
 

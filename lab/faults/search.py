@@ -1,4 +1,4 @@
-"""Searches for faults that break a domain's conversations: single faults, then combinations."""
+"""Search for faults that break a domain's conversations: single faults, then combinations."""
 
 from __future__ import annotations
 

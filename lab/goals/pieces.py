@@ -1,4 +1,4 @@
-"""Runs batches of conversations in several processes, and stores each complete batch."""
+"""Run batches of conversations in several processes, and store each complete batch."""
 
 from __future__ import annotations
 

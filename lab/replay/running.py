@@ -1,4 +1,4 @@
-"""Replays sessions in parallel processes."""
+"""Replay sessions in parallel processes."""
 
 from __future__ import annotations
 

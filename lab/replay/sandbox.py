@@ -1,4 +1,4 @@
-"""Replays a recorded turn with its state, clock and journal, without side effects.
+"""Replay a recorded turn with its state, clock and journal, without side effects.
 
 Recorded calls return the recorded answers. The sandbox only notes other calls, and calls a model only on
 request.

@@ -1,4 +1,4 @@
-"""Runs conversations between simulated users and a domain's assistant."""
+"""Run conversations between simulated users and a domain's assistant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of a soak test. The stack recovers from each automatically."""
+"""Faults of a soak test. The stack recovers from each fault automatically."""
 
 import random
 import signal
@@ -16,18 +16,18 @@ LONGEST_FREEZE_S = 20.0  # longer than a lease
 
 
 TURN_WORKERS = ("worker", "turns-")
-"""Prefixes for names of processes that run turns."""
+"""Name prefixes of processes that run turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The stack to break. `chance`: selects the process."""
+    """The stack in which to inject faults. `chance`: chooses the process."""
 
     stack: RunningStack
     chance: random.Random
 
     def pick(self, *prefixes: str) -> Child:
-        """Choose a child whose name begins with one of the prefixes."""
+        """Choose a child process whose name begins with one of the prefixes."""
         named = [one for one in self.stack.children if one.program.name.startswith(prefixes)]
         return self.chance.choice(named)
 
@@ -44,7 +44,7 @@ def kill(*prefixes: str) -> Callable[[Broken], None]:
 
 
 def freeze_turn_worker(broken: Broken) -> None:
-    """Suspend a worker for a while. After a failover it must not write anything."""
+    """Suspend a worker for a while. After a failover, the worker must not write anything."""
     process = psutil.Process(broken.pick(*TURN_WORKERS).pid)
     process.suspend()
     time.sleep(broken.chance.uniform(0.5, LONGEST_FREEZE_S))
@@ -57,7 +57,7 @@ def flush_redis(broken: Broken) -> None:
 
 
 def crash_database(broken: Broken) -> None:
-    """Shut PostgreSQL down immediately, so that connections break and it recovers from its log."""
+    """Shut down PostgreSQL immediately, which breaks connections and forces recovery from the log."""
     child = broken.pick("postgres")
     psutil.Process(child.pid).send_signal(signal.SIGQUIT)
     _restart(child)
@@ -83,7 +83,7 @@ FAULTS: Mapping[str, tuple[Callable[[Broken], None], int]] = {
 
 
 def break_something(broken: Broken) -> str:
-    """Inject a random fault. Returns its name."""
+    """Inject a random fault and return its name."""
     name = broken.chance.choices(list(FAULTS), [weight for _, weight in FAULTS.values()])[0]
     FAULTS[name][0](broken)
     return name

@@ -1,4 +1,4 @@
-"""Run of a soak test: load on a separate thread, faults on the main thread, checks at the end."""
+"""Run a soak test: load on a separate thread, faults on the main thread, checks at the end."""
 
 import asyncio
 import random
@@ -35,9 +35,10 @@ class SoakPlan:
 
 @dataclass(slots=True)
 class SoakReport:
-    """The result of a soak test. `breaches`: broken guarantees.
+    """The result of a soak test.
 
-    `retries`: requests repeated because the gateway or a store was unavailable.
+    `breaches`: broken guarantees. `retries`: requests repeated because the gateway or a store was
+    unavailable.
     """
 
     seed: int
@@ -57,8 +58,8 @@ def soak(
 ) -> SoakReport:
     """Inject faults into a running stack under load, wait until it is idle, and check its data.
 
-    `counted`: called with the elapsed seconds and the total. Call it on the main thread: children die with the thread
-    that started them.
+    `counted`: called with the elapsed seconds and the total. Call this function on the main thread: child
+    processes die with the thread that started them.
     """
     tally, stopping, faults = Tally(), threading.Event(), Counter[str]()
     began = time.monotonic()
@@ -82,7 +83,7 @@ def soak(
 
 
 async def _converse(url: str, plan: SoakPlan, tally: Tally, stopping: threading.Event) -> None:
-    """Run conversations until `stopping` is set and all have ended."""
+    """Run conversations until `stopping` is set and all conversations have ended."""
     run = f"soak-{plan.seed}-{time.time_ns():x}"
     async with AsyncClient(url, _CLIENT_TIMEOUT_S) as client:
         bookers = [
@@ -102,7 +103,7 @@ def _break_until(
     say: Callable[[str], None],
     counted: Callable[[int, int], None],
 ) -> None:
-    """Inject faults at random intervals while there is load."""
+    """Inject faults at random intervals while the load runs."""
     chance = random.Random(plan.seed)
     while (left := end - time.monotonic()) > 0 and not load.done():
         counted(round(plan.seconds - left), round(plan.seconds))
@@ -115,7 +116,7 @@ def _break_until(
 
 
 def _is_at_rest(stack: RunningStack) -> bool:
-    """Return whether all turns have finished, including system turns."""
+    """Return True if all turns have finished, including system turns."""
     try:
         with psycopg.connect(stack.stores.database_url, connect_timeout=5) as connection:
             found = connection.execute("SELECT 1 FROM turns WHERE finished_at IS NULL LIMIT 1").fetchone()

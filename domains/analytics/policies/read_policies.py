@@ -1,4 +1,4 @@
-"""Policies of Read flows: charts, and questions that the model answers with SQL."""
+"""Policies of Read flows: charts, and questions that a model answers with SQL."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Reading(TablePolicy):
 
 
 class Chart(TablePolicy):
-    """The policy of `chart`. Displays the rows as a table if the chart would be unreadable (AG-6)."""
+    """The policy of `chart`, which displays the rows as a table if the chart would be unreadable (AG-6)."""
 
     dact: ClassVar[str | None] = "chart"
 
@@ -84,12 +84,11 @@ def _find_what_hides(kind: str, rows: list[JsonObject]) -> str | None:
 
 
 class AskData(TablePolicy):
-    """The policy of `ask_data`, which rejects answers with numbers that the rows don't contain."""
+    """The policy of `ask_data`, which rejects answers with numbers that are not in the rows."""
 
     dact: ClassVar[str | None] = "ask_data"
 
     def entities(self, run: Execution) -> Mapping[str, list[str]]:
-        """Return the columns of every table."""
         base = {name: [column.name for column in table.columns] for name, table in TABLES.items()}
         return {**base, **{name: list(columns) for name, columns in saved_tables(run).items()}}
 
@@ -106,7 +105,7 @@ class AskData(TablePolicy):
         return self.find_fault_in_text(run, data["answer"])
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        """Return an error message if the text has numbers that neither rows nor question contain."""
+        """Return an error message if the text contains numbers that neither rows nor question contain."""
         unfounded = list(_unfounded_numbers(text, run)) if run.returned else []
         if unfounded:
             return (
@@ -116,12 +115,12 @@ class AskData(TablePolicy):
         return None
 
     async def results(self, run: Execution) -> Ending | None:
-        """Display the last statement's rows with the answer."""
+        """Display the rows of the last statement with the answer."""
         run.data = {**(run.returned[-1] if run.returned else {}), **run.data}
         return await super().results(run)
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        """If the model is unavailable, explain what works without it."""
+        """If the model is unavailable, tell the user what works without it."""
         if failure.check == "model_available":
             failure = replace(failure, message=WITHOUT_MODEL)
         return await super().recover(run, failure)
@@ -142,7 +141,10 @@ def _describe(table: str) -> JsonObject:
 
 
 def _unfounded_numbers(answer: str, run: Execution) -> Iterator[str]:
-    """Yield the answer's numbers that neither rows, statement nor question contain. Allows rounding."""
+    """Yield numbers in the answer that appear in neither the rows, the statement nor the question.
+
+    Rounded numbers are accepted.
+    """
     last = run.returned[-1]
     cells = [value for row in last["rows"] for value in row.values()]
     held = [float(last["row_count"]), *(float(value) for value in cells if isinstance(value, int | float))]

@@ -1,1 +1,1 @@
-"""Policies of Converse flows. Empty: the ontology declares their answers."""
+"""Policies of Converse flows. Empty, because the ontology declares their answers."""

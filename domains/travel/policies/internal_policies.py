@@ -1,1 +1,1 @@
-"""Policies of Internal flows. Empty: this domain has none."""
+"""Policies of Internal flows. Empty, because this domain has no Internal flows."""

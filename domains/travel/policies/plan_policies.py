@@ -1,4 +1,4 @@
-"""The policy of Plan flows, which resolves weekends before the steps in the ontology run."""
+"""The policy of Plan flows, which resolves weekends before the plan's steps run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from parley import (
 OTHER_DAYS = ("other_date", "other_return_date")
 """Slots for alternative days."""
 ASKED_AGAIN = "asked_again"
-"""Key in a flow's notes for the slot that was last asked again."""
+"""Key in a flow's notes for the slot that the assistant last asked for again."""
 
 
 class PlanTripPolicy(PlanPolicy):
     dact = "plan_trip"
 
     async def review(self, run: Execution) -> Ending | None:
-        """Resolve a weekend, and ask again about contradictions before planning."""
+        """Resolve a weekend, and ask again about contradictory values before planning."""
         _resolve_weekend(run)
         ending = await super().review(run)
         if ending is not None:
@@ -59,7 +59,7 @@ def _resolve_weekend(run: Execution) -> None:
     plan.fill_slots_by_label(fresh, turn_id=run.context.ids.turn_id, source=SlotSource.DEFAULT)
     if named is not None:
         held = plan.slots["date"]
-        held.source, held.text = named.source, named.text  # still the user's words, now resolved to a weekend
+        held.source, held.text = named.source, named.text  # the value still comes from the user's words
     if news:
         run.context.tell(NoticeKind.ASSUMED, why=_describe(weekend, other_days=len(wanted) > len(OTHER_DAYS)))
 

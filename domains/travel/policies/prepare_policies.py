@@ -7,12 +7,12 @@ import re
 from parley import BasePolicy, Ending, Execution, JsonObject, SlotSource
 
 _FIGURE = re.compile(r"\d{2,}")
-"""Flight numbers, times and prices in a text."""
+"""A number in a text, such as a flight number, time or price."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
 class TripAdvice(BasePolicy):
-    """The policy of `trip_advice`, which rejects flights and numbers that no search returned."""
+    """The policy of `trip_advice`, which rejects flights and numbers that the searches did not return."""
 
     dact = "trip_advice"
 
@@ -53,13 +53,13 @@ def _figures(text: str) -> list[str]:
 
 
 def _durations(run: Execution) -> set[str]:
-    """Return the hours and minutes of flight durations: 220 minutes are 3 h 40."""
+    """Return the hours and minutes of flight durations as text. For example, 220 minutes is 3 h 40."""
     flights = (flight for found in run.returned for flight in found.get("flights", ()))
     return {f"{part:02d}" for flight in flights for part in divmod(flight["minutes"], 60)}
 
 
 def _find_flight(run: Execution, data: JsonObject) -> JsonObject | None:
-    """Return the flight that the advice recommends, or None if no search returned it."""
+    """Return the flight that the advice recommends, or None if the searches did not return it."""
     wanted = (_plain(data.get("flight_number")), data.get("day"))
     flights = (flight for found in run.returned for flight in found.get("flights", ()))
     return next((one for one in flights if (_plain(one["flight_number"]), one["day"]) == wanted), None)

@@ -1,4 +1,4 @@
-"""Policies of Read flows: questions that are answered from documents."""
+"""Policies of Read flows, for questions that are answered from documents."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Policies of Transform flows. Empty: the default policy suffices."""
+"""Policies of Transform flows. Empty, because the default policy suffices."""
