@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 
-# Scanning permanent startup objects hundreds of times takes a sixth of the startup time.
+# Otherwise, garbage collection would scan permanent objects hundreds of times, a sixth of the startup time.
 gc.set_threshold(50_000)
 
 import sys
@@ -24,7 +24,7 @@ from orchestrator.telemetry.logs import set_up_logging
 from orchestrator.turns.submission import MAX_INPUT_BYTES
 
 LOOPBACK = "127.0.0.1"
-# A slightly oversized message gets an error. A larger message closes its socket before it is buffered.
+# A slightly oversized message gets an error. A much larger message closes its socket before it is buffered.
 MAX_SOCKET_MESSAGE_BYTES = 2 * MAX_INPUT_BYTES
 
 
@@ -45,11 +45,11 @@ def serve(
 
 
 def server_options(settings: Settings) -> dict[str, Any]:
-    """Return the HTTP server's options, except host and port."""
+    """Return the HTTP server's options other than host and port."""
     owners_only = settings.owner_only and not requires_callers(settings)
     return {
         "http": OwnersProtocol if owners_only else BoundedProtocol,
-        # X-Forwarded-For from other hosts proves nothing about the client.
+        # X-Forwarded-For from untrusted hosts proves nothing about the client.
         "proxy_headers": bool(settings.trusted_proxies),
         "forwarded_allow_ips": [*settings.trusted_proxies],
         "log_config": None,

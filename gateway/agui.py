@@ -43,7 +43,7 @@ STATE: Final = ("session_id", "turn_id", "epoch", "flows", "completed", "frames"
 
 
 class TurnTranslator:
-    """A translator for one turn's events in an AG-UI run."""
+    """A translator for the events of one turn in an AG-UI run."""
 
     def __init__(self, given: RunAgentInput, turn_id: TurnId) -> None:
         self._given = given
@@ -118,7 +118,10 @@ class TurnTranslator:
 def end_run(
     given: RunAgentInput, turn: JsonObject | None, approvals: Sequence[ApprovalRecord]
 ) -> RunFinishedEvent | RunErrorEvent:
-    """Return the last event of a run. `turn`: the run's last turn, or None if it submitted no turn."""
+    """Return the last event of a run.
+
+    `turn`: the run's last turn, or None if the run submitted no turn.
+    """
     status = TurnStatus.DONE if turn is None else TurnStatus(turn["status"])
     if turn is not None and status not in {TurnStatus.DONE, TurnStatus.CANCELLED}:
         return RunErrorEvent(message=turn["reply"] or "The turn failed.", code=status.value)

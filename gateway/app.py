@@ -81,7 +81,10 @@ class Exposure:
 
 
 def create_app(open_dependencies: OpenDependencies, exposure: Exposure | None = None) -> FastAPI:
-    """Create the application. `open_dependencies` is entered at startup and exited at shutdown."""
+    """Create the application.
+
+    `open_dependencies` opens its dependencies at startup and closes them at shutdown.
+    """
     exposure = exposure or Exposure()
 
     @asynccontextmanager
@@ -99,7 +102,8 @@ def create_app(open_dependencies: OpenDependencies, exposure: Exposure | None = 
         redoc_url=None,
         docs_url=None,
         openapi_url="/openapi.json" if exposure.docs else None,
-        # A redirect would send the query, with its ticket, to whatever host the caller's Host header names.
+        # A redirect would send the query, including the ticket, to any host named in the caller's Host
+        # header.
         redirect_slashes=False,
         dependencies=[Depends(guard)],
         generate_unique_id_function=openapi.operation_id,

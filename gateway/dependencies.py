@@ -33,7 +33,7 @@ from orchestrator.turns.access import Caller
 from orchestrator.turns.turn import TurnRecord
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
-# Waits for a turn to finish, up to a timeout in seconds, and returns its record.
+# Waits for a turn to finish, up to a timeout in seconds, and returns the turn's record.
 Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
 
 
@@ -48,7 +48,7 @@ class TurnServices(Submitter):
     async def wait(
         self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, wait_s: float
     ) -> TurnRecord:
-        """Return the turn after it has finished, or at the timeout."""
+        """Return the turn once it has finished, or at the timeout."""
         return await self.waiter(tenant_id, session_id, turn_id, min(wait_s, self.longest_s))
 
 
@@ -67,7 +67,10 @@ class SessionServices:
 
 @dataclass(frozen=True, slots=True)
 class RunServices:
-    """Ports for background runs. `notify_workers` never raises, because workers also poll for started runs."""
+    """Ports for background runs.
+
+    `notify_workers` never raises, because workers also poll for started runs.
+    """
 
     store: PostgresRuns
     flows: KnownFlows
@@ -75,7 +78,7 @@ class RunServices:
     notify_workers: Callable[[Started], Awaitable[None]]
 
     async def start(self, runs: tuple[NewRun, ...]) -> Started:
-        """Store runs and wake a worker for those that can start."""
+        """Store runs and wake a worker for the runs that are ready."""
         started = await self.store.start(runs)
         await self.notify_workers(started)
         return started
@@ -83,7 +86,7 @@ class RunServices:
 
 @dataclass(frozen=True, slots=True)
 class MemoryServices:
-    """Ports for memory beyond a session."""
+    """Ports for data that outlives a session."""
 
     context: BusinessContext
     preferences: PreferenceStore
@@ -93,8 +96,8 @@ class MemoryServices:
 class Operations:
     """Ports for health and metrics.
 
-    `probe`: returns the unavailable components with reasons. `circuits`: returns the models with an open circuit
-    breaker. `off`: returns the problems that disable background flows or jobs. `evaluations`: folder with the
+    `probe`: returns unavailable components with reasons. `circuits`: returns models with an open circuit
+    breaker. `off`: returns problems that disable background flows or jobs. `evaluations`: folder with the
     results of `parley eval` and `parley replay`.
     """
 
@@ -131,7 +134,7 @@ def dependencies_of(connection: HTTPConnection) -> Dependencies:
 
 
 async def _nothing() -> None:
-    """Do nothing, for connections without anything to renew."""
+    """Do nothing, for connections that have nothing to renew."""
 
 
 def leave_of(
@@ -140,9 +143,9 @@ def leave_of(
     longest_s: float = math.inf,
     renew: Callable[[], Awaitable[None]] = _nothing,
 ) -> Leave:
-    """Return permission to listen while the caller's credentials are valid, for at most `longest_s` seconds.
+    """Return permission to receive events while the caller's credentials are valid.
 
-    `renew`: called after each successful check.
+    `longest_s`: maximum duration in seconds. `renew`: called after each successful check.
     """
     until = time.monotonic() + longest_s
 
@@ -170,7 +173,6 @@ def _webhooks(connection: HTTPConnection) -> PostgresWebhooks:
 
 
 def _caller(connection: HTTPConnection) -> Caller:
-    """Return the caller identified by `gateway.guard`."""
     return connection.state.caller
 
 

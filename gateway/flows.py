@@ -1,4 +1,4 @@
-"""Background flows that can be started over HTTP. Workers run them."""
+"""Background flows that HTTP clients can start. Workers run these flows."""
 
 from functools import cached_property
 
@@ -13,7 +13,7 @@ class KnownFlows:
     """Parley's background flows and those of the served domains, loaded on first use.
 
     Args:
-        catalogue: Replacement for these flows. Default: none.
+        catalogue: replaces these flows. Default: None.
     """
 
     def __init__(self, domain: str, catalogue: Catalogue | None = None) -> None:
@@ -22,7 +22,7 @@ class KnownFlows:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """Return the flows. Flows in invalid files are missing here, and workers report the problems."""
+        """Return the flows. Flows in invalid files are missing, and workers report the problems."""
         if self._given is not None:
             return self._given
         own = [import_internal_flows(folder, Problems()) for folder in served_folders(self._domain)]

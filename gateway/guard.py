@@ -1,6 +1,6 @@
 """The guard of every HTTP and WebSocket route: authentication, rate limits, authorization (RT-22).
 
-A rejected WebSocket is closed with a code and the reason.
+A rejected WebSocket is closed with a code and a reason.
 """
 
 from fastapi import WebSocketException, status
@@ -68,10 +68,11 @@ async def _identify(
 
 
 def is_guarded(connection: HTTPConnection, access: Access) -> bool:
-    """Return whether a request needs credentials.
+    """Return True if a request needs credentials.
 
-    API calls need credentials, except on signed paths. Metrics need them unless `open_metrics` is set and the
-    request's host is private. The host check prevents web pages from reading metrics by DNS rebinding.
+    API calls need credentials, except on signed paths. Metrics need credentials unless `open_metrics` is set
+    and the request's host is private. The host check prevents web pages from reading metrics by DNS
+    rebinding.
     """
     path = connection.scope["path"]
     if path == "/metrics":

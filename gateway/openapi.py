@@ -20,7 +20,7 @@ can follow from any number on.
 Every error is `application/problem+json` with a stable `code`.
 """
 
-# Schema of any JSON value. Requests with NUL characters are rejected.
+# JSON Schema of any JSON value. Requests with NUL characters are rejected.
 ANY_JSON: JsonObject = {
     "title": "JsonValue",
     "description": "Any JSON without NUL characters.",

@@ -18,7 +18,7 @@ STRANGER = (
 
 
 class BoundedProtocol(H11Protocol):
-    """A protocol that closes a connection if complete request headers don't arrive in time."""
+    """A protocol that closes a connection if the request headers don't arrive completely in time."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -35,7 +35,7 @@ class BoundedProtocol(H11Protocol):
         self._forget()
 
     def _follow(self) -> None:
-        """Start the timer while headers are awaited, and stop it afterwards."""
+        """Start the timer when waiting for headers, and stop it when they have arrived."""
         if self.conn.their_state is not h11.IDLE:
             self._forget()
         elif self._deadline is None:
@@ -53,7 +53,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class OwnersProtocol(BoundedProtocol):
-    """A protocol that only serves processes of the gateway's account and of root."""
+    """A protocol that only serves processes of root and of the gateway's account."""
 
     _is_refused = False
 

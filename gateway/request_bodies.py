@@ -40,7 +40,7 @@ _HOST = (
     r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?"
     rf"|\[(::1|({_SIX}:){{7}}{_SIX}|({_SIX}:){{1,3}}(:{_SIX}){{1,4}})\])"
 )
-# HTTP URLs without user, password and fragment.
+# HTTP URLs without user, password or fragment.
 WebAddress = Annotated[
     str,
     StringConstraints(max_length=2048, pattern=rf'^https?://{_HOST}(:({_PORT}))?([/?][!"$-~]*)?$'),
@@ -90,12 +90,15 @@ class NewSession(RequestBody):
     user_id: Identifier | None = None
     tenant_id: Identifier | None = None
     if_busy: IfBusy | None = None
-    """Default: the domain's rule."""
+    """The rule for turns that arrive while another turn is running. Default: the domain's rule."""
     webhook: WebAddress | None = None
     timezone: Timezone | None = None
-    """The user's IANA time zone. Default: that of the user's last session, or the domain's."""
+    """The user's IANA time zone. Default: the time zone of the user's last session, or of the domain."""
     locale: LocaleTag | None = None
-    """The user's locale, for example ``de-DE``. Default: that of the user's last session, or the domain's."""
+    """The user's locale, for example ``de-DE``.
+
+    Default: the locale of the user's last session, or of the domain.
+    """
 
 
 class NewWebhook(RequestBody):
@@ -126,7 +129,7 @@ class Branch(RequestBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"epoch": 3}]})
 
     epoch: Annotated[int, Field(ge=0, le=2**53)] | None = None
-    """Default: the current epoch."""
+    """The epoch at which to fork. Default: the current epoch."""
     session_id: Identifier | None = None
 
 
@@ -142,7 +145,7 @@ _OPTIONS: JsonDict = {
 
 
 class NewRunBody(RequestBody):
-    """A request to start either a flow or all flows of a trigger, for a session if given."""
+    """A request to start either a flow or all flows of a trigger, optionally for a session."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -213,7 +216,7 @@ class NewFeedback(RequestBody):
 
 
 class DocumentBody(RequestBody):
-    """A document. Default: for all domains and for all users of the tenant."""
+    """A document. Default: available in all domains, to all users of the tenant."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -240,7 +243,7 @@ class PreferenceBody(RequestBody):
     """A preference.
 
     `key`: ``*.slot`` or ``flow.slot`` for a rule with a value, or any other key for a text note. A preference
-    from a response can be sent back, and keeps its source and origin.
+    from a response can be sent back, and then keeps its source and origin.
     """
 
     model_config = ConfigDict(
@@ -296,7 +299,7 @@ def _name_alone(action: Any) -> Any:
 class SocketMessage(RequestBody):
     """A client's WebSocket message, with at least one of the first three members.
 
-    `dialogueAct`: name of a flow to start. `lastAction`: action that the user clicked.
+    `dialogueAct`: name of a flow to start. `lastAction`: the action that the user clicked.
     """
 
     currentMessage: PlainText | None = None  # noqa: N815  # the name is public API
@@ -315,7 +318,7 @@ class SocketMessage(RequestBody):
         return self
 
     def turn_request(self) -> TurnRequest:
-        """Return a turn with the text or, without a text, with the action or dialogue act."""
+        """Return a turn with the text or, if there is no text, with the action or dialogue act."""
         text, action = self.currentMessage, None
         if text is None:
             action = self.lastAction or Action(name="start_flow", payload={"dact": self.dialogueAct})
@@ -330,7 +333,7 @@ class SocketMessage(RequestBody):
 
 
 def schema_of(body: type[RequestBody]) -> dict[str, Any]:
-    """Return the schema of a body that a route parses, without the definitions that it refers to."""
+    """Return the JSON Schema of a body that a route parses, without the definitions that it refers to."""
     schema = body.model_json_schema(ref_template="#/components/schemas/{model}")
     schema.pop("$defs", None)
     return schema

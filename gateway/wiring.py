@@ -29,7 +29,10 @@ from orchestrator.telemetry import log_signal
 async def open_dependencies(
     settings: Settings, tokens: TokenReader | None = None, flows: KnownFlows | None = None
 ) -> AsyncGenerator[Dependencies]:
-    """Open the ports, even if the stores don't respond yet. `flows`: replaces the configured background flows."""
+    """Open the ports, even if the stores don't respond yet.
+
+    `flows`: replaces the configured background flows.
+    """
     async with open_ports(settings, tenant_bound=settings.row_security) as ports:
         yield Dependencies(
             turns=TurnServices(

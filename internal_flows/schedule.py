@@ -77,8 +77,8 @@ class Schedule(NamedTuple):
 def read_jobs(given: Mapping[str, Any], defaults: tuple[Job, ...] = DEFAULT_JOBS) -> Schedule:
     """Return the configured jobs.
 
-    Format: ``{name: {trigger, every_s, offset_s}}``, or ``null`` to remove a default job. ``cron``, with five fields, replaces `every_s` and `offset_s`. ``timezone``: the time zone of ``cron``.
-    Default: UTC.
+    Format: ``{name: {trigger, every_s, offset_s}}``, or ``null`` to remove a default job. ``cron``, with five
+    fields, replaces `every_s` and `offset_s`. ``timezone``: the time zone of ``cron``. Default: UTC.
     """
     jobs = {job.name: job for job in defaults}
     off: list[Problem] = []

@@ -35,9 +35,9 @@ class Options:
     """Execution options.
 
     Args:
-        model: Model that `work` can call. Default: the domain's model.
-        concurrency: Maximum number of concurrent items.
-        timeout_s: Timeout of each stage, in seconds.
+        model: the model that `work` can call. Default: the domain's model.
+        concurrency: maximum number of concurrent items.
+        timeout_s: timeout of each stage, in seconds.
     """
 
     model: str | None = None
@@ -64,23 +64,23 @@ class Options:
 
 
 def _whole(value: Json) -> Any:
-    """Return a float without a fraction as an integer, because JSON does not distinguish them."""
+    """Return a whole float as an integer, because JSON does not distinguish them."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """A run's parameters, tools and session content, for its stages.
+    """A run's parameters, tools and session content, passed to its stages.
 
     Args:
-        redo_count: Number of this rerun, starting at 1, or None in the first run.
-        parameters: The trigger's parameters.
-        config: The flow's configuration when the run started.
-        data: The result of `before_all`.
-        material: The declared session content, by name. Values are None outside `before_all` and without a
-            session.
-        tools: The declared tools, by name.
-        now: Start of this stage or share of items, in Unix seconds. Stays the same in a replay.
+        redo_count: number of this rerun, starting at 1, or None in the first run.
+        parameters: the trigger's parameters.
+        config: the flow's configuration when the run started.
+        data: the result of `before_all`.
+        material: the declared session content, by name. Values are None outside `before_all` and without a
+        session.
+        tools: the declared tools, by name.
+        now: start of this stage or share of items, in Unix seconds. Stays the same in a replay.
     """
 
     run_id: str
@@ -106,35 +106,41 @@ class InternalFlow:
 
     name: ClassVar[str] = ""
     trigger: ClassVar[str] = ""
-    """Flows with the same trigger start together and form one graph."""
+    """The trigger that starts this flow. Flows with the same trigger form one graph."""
     depends_on: ClassVar[tuple[str, ...]] = ()
     tools: ClassVar[tuple[str, ...]] = ()
     material: ClassVar[tuple[str, ...]] = ()
     """Required session content: ``conversation``, ``habits`` or ``history`` (see `ports.material`)."""
     input_type: ClassVar[Any] = Any
-    """Type that inputs are validated against and converted to."""
+    """The type to which inputs are validated and converted."""
     options: ClassVar[Options] = Options()
     on_failure: ClassVar[OnFailure] = OnFailure.BLOCK
     urgency: ClassVar[Urgency] = Urgency.BACKGROUND
     redo_ceiling: ClassVar[int | None] = DEFAULT_REDO_CEILING
-    """Maximum number of consecutive reruns, or None for no limit. The configuration can change it."""
+    """Maximum number of consecutive reruns, or None for no limit.
+
+    The configuration can override this limit.
+    """
 
     async def before_all(self, run: RunContext) -> Json | Directive:
-        """Run once before all items. Returns data for the later stages."""
+        """Run once before all items, and return data for the later stages."""
         return None
 
     async def data(self, run: RunContext, item: Any) -> Json | Directive:
-        """Run first for each input. Returns the argument `data` of `work`."""
+        """Run first for each input, and return the argument `data` of `work`."""
         return item
 
     async def work(self, run: RunContext, item: Any, data: Any) -> Json:
-        """Process one input. Returns the argument `result` of `output`."""
+        """Process one input, and return the argument `result` of `output`."""
         return data
 
     async def output(self, run: RunContext, item: Any, data: Any, result: Any) -> Json | Directive:
-        """Run last for each input. Returns the output to record."""
+        """Run last for each input, and return the output to record."""
         return result
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Json | Directive:
-        """Run once after all items. Returns the closing value. `outputs`: in input order, None if skipped."""
+        """Run once after all items, and return the closing value.
+
+        `outputs`: in input order, with None for skipped items.
+        """
         return outputs

@@ -23,7 +23,7 @@ MAX_START_BYTES = 16 * 1024 * 1024
 class StartRequest(Model):
     """A request to start either a flow or all flows of a trigger.
 
-    `slot`: key for which a flow has at most one run at a time. Default: the session. `after`: ID of a run that
+    `slot`: a key that limits the flow to one run at a time. Default: the session. `after`: ID of a run that
     must end first.
     """
 
@@ -79,7 +79,7 @@ def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun,
 
 
 def _require_bounded(arguments: dict[str, Any]) -> None:
-    """Raise InputTooLarge if the arguments are too large, or nested too deeply for the encoder."""
+    """Raise InputTooLarge if the arguments are too large or too deeply nested."""
     try:
         size = len(orjson.dumps(arguments))
     except orjson.JSONEncodeError as error:

@@ -18,7 +18,7 @@ def locate_gateway(url: str | None, data_dir: Path) -> str | None:
 
 
 def connect(url: str | None, data_dir: Path) -> Client:
-    """Return a client of the gateway. Raises Unavailable if there is no gateway."""
+    """Return a client for the gateway. Raises Unavailable if no gateway is configured or running."""
     found = locate_gateway(url, data_dir)
     if found is None:
         raise Unavailable(f"No gateway is running in {data_dir}: start one with `parley up`, or use --url.")

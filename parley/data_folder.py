@@ -1,4 +1,4 @@
-"""Exclusive use of a data folder, and the note in which `parley up` stores its URL."""
+"""Exclusive use of a data folder, and the file in which `parley up` stores its URL."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ _LONGEST_SOCKETS = 80
 
 @contextmanager
 def hold(data_dir: Path) -> Iterator[None]:
-    """Lock the folder until the block ends. The folder is created if missing.
+    """Lock the folder until the block ends. Create the folder if it is missing.
 
-    The kernel releases the lock of a killed process. Only the owner can access the folder, which holds conversations.
+    The kernel releases the lock of a killed process. Only the owner can access the folder, because it
+    contains conversations.
 
     Raises:
-        FolderInUse: another process holds the lock; the message has its pid.
+        FolderInUse: another process holds the lock; the message contains its pid.
         Forbidden: another account owns the folder, or could have written to it.
     """
     data_dir.mkdir(mode=CLOSED, parents=True, exist_ok=True)
@@ -39,7 +40,8 @@ def hold(data_dir: Path) -> Iterator[None]:
             raise FolderInUse(
                 f"{data_dir} is in use by a running Parley (pid {pid}): stop that one, or choose another folder."
             )
-        # Change the mode only with the lock: its holder may have opened the folder to a PostgreSQL account.
+        # Change the mode only while holding the lock: its holder may have opened the folder to a PostgreSQL
+        # account.
         if data_dir.stat().st_mode & 0o777 != CLOSED:
             data_dir.chmod(CLOSED)
         os.ftruncate(descriptor, 0)
@@ -76,7 +78,7 @@ def open_sockets(data_dir: Path, name: str) -> Iterator[Path]:
 
 
 def is_held(data_dir: Path) -> bool:
-    """Return whether a running process has locked the folder."""
+    """Return True if a running process has locked the folder."""
     try:
         descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -96,7 +98,7 @@ def _lock(descriptor: int) -> bool:
 
 
 EVALUATIONS = "evaluations"
-"""Subfolder for the runs of `parley eval`, with a folder per domain."""
+"""Subfolder for `parley eval` runs, with one folder per domain."""
 
 
 def trained_folder(data_dir: Path) -> Path:
@@ -105,7 +107,7 @@ def trained_folder(data_dir: Path) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpNote:
-    """The state of a running `parley up` for other commands, stored in `<data-dir>/up.json`."""
+    """The state of a running `parley up`, which other commands read from `<data-dir>/up.json`."""
 
     url: str
     pid: int

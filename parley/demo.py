@@ -1,7 +1,7 @@
-"""The demo of `make demo`: a worker is killed while it books a flight, and the flight is booked once.
+"""The demo of `make demo`: a worker is killed while it books a flight, yet the flight is booked exactly once.
 
-A lock on the table of the airline's bookings delays the call, like a slow booking system. The worker is killed during
-the call, so its outcome is unknown.
+A lock on the table of the airline's bookings delays the call, like a slow booking system. The worker is
+killed during the call, so the outcome is unknown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from parley_client import Client
 SESSION: Final = "demo"
 QUESTIONS: Final = ("Book a flight from Oslo to Madrid tomorrow", "wait, are pets allowed?")
 WAIT_S: Final = 30.0
-READING_S: Final = 2.0  # pause after each line, in a terminal
+READING_S: Final = 2.0  # seconds after each line, in a terminal
 STARTED: Final = """
     SELECT workers.pid
     FROM effects
@@ -68,7 +68,10 @@ class Screen:
 
 
 def run_demo(screen: Screen, data_dir: Path) -> bool:
-    """Run the conversation on a private stack with two workers. Returns whether the flight was booked once."""
+    """Run the conversation on a private stack with two workers.
+
+    Return True if the flight was booked exactly once.
+    """
     plan = StackPlan(
         data_dir=data_dir,
         domain="travel",
@@ -120,7 +123,7 @@ def _held_up(database_url: str) -> Generator[None]:
 
 
 def _await_call(watching: psycopg.Connection) -> int:
-    """Wait until the booking call runs. Returns the pid of its worker."""
+    """Wait until the booking call runs. Return the pid of its worker."""
     ends_at = time.monotonic() + WAIT_S
     while time.monotonic() < ends_at:
         if (row := watching.execute(STARTED, [SESSION]).fetchone()) is not None:

@@ -1,4 +1,4 @@
-"""Upload of a domain's own documents to a private stack."""
+"""Upload of a domain's documents to a private stack."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ _PAUSE_S = 0.1
 
 
 def add_documents(client: Client, domain: str, say: Callable[[str], None]) -> None:
-    """Upload the domain's documents if a model is configured, and wait until they are searchable."""
+    """If a model is configured, upload the domain's documents and wait until they are searchable."""
     found = [*_find(domain)]
     if not found or not read_endpoints(read_model_settings(read_environment())):
         return
@@ -40,5 +40,5 @@ def _find(domain: str) -> Iterator[Path]:
 
 
 def _title_of(path: Path) -> str:
-    """Return a title for the file: “Conditions of carriage” for `conditions_of_carriage.md`."""
+    """Return a title for the file, such as “Conditions of carriage” for `conditions_of_carriage.md`."""
     return path.stem.replace("_", " ").capitalize()

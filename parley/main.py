@@ -1,4 +1,4 @@
-"""The ``parley`` command. Imports only the called subcommand, and prints errors in one line."""
+"""The ``parley`` command, which imports only the called subcommand and prints errors on one line."""
 
 import os
 import sys
@@ -63,7 +63,7 @@ GROUPS: Final = {
         "bench": ("lab.commands.bench", "Run a benchmark."),
     },
 }
-"""Commands by group and name: module and summary. ``--help`` imports none of the modules.
+"""Commands by group and name, each with its module and summary. ``--help`` imports none of the modules.
 
 A module with a leading dot is below `parley.commands`.
 """
@@ -88,7 +88,7 @@ def load_command(name: str) -> Any:
 
 
 class _LazyGroup(TyperGroup):
-    """A group that lists its commands in sections and imports only the called command."""
+    """A group that lists commands in sections and imports only the called command."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         del ctx
@@ -142,7 +142,7 @@ def main() -> None:
 
 
 def run(arguments: list[str], *, verbose: bool = False) -> int:
-    """Run a command. Returns its exit code, and prints errors as one line on standard error."""
+    """Run a command and return its exit code. Print errors as one line on standard error."""
     try:
         return app(complete_wait(arguments), prog_name="parley", standalone_mode=False) or 0
     except (StopRequested, KeyboardInterrupt, typer.Abort):
@@ -165,7 +165,10 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
 
 
 def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
-    """Remove ``--verbose`` from anywhere before ``--``. Returns whether it was there."""
+    """Remove ``--verbose`` from anywhere before ``--``.
+
+    Return True if it was there, and the other arguments.
+    """
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options, rest = arguments[:end], arguments[end:]
     kept = [word for word in options if word != "--verbose"]
@@ -173,7 +176,7 @@ def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
 
 
 def complete_wait(arguments: list[str]) -> list[str]:
-    """Insert `WAIT_S` after each ``--wait`` without a number."""
+    """Insert `WAIT_S` after each ``--wait`` that has no number."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     completed: list[str] = []
     for place, word in enumerate(arguments):

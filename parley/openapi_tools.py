@@ -1,4 +1,4 @@
-"""Generation of a domain's `tools.yaml` from an OpenAPI document."""
+"""Generates a domain's `tools.yaml` from an OpenAPI document."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TEMPLATE: Final = re.compile(r"\{([^{}]+)\}")
 
 
 def read_document(source: str) -> JsonObject:
-    """Read an OpenAPI document from a URL or a file. Raises InvalidInput, Unavailable."""
+    """Read an OpenAPI document from a URL or a file. Raises InvalidInput or Unavailable."""
     try:
         if urlsplit(source).scheme in {"http", "https"}:
             answer = httpx2.get(source, timeout=20, follow_redirects=True)
@@ -46,7 +46,7 @@ def read_document(source: str) -> JsonObject:
 
 
 def make_tools(document: JsonObject, source: str) -> dict[str, JsonObject]:
-    """Return the manifest entries by tool ID, one per operation."""
+    """Return one manifest entry per operation, by tool ID."""
     base = _base_url(document, source)
     tools: dict[str, JsonObject] = {}
     for path, item in document["paths"].items():
@@ -64,7 +64,7 @@ def write_tools(tools: Mapping[str, JsonObject]) -> str:
 
 
 class _Operation:
-    """An operation. Its path parameters, query parameters and body members become inputs."""
+    """An operation, whose path parameters, query parameters and body members become inputs."""
 
     def __init__(
         self, document: JsonObject, base: str, path: str, method: str, operation: JsonObject, shared: Json

@@ -1,6 +1,6 @@
 """Container probes: ``python -m parley.probe turns --live``. Light enough to run every few seconds.
 
-Operators use `parley health`. Servers are probed over HTTP, workers and beat by their heartbeat file
+Operators use `parley health`. Servers are probed over HTTP; workers and the scheduler by their heartbeat file
 (`workers.heartbeat`).
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from orchestrator.errors import InvalidInput, ParleyError, Unavailable
 from parley.roles import PORTS, Role
 
-# Processes rewrite their file every second. Training a domain can delay that.
+# Processes rewrite their file every second. Training a domain can delay this.
 STALE_AFTER_S = 20.0
 _TIMEOUT_S = 3.0
 _PATHS = {Role.GATEWAY: ("/health/ready", "/health/live"), Role.FLOWER: ("/healthcheck", "/healthcheck")}
@@ -25,7 +25,7 @@ _PATHS = {Role.GATEWAY: ("/health/ready", "/health/live"), Role.FLOWER: ("/healt
 def probe(role: Role, *, live: bool, port: int | None = None) -> str:
     """Return the condition of the role in this container. `live`: accept a role that is not ready.
 
-    Raises Unavailable if the probe fails, InvalidInput if PARLEY_HEARTBEAT_FILE is missing.
+    Raises Unavailable if the probe fails, or InvalidInput if PARLEY_HEARTBEAT_FILE is missing.
     """
     if role in _PATHS:
         given = port or int(os.environ.get("PARLEY_PORT") or PORTS[role])
@@ -51,7 +51,10 @@ def ask_server(url: str) -> str:
 
 
 def read_heartbeat(path: Path, *, live: bool, now: float) -> str:
-    """Return the process's condition. Raises Unavailable if it is not ready, or if the file is missing or stale."""
+    """Return the process's condition.
+
+    Raises Unavailable if the process is not ready, or if the file is missing or stale.
+    """
     try:
         condition = str(json.loads(path.read_bytes())["condition"])
         age_s = max(0.0, now - path.stat().st_mtime)

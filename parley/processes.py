@@ -1,6 +1,7 @@
 """A child process: start, readiness and stop.
 
-Also stops processes that a killed run left behind. `parley.stack` defines the programs and their order.
+This module also stops processes left behind by a killed run. `parley.stack` defines the programs and their
+order.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Program:
     Args:
         ready: readiness check, given the log since the start.
         grace_s: seconds between `stop_signal` and a kill.
-        metrics: URL of its metrics, or None.
+        metrics: URL of the program's metrics, or None.
     """
 
     name: str
@@ -72,7 +73,7 @@ def log_says(text: str) -> Callable[[str], bool]:
 
 
 class Child:
-    """A program and its process. `notes`: folder for its pid, so that a later run can stop it."""
+    """A program and its process. `notes`: folder for the pid, so that a later run can stop the process."""
 
     def __init__(self, program: Program, notes: Path) -> None:
         self.program = program
@@ -82,13 +83,12 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Return the pid. Raises ProcessFailed if the program has not been started."""
         if self._process is None:
             raise ProcessFailed(f"{self.program.name} has not been started.")
         return self._process.pid
 
     def start(self) -> None:
-        """Start the program in a separate session, so that Ctrl-C in the terminal reaches only this process."""
+        """Start the program in a separate session, so that Ctrl-C in the terminal does not reach it."""
         program = self.program
         for folder in (program.log.parent, self._note.parent):
             folder.mkdir(mode=CLOSED, parents=True, exist_ok=True)
@@ -105,11 +105,11 @@ class Child:
         self._note.write_bytes(orjson.dumps(note))
 
     def is_running(self) -> bool:
-        """Return whether the process is running. Reaps it if it has exited."""
+        """Return True if the process is running. Reap the process if it has exited."""
         return self._process is not None and self._process.poll() is None
 
     def exit_code(self) -> int | None:
-        """Return the exit code, or None while the process runs."""
+        """Return the exit code, or None while the process is running."""
         return None if self._process is None else self._process.poll()
 
     def logged(self) -> str:
@@ -134,7 +134,7 @@ class Child:
             self._process.send_signal(self.program.stop_signal)
 
     def stop(self) -> None:
-        """Send the stop signal, wait for the grace period, then kill. Removes the note."""
+        """Send the stop signal, wait for the grace period, then kill the process. Remove the note."""
         if self._process is not None and self.is_running():
             end_process(self._process, self.program.stop_signal, self.program.grace_s)
             self._process.wait()
@@ -147,7 +147,7 @@ class Child:
 
 
 def run_to_end(command: tuple[str, ...], *, account: Account | None = None) -> None:
-    """Run a short program. Raises ProcessFailed with its output if it fails."""
+    """Run a short program. Raises ProcessFailed with the program's output if it fails."""
     command, how = _as_account(command, account, None)
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False, cwd="/", **how)
     if done.returncode != 0:
@@ -156,9 +156,9 @@ def run_to_end(command: tuple[str, ...], *, account: Account | None = None) -> N
 
 
 def end_leftovers(notes: Path) -> list[str]:
-    """Stop children that a killed run left behind. Returns their names.
+    """Stop child processes left behind by a killed run, and return their names.
 
-    The caller must hold the folder's lock; every noted process is then an orphan.
+    The caller must hold the folder's lock, so that every noted process is an orphan.
     """
     ended: list[str] = []
     for note in sorted(notes.glob("*.json")):
@@ -175,7 +175,7 @@ def end_leftovers(notes: Path) -> list[str]:
 
 
 def end_process(process: psutil.Process, stop_signal: signal.Signals, grace_s: float = 10.0) -> None:
-    """Send the signal, wait for the grace period, then kill."""
+    """Send the signal, wait for the grace period, then kill the process."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process.send_signal(stop_signal)
         process.resume()  # a suspended process doesn't act on the signal
@@ -188,7 +188,7 @@ def end_process(process: psutil.Process, stop_signal: signal.Signals, grace_s: f
 
 
 def has_ended(process: psutil.Process) -> bool:
-    """Return whether the process has exited, even if it hasn't been reaped."""
+    """Return True if the process has exited, even if it hasn't been reaped."""
     try:
         return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -216,7 +216,7 @@ def _as_account(
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Return the command and Popen arguments that run it under the account, without input.
 
-    `dies_by`: signal that the kernel sends when this process exits, on Linux.
+    `dies_by`: signal that the kernel sends when this process exits (Linux only).
     """
     how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
     # The parent-death signal is bound to the thread that started the child.

@@ -1,4 +1,4 @@
-"""Generate the reference pages of the documentation from the code: ``python -m parley.reference_pages``."""
+"""Generate the documentation's reference pages from the code: ``python -m parley.reference_pages``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The roles of Parley's processes and their commands, for `up`, `serve`, the container image and Kubernetes.
 
-Commands never contain store URLs or secrets; roles read those from the environment.
+Commands never contain store URLs or secrets, which roles read from the environment.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ WATCHING: Final = "workers.flower_app"  # the Flower application
 # Variable with comma-separated ``user:password`` pairs for Flower.
 FLOWER_AUTH: Final = "FLOWER_BASIC_AUTH"
 
-# Matrices are small: more threads slow training down, from 2 s to 11 s.
+# Matrices are small, so more threads slow down training from 2 s to 11 s.
 ONE_THREAD_EACH: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -40,7 +40,7 @@ QUEUES: Final[Mapping[Role, tuple[str, ...]]] = {
     Role.SUBMISSIONS: (SUBMISSIONS,),
     Role.INTERNAL: (INTERNAL, URGENT),
 }
-# Tasks that may wait at the same time. Turns run on one event loop per process.
+# Number of tasks that can wait concurrently. Turns run on one event loop per process.
 THREADS: Final[Mapping[Role, int]] = {
     Role.WORKER: 96,
     Role.TURNS: 64,
@@ -56,9 +56,9 @@ class Seat:
 
     Args:
         name: Celery node name; ``%h`` stands for the host.
-        threads: worker threads. Default: those of the role in THREADS.
-        in_flower: whether a worker sends events to Flower.
-        schedules: whether a worker for all queues fires the schedules too.
+        threads: number of worker threads. Default: the number in THREADS.
+        in_flower: True if a worker sends events to Flower.
+        schedules: True if a worker for all queues also fires the schedules.
     """
 
     host: str = "127.0.0.1"
@@ -86,13 +86,16 @@ def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
         case Role.BEAT:
             return (*celery, "beat", "--pidfile=", "-l", "INFO")
         case Role.FLOWER:
-            # Workers send events unasked.
+            # Workers send events without requests.
             options = (f"--address={seat.host}", f"--port={seat.port}", "--enable_events=false")
             return (*celery, "flower", *options)
 
 
 def check_flower(seat: Seat, environment: Mapping[str, str]) -> None:
-    """Raise InvalidInput if other machines could reach Flower, which shows user activity, without a password."""
+    """Raise InvalidInput if other machines could reach Flower without a password.
+
+    Flower shows user activity.
+    """
     if seat.host in LOOPBACK:
         return
     if any(":" not in entry for entry in environment.get(FLOWER_AUTH, "").split(",")):

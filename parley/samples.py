@@ -1,4 +1,4 @@
-"""Sample values of slots, with the words that a user says."""
+"""Sample values of slots, with the words in which users state them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OF_TYPE = {
 
 
 def list_samples(slot: SlotSpec, domain: Domain, today: date) -> Sequence[Sample]:
-    """Return sample values of a slot. Empty if neither its type nor the domain has any."""
+    """Return sample values for a slot, or nothing if neither its type nor the domain has values."""
     found = _read_samples(slot, domain) if slot.samples else _make_samples(slot, domain, today)
     return tuple(islice(found, _MOST_VALUES))
 
@@ -89,7 +89,7 @@ def _list_days(today: date, *, is_english: bool) -> Iterator[Sample]:
 
 
 def _known_best(values: Sequence[EntityValue]) -> list[EntityValue]:
-    """Sort the values by number of aliases, most first."""
+    """Sort values by their number of aliases, highest first."""
     return sorted(values, key=lambda one: -len(one.aliases))
 
 
@@ -98,7 +98,7 @@ def _name(value: EntityValue) -> str:
 
 
 def _count(slot: SlotSpec) -> Sequence[int]:
-    """Return the smallest values of a small range, or some from the middle of a large range."""
+    """Return the smallest values of a small range, or values from the middle of a large range."""
     lowest = int(slot.minimum or 1)
     highest = int(slot.maximum if slot.maximum is not None else lowest + 2)
     if highest - lowest <= _MOST_COUNTED:

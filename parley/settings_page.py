@@ -1,4 +1,4 @@
-"""The settings reference, `docs/settings.md`, generated from the declarations."""
+"""Generate the settings reference, `docs/settings.md`, from the declarations."""
 
 import ast
 import inspect
@@ -19,7 +19,7 @@ from orchestrator.domain.configuration import DomainConfig
 from orchestrator.settings import Settings
 from orchestrator.settings.fields import EVERYBODY, Form, ReadBy
 
-# Variables outside the settings, read by commands and by OpenTelemetry.
+# Variables that are not settings, but are read by commands or by OpenTelemetry.
 _OF_COMMANDS = {
     "PARLEY_HOST": (
         "127.0.0.1",

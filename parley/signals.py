@@ -9,12 +9,12 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequested(BaseException):
-    """A request to stop: Ctrl-C, SIGTERM or a closed terminal."""
+    """Raised to stop in an orderly way after Ctrl-C, SIGTERM or a closed terminal."""
 
 
 _asked = threading.Event()
 hurry = threading.Event()
-"""Set by a second signal. Limits every grace period to one second, even if it has begun."""
+"""Set by a second signal. Shortens all grace periods to one second, even those that have begun."""
 
 
 @contextmanager
@@ -38,6 +38,6 @@ def stop_on_signals() -> Iterator[None]:
 
 
 def raise_if_stopped() -> None:
-    """Raise StopRequested if a signal arrived. A finalizer may have swallowed the first exception."""
+    """Raise StopRequested if a signal arrived, because a finalizer may have swallowed the first exception."""
     if _asked.is_set():
         raise StopRequested

@@ -1,7 +1,7 @@
 """In-process conversations on in-memory stores, for tests and evaluations of a domain.
 
-Everything except the stores is real: the lane, the agent, NLU, PEX and RES. This is a public API for users'
-tests.
+Everything except the stores is real: the lane, the agent, NLU, PEX and RES. This module is a public API for
+users' tests.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _STORES = ("store", "records", "live", "scratchpad", "preferences", "documents",
 class Simulator:
     """A domain with its dependencies and one store, for any number of conversations.
 
-    `now`: Unix seconds. It advances by `pace_s` per turn. `signals`: all signals recorded so far.
+    `now`: Unix time, which advances by `pace_s` seconds per turn. `signals`: all signals recorded so far.
     """
 
     loaded: LoadedDomain
@@ -96,7 +96,7 @@ class Simulator:
 
         Args:
             domain: a name, a folder, or a loaded domain.
-            sections: configuration that overrides the domain's.
+            sections: configuration that overrides the domain's configuration.
             models: the models to call. Default: only the local classifier.
             system1: a trained local classifier, which saves a second of training.
             services: instances that replace the domain's services, by class name.
@@ -141,7 +141,7 @@ class Simulator:
         return MemoryPorts(self.preferences, context, self.scratchpad)
 
     def _make_services(self, stand_ins: Mapping[str, object]) -> Services:
-        """Return a function that creates a tenant's service instances, some of them replaced by `stand_ins`."""
+        """Return a function that creates a tenant's service instances. `stand_ins` replace some of them."""
         own = make_services(
             self.loaded.domain,
             self.loaded.services,
@@ -158,7 +158,7 @@ class Simulator:
         return word_for(self.loaded.domain, told)
 
     async def close(self) -> None:
-        """Close connections and processes of HTTP and MCP tools."""
+        """Close the connections and processes of HTTP and MCP tools."""
         if self.transports is not None:
             await self.transports.close()
 
@@ -199,7 +199,7 @@ class Conversation:
         return self.submit(TurnInput(action={"name": name, "payload": payload or {}}))
 
     async def wait(self, seconds: float) -> list[JsonObject]:
-        """Advance the clock and return the turns of events that became due."""
+        """Advance the clock, and return the turns of events that became due."""
         simulator = self.simulator
         simulator.now += seconds
         before = await self._inbox.turns(self.tenant_id, session_id=self.session_id)
@@ -208,7 +208,7 @@ class Conversation:
         return await self._run_others(ended)
 
     async def answer_call(self, callback_url: str, outcome: JsonObject) -> list[JsonObject]:
-        """Send the result of an asynchronous tool to its callback URL, and return the turns that it caused.
+        """Send an asynchronous tool's result to its callback URL, and return the resulting turns.
 
         Raises NotFound if the URL is unknown, or Refused if the call already has a different result.
         """
@@ -220,7 +220,7 @@ class Conversation:
         return await self._run_others({turn.turn_id for turn in before if turn.status in FINISHED})
 
     async def _run_others(self, ended: Collection[str]) -> list[JsonObject]:
-        """Run the session's queued turns. Return the turns that ended and are not in `ended`."""
+        """Run the session's queued turns. Return the turns that have ended, except those in `ended`."""
         await self._runner.run(self.session_id)
         turns = await self._inbox.turns(self.tenant_id, session_id=self.session_id)
         return [turn_object(turn) for turn in reversed(turns) if turn.turn_id not in ended]

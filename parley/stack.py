@@ -35,7 +35,7 @@ PREPARED = Path(sys.prefix, "share", "parley", "trained")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackPlan:
-    """The plan of a run.
+    """The configuration of a run.
 
     Args:
         domain: name of a demo domain, or absolute path of a domain folder.
@@ -43,7 +43,7 @@ class StackPlan:
         lasting: store data durably, so that it survives a power failure.
         database_url: replaces the embedded PostgreSQL.
         redis_url: replaces the embedded Redis.
-        trained: folder for trained models unless the environment names one. Default: below `data_dir`.
+        trained: folder for trained models, unless the environment names a folder. Default: below `data_dir`.
     """
 
     data_dir: Path
@@ -60,7 +60,7 @@ class StackPlan:
 
 @dataclass(frozen=True, slots=True)
 class Flower:
-    """Port and basic auth of Flower."""
+    """The port and the basic auth credentials of Flower."""
 
     port: int
     user: str
@@ -73,7 +73,7 @@ class Flower:
 
 @dataclass(frozen=True, slots=True)
 class RunningStack:
-    """A stack whose processes are ready."""
+    """A stack whose processes are all ready."""
 
     url: str
     stores: Stores
@@ -109,12 +109,12 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
 
 
 def _kept_in(plan: StackPlan) -> Path:
-    """Return the folder for trained models, from the environment or the plan."""
+    """Return the folder for trained models, from the environment or from the plan."""
     return Path(os.environ.get(TRAINED_FOLDER) or plan.trained or trained_folder(plan.data_dir))
 
 
 def take_prepared(folder: Path, prepared: Path = PREPARED) -> None:
-    """Copy models that were trained at installation and are missing in the folder."""
+    """Copy the models that were trained at installation and are missing in the folder."""
     for path in prepared.glob(f"*{SUFFIX}"):
         if not (folder / path.name).exists():
             TrainedFiles(folder).put(path.stem, path.read_bytes())
@@ -169,8 +169,8 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         is_shared = not plan.private
         seat = Seat(name=f"{name}@parley", in_flower=is_shared, schedules=is_shared)
         ready = log_says("ready.")
-        # Stop the threads pool only with one SIGTERM: a second signal runs tasks twice.
-        # The grace period must be longer than the time that a worker gives its running turns.
+        # Send the threads pool only one SIGTERM, because a second signal runs tasks twice. The grace period
+        # must be longer than the time that a worker allows its running turns.
         grace_s = shutdown_s + _BRIEF_GRACE_S
         if plan.private:
             return program(name, role, seat, ready, {}, grace_s)
@@ -192,7 +192,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
 
 
 def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
-    """Return the variables that all roles add to this process's environment."""
+    """Return the variables that all roles add to the environment of this process."""
     alone = {"PARLEY_SHUTDOWN_GRACE_S": str(_PRIVATE_SHUTDOWN_S), "PARLEY_AUTH": "open"}
     return {
         "DATABASE_URL": stores.database_url,
@@ -213,7 +213,7 @@ def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
 
 
 def stop_together(children: list[Child]) -> None:
-    """Stop the gateway first, so that no new turns arrive, then the others together."""
+    """Stop the gateway first, so that no new turns arrive, then all other processes together."""
     gateways = [child for child in children if child.program.name == "gateway"]
     others = [child for child in children if child.program.name != "gateway"]
     for group in (gateways, others):

@@ -1,4 +1,4 @@
-"""Supervision of child processes: restarts with a growing delay."""
+"""Supervision of child processes, with growing delays between restarts."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ class Supervised:
     restart_at: float | None = None
 
     def check(self, now: float, say: Callable[[str], None]) -> None:
-        """Schedule a restart if the child has exited, or restart it when the delay is over."""
+        """If the child has exited, schedule a restart, or restart it once the delay is over."""
         name = self.child.program.name
         if self.child.is_running():
             return
@@ -45,7 +45,7 @@ def supervise(
 ) -> None:
     """Restart children that exit, until `until` returns True or StopRequested is raised.
 
-    Call it on the main thread: children die with the thread that started them.
+    Call this function on the main thread, because children die with the thread that started them.
     """
     supervised = [Supervised(child, started_at=time.monotonic()) for child in children]
     while not until():

@@ -1,4 +1,4 @@
-"""A check of a domain's templates, which renders them with sample values."""
+"""A check that renders a domain's templates with sample values."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _FAILURES: Final = (TemplateError, TypeError, ValueError, ArithmeticError, Looku
 _DEEPEST = 6
 """Maximum depth of sample values."""
 _TEXTS = ("2026-11-27", "10:30", "EUR", "OSL", "ABC123", "2026-11-27T10:30:00+00:00", "sample")
-"""Sample texts. The first that matches a pattern is used, or the last if none matches."""
+"""Sample texts. A pattern selects the first match, or the last text if there is no match."""
 
 
 class _Open(dict[str, Json]):
-    """A sample of an object without declared properties. Every name has a value."""
+    """A sample of an object without declared properties. It has a value for every name."""
 
     def __missing__(self, name: str) -> Json:
         return _TEXTS[-1]
@@ -40,16 +40,16 @@ class _Open(dict[str, Json]):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The result of the check. `mistakes`: failing templates. `hints`: undefined names."""
+    """The result of a check. `mistakes`: templates that fail. `hints`: undefined names."""
 
     mistakes: list[Problem]
     hints: list[str]
 
 
 def render_templates(domain: Domain, with_policies: frozenset[str] = frozenset()) -> Rendered:
-    """Render templates of flows and confirmations.
+    """Render the templates of flows and confirmations.
 
-    `with_policies`: flows to skip, because their policies can return more data. Plans are skipped too.
+    `with_policies`: flows to skip, because their policies can return more data. Plans are also skipped.
     """
     registry = Registry(domain.entities)
     templates = Templates(domain, registry, load_base_templates(domain.config.language.default))
@@ -75,7 +75,7 @@ def render_templates(domain: Domain, with_policies: frozenset[str] = frozenset()
 
 
 def _place(name: str, error: Exception) -> str:
-    """Return the template's file, and the line from the traceback if it has one."""
+    """Return the template's file, with the line number if the traceback contains it."""
     frames = traceback.extract_tb(error.__traceback__)
     line = next((frame.lineno for frame in reversed(frames) if frame.filename == "<template>"), None)
     return f"templates/{name}.md.j2" + (f": line {line}" if line else "")
@@ -128,7 +128,7 @@ def _values_of(
 
 
 def sample_of(schema: Json, depth: int = 0) -> Json:
-    """Return a sample value of a JSON Schema, with all declared properties."""
+    """Return a sample value for a JSON Schema, with all declared properties."""
     if not is_object(schema) or depth > _DEEPEST:
         return "sample"
     for key in ("enum", "examples"):

@@ -1,6 +1,6 @@
 """End Celery tasks that wait for a turn: callbacks, chain, result and chord (RT-30).
 
-The end of a turn puts its tasks in the outbox, so any worker can end them, even after a crash.
+When a turn ends, its tasks are put in the outbox, so any worker can end them, even after a crash.
 """
 
 from typing import Any, Final
@@ -44,13 +44,13 @@ FACTS: Final = (
 
 
 def describe_task(request: Any) -> BrokerTask:
-    """Return a task record with the request fields needed to end the task later."""
+    """Return a record of a task, with the request fields needed to end the task later."""
     facts = {name: request.get(name) for name in FACTS}
     return BrokerTask(request.id, facts, _read_time(request))
 
 
 def name_callbacks(request: Any) -> None:
-    """Assign deterministic IDs to a task's callbacks and errbacks. Celery would assign random IDs.
+    """Assign deterministic IDs to a task's callbacks and errbacks, instead of Celery's random IDs.
 
     Receivers can then recognize duplicates after the task's message is redelivered.
     """
@@ -66,7 +66,7 @@ def _read_time(request: Any) -> Any:
 
 
 class TaskEnder:
-    """A handler that ends tasks. `flower`: publishes task events, or None if Flower is not used."""
+    """A handler that ends tasks. `flower`: publishes task events, or None without Flower."""
 
     def __init__(
         self, app: Celery, ports: Ports, awaited: PostgresAwaitedTasks, flower: FlowerEvents | None
@@ -77,7 +77,7 @@ class TaskEnder:
         self._flower = flower
 
     async def deliver(self, message: OutboxMessage) -> None:
-        """End the task of an outbox message, unless it has already ended. Raises Unavailable."""
+        """End the task of an outbox message, unless the task has already ended. Raises Unavailable."""
         task_id: str = message.payload["task_id"]
         ending = await self._awaited.ending(task_id)
         if ending is None:
@@ -96,7 +96,7 @@ class TaskEnder:
             if ending.request["task"] == CANCEL_TURN or ending.stopped is not None:
                 return await describe_end(self._ports, turn)
             return turn_object(turn)
-        except NotFound as error:  # the turn was erased
+        except NotFound as error:  # the turn was deleted
             return TaskRefused.because_of(error)
 
     def _end(self, ending: EndingTask, result: JsonObject | TaskRefused) -> None:

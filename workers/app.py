@@ -31,7 +31,10 @@ RESULT_EXPIRES_S = 600
 
 
 def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = make_catalogue) -> Celery:
-    """Create an application. Its workers run turns with agents from `build`, and background flows from `flows`."""
+    """Create an application.
+
+    Its workers run turns with agents from `build`, and background flows from `flows`.
+    """
     broker_url = settings.broker_url or settings.redis_url
     validate_envelopes()
     app = Celery(
@@ -65,12 +68,12 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "accept_content": ["json"],
         "result_accept_content": ["json"],
         "task_queues": TASK_QUEUES,
-        # For callbacks whose sender names no queue.
+        # For callbacks without a queue name.
         "task_default_queue": SENDERS_QUEUE,
         "task_routes": ROUTES,
         "task_ignore_result": True,
-        # Acknowledge an external sender's message only after storing its content, so that a worker's crash
-        # loses no message. Don't prefetch messages that another worker could process.
+        # Acknowledge an external sender's message only after storing its content, so that a crash loses no
+        # message. Don't prefetch messages that another worker could process.
         "task_acks_late": True,
         # RabbitMQ counts messages with a countdown as prefetched, so the limit is higher there.
         "worker_prefetch_multiplier": 1 if is_redis(broker_url) else 16,
@@ -88,7 +91,7 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "broker_connection_max_retries": None,
         "broker_connection_timeout": CONNECT_TIMEOUT_S,
         "broker_heartbeat": BROKER_HEARTBEAT_S,
-        # Callbacks wait for the broker rather than failing the task.
+        # Callbacks wait for the broker instead of failing the task.
         "task_publish_retry_policy": {
             "max_retries": 30,
             "interval_start": 0,
@@ -110,7 +113,7 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
 
 
 def _follow_celery(worker: WorkerLifecycle, secrets: frozenset[str]) -> None:
-    """Connect the worker's lifecycle to this process's Celery signals."""
+    """Connect the worker's lifecycle to Celery's signals in this process."""
 
     def on_logging(loglevel: int | str = "INFO", **_: Any) -> None:
         set_up_logging(loglevel, secrets)

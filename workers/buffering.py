@@ -1,7 +1,7 @@
 """Retry senders' tasks while a store is unavailable, instead of rejecting them (RT-30, RT-34).
 
 Waiting messages stay unacknowledged and occupy threads, so further messages stay in the broker. When the
-worker stops or a message expires, the message returns to the broker, where Celery checks `expires`.
+worker stops or a message expires, the message returns to the broker, where Celery checks its expiry time.
 """
 
 import random

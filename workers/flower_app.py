@@ -1,7 +1,7 @@
 """The Celery application for Flower, which only reads events.
 
 A Celery consumer on Redis also restores other consumers' unacknowledged messages. Flower's Redis account
-cannot access the workers' keys, so Flower uses separate ones.
+cannot access the workers' keys, so Flower uses separate keys.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class OwnersServer(HTTPServer):
     """Flower's server, restricted to the local account because some pages require no password."""
 
     def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
-        """Serve a connection, or close it if it comes from another account."""
+        """Serve a connection, or close it if another account opened it."""
         if stream.socket is None or is_stranger(address, stream.socket.getsockname()):
             stream.close()
         else:
@@ -46,11 +46,11 @@ def end_serving(*_: object) -> None:
 
 
 def flower_app() -> Celery:
-    """Create the application from environment settings."""
+    """Create the application from the environment settings."""
     flower.command.sigterm_handler = end_serving
     settings = load_settings()
     app = create_app(settings, build_agent)
-    app.conf.task_default_queue = TURNS  # so that Flower shows our queue lengths, not a sender's
+    app.conf.task_default_queue = TURNS  # Flower should show Parley's queue lengths, not those of a sender
     if is_redis(settings.broker_url or settings.redis_url):
         options: dict[str, Any] = app.conf.broker_transport_options
         app.conf.broker_transport_options = {**options, **_OWN_KEYS}

@@ -1,6 +1,6 @@
 """Flower without remote control: worker data comes from events instead of inspection.
 
-Workers reject remote commands by default, which would leave Flower's worker page and API list empty.
+By default, workers reject remote commands, which would leave Flower's worker page and API list empty.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class WatchedFlower(Flower):
         return {name: _facts(events.state, name) for name in list(events.state.workers)}
 
     def update_workers(self, workername: str | None = None) -> Any:
-        """Do nothing: workers send events without being asked."""
+        """Do nothing: workers send events without requests."""
         del workername
         answered: asyncio.Future[None] = asyncio.get_event_loop().create_future()
         answered.set_result(None)
@@ -87,7 +87,7 @@ class WorkerPage(BaseHandler):
         self.render(_PAGE, name=name, facts=_facts(state, name), latest=_latest(application.events, name))
 
     def get_template_path(self) -> str:
-        """Return Flower's template folder with a slash added, because Tornado caches one loader per path."""
+        """Return Flower's template folder with a trailing slash, because Tornado caches one loader per path."""
         return f"{super().get_template_path()}/"
 
     def create_template_loader(self, template_path: str) -> template.BaseLoader:

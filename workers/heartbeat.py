@@ -1,7 +1,7 @@
 """A heartbeat file, rewritten every second, for processes without a port.
 
-`parley health` reads the file. `waiting` means that the stores don't respond, which a restart would not
-fix.
+`parley health` reads the file. The condition `waiting` means that the stores don't respond, which a restart
+would not fix.
 """
 
 import os
@@ -23,7 +23,7 @@ class Condition(StrEnum):
 
 
 class Heartbeat:
-    """A heartbeat file. `path`: None if the process has no probes and writes no file."""
+    """A heartbeat file. `path`: None for a process without probes, which writes no file."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -31,7 +31,7 @@ class Heartbeat:
         self._failed = False
 
     def note(self, condition: Condition, why: object = None) -> None:
-        """Set the condition for later beats, and log changes."""
+        """Set the condition for later beats, and log a change."""
         if condition is not self._condition:
             _log.warning("This process's readiness changed.", condition=condition.value, why=why)
         self._condition = condition
@@ -51,6 +51,5 @@ class Heartbeat:
             self._failed = True
 
     def end(self) -> None:
-        """Delete the file."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)

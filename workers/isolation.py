@@ -1,4 +1,4 @@
-"""Isolate suspected poison turns from all others (RT-26).
+"""Isolate suspected poison turns from all other turns (RT-26).
 
 After its second crash, a turn only runs alone, in a separate process. A turn that crashes alone is poison, and
 the next worker to claim its session lane quarantines it.
@@ -44,8 +44,8 @@ _log = get_logger(__name__)
 class Isolation:
     """A runner of suspected turns, each in a separate process.
 
-    `build`: builds a domain's agent; a function of a module, because other processes import it. `observer`: notified of
-    turn attempts in all processes.
+    `build`: builds a domain's agent. It must be a module-level function, because other processes import it.
+    `observer`: notified of turn attempts in all processes.
     """
 
     def __init__(

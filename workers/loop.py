@@ -1,7 +1,7 @@
 """The event loop of a worker process, on a separate thread (RT-2), and its watchdog.
 
-If the loop stalls for too long, the watchdog exits the process. Other workers continue after its leases
-expire.
+If the loop stalls for too long, the watchdog exits the process. Other workers continue after the process's
+leases expire.
 """
 
 import asyncio
@@ -21,17 +21,17 @@ from orchestrator.telemetry import get_logger
 WATCH_EVERY_S = 1.0
 STALLED_EXIT_CODE = 70
 COLLECT_AFTER = (20_000, 20, 50)
-"""Garbage collection thresholds, as for `gc.set_threshold`."""
+"""Garbage collection thresholds for `gc.set_threshold`."""
 
 _log = get_logger(__name__)
 _T = TypeVar("_T")
 
 
 def collect_seldom() -> None:
-    """Collect garbage less often: by default it takes a fifth of turns' CPU time.
+    """Collect garbage less often, because by default it takes a fifth of turns' CPU time.
 
-    The existing objects, a third of a million, are permanent and never scanned again. A turn creates a few
-    thousand objects, and reference counting frees nearly all of them.
+    The existing objects, about 300,000, are permanent and never scanned again. A turn creates a few thousand
+    objects, and reference counting frees nearly all of them.
     """
     gc.collect()
     gc.freeze()
@@ -42,7 +42,7 @@ class LoopThread:
     """An event loop on a separate thread, started on construction.
 
     Args:
-        stalled_after_s: Seconds without progress after which the process exits.
+        stalled_after_s: seconds without progress after which the process exits.
     """
 
     def __init__(self, *, stalled_after_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Deliver outbox messages after commits, retrying until they are acknowledged (RT-4)."""
+"""Deliver outbox messages after commits, and retry until they are acknowledged (RT-4)."""
 
 import asyncio
 from collections import defaultdict
@@ -17,14 +17,14 @@ TAKE_AT_ONCE = 100
 _log = get_logger(__name__)
 
 Deliver = Callable[[OutboxMessage], Awaitable[None]]
-"""A function that delivers one message. Raises Unavailable if the receiver does not respond."""
+"""A function that delivers one message, or raises Unavailable if the receiver does not respond."""
 
 
 class OutboxSender:
     """A sender of outbox messages.
 
     Args:
-        deliver: Delivery functions by message kind. Messages of other kinds stay in the outbox.
+        deliver: delivery functions by message kind. Messages of other kinds stay in the outbox.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class OutboxSender:
                 await self._filled.wait()
             self._filled.clear()
         except TimeoutError:
-            pass  # look anyway: a process can die before it signals
+            pass  # check anyway, because a process can die before it signals
         there_may_be_more = True
         while there_may_be_more:
             messages = await self._outbox.take_due(
@@ -56,7 +56,10 @@ class OutboxSender:
             await self._send(messages)
 
     async def _send(self, messages: Sequence[OutboxMessage]) -> None:
-        """Send to sessions concurrently, and in order within a session. A failure delays only its session."""
+        """Send to sessions concurrently, and in order within a session.
+
+        A failure delays only the affected session.
+        """
         of_sessions: defaultdict[SessionId, list[OutboxMessage]] = defaultdict(list)
         for message in messages:
             of_sessions[message.session_id].append(message)
@@ -69,7 +72,7 @@ class OutboxSender:
                 raise failure
 
     async def _send_to_one(self, messages: list[OutboxMessage]) -> list[int]:
-        """Send one session's messages in order. Return the IDs of the delivered messages."""
+        """Send one session's messages in order, and return the IDs of the delivered messages."""
         return [message.id for message in messages if await self._sent(message)]
 
     async def _sent(self, message: OutboxMessage) -> bool:

@@ -25,7 +25,7 @@ from workers.webhooks import LOOK_EVERY_S, WebhookSender
 RENEW_EVERY_S = 1.0
 MEASURE_LOAD_EVERY_S = 1.0
 OUTBOX_GATHERS_S = 0.25
-"""Interval in seconds between sends, which batches the messages of several turns."""
+"""Interval between sends, in seconds, which batches the messages of several turns."""
 END_WAITS_EVERY_S = 1.0
 DELIVER_EVENTS_EVERY_S = 1.0
 PROBE_EVERY_S = 2.0
@@ -38,8 +38,8 @@ _log = get_logger(__name__)
 class WorkerParts:
     """The components of a worker process, bound to its event loop.
 
-    Optional components depend on the worker's queues: a worker that only accepts submissions has no lanes
-    and no outbox.
+    The process's queues determine the optional components: a worker that only accepts submissions has no
+    lanes and no outbox.
     """
 
     settings: Settings
@@ -65,7 +65,7 @@ class WorkerParts:
         self.heartbeat.note(Condition.WAITING if missing else Condition.READY, missing)
 
     async def end_waits(self) -> None:
-        """End senders' tasks whose wait has timed out."""
+        """End senders' tasks that have reached their wait timeout."""
         if await self.submissions.end_waits() and self.ended_tasks is not None:
             self.ended_tasks.nudge()
 
@@ -81,8 +81,8 @@ class Periodic:
     """A periodic job.
 
     Args:
-        every_s: Interval in seconds, or None to use `Settings.sweep_every_s`.
-        step: Returns the function to repeat, or None if the process lacks the component.
+        every_s: interval in seconds, or None to use `Settings.sweep_every_s`.
+        step: returns the function to repeat, or None if the process lacks the component.
     """
 
     name: str
@@ -117,7 +117,7 @@ PERIODIC: Final[tuple[Periodic, ...]] = (
 
 
 def start_periodic_work(parts: WorkerParts) -> list[asyncio.Task[None]]:
-    """Start the jobs that this process has components for."""
+    """Start the jobs for which this process has the components."""
     tasks: list[asyncio.Task[None]] = []
     for work in PERIODIC:
         step = work.step(parts)

@@ -57,18 +57,21 @@ STALLED_AFTER_LEASES = 2
 """Number of lease durations after which a stalled process can no longer commit."""
 
 LOOK_FOR_ENDS_EVERY_S = 1.0
-"""Interval in seconds between checks for tasks whose turn ended in another process."""
+"""Interval between checks for tasks whose turn ended in another process, in seconds."""
 
 _log = get_logger(__name__)
 T = TypeVar("T")
 
 MakeTaskEnder = Callable[[Ports, PostgresAwaitedTasks, FlowerEvents | None], Deliver]
-"""A factory for the delivery function that ends tasks waiting for a turn."""
+"""A function that creates the delivery function for ending tasks that wait for a turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class InternalWork:
-    """Dependencies of background flows. `carries_out`: whether this process executes runs, not only starts them."""
+    """The dependencies of background flows.
+
+    `carries_out`: True if this process executes runs, rather than only starting them.
+    """
 
     app: Celery
     make_catalogue: MakeCatalogue
@@ -76,7 +79,7 @@ class InternalWork:
 
 
 class WorkerProcess:
-    """A worker process, started on construction. `close` it before exiting."""
+    """A worker process, started on construction. Call `close` before exiting."""
 
     def __init__(
         self,
@@ -113,7 +116,10 @@ class WorkerProcess:
             raise
 
     def run_session(self, session_id: SessionId) -> None:
-        """Run a session. Return when idle, or immediately if another thread is already claiming sessions."""
+        """Run a session.
+
+        Returns when the process is idle, or immediately if another thread is already claiming sessions.
+        """
         self._thread.submit(_required(self._parts.pool).wake(session_id)).result()
 
     def submit_task(self, act: Callable[[Submissions], Coroutine[Any, Any, T]]) -> T:
@@ -250,7 +256,10 @@ class WorkerProcess:
             self._parts.executor.repair_later(sessions)
 
     def _open_executor(self, ports: Ports, lane: PostgresLane, internal: InternalWork) -> RunExecutor | None:
-        """Create the executor of background flows, or return None if they are invalid, so that turns still run."""
+        """Create the executor of background flows, or return None if they are invalid.
+
+        Turns run even without background flows.
+        """
         settings = self._settings
         try:
             catalogue = internal.make_catalogue(ports)
@@ -281,7 +290,7 @@ class WorkerProcess:
         return OutboxSender(ports.stores.outbox, deliver, look_every_s=LOOK_FOR_ENDS_EVERY_S)
 
     def _open_webhooks(self, ports: Ports) -> WebhookSender | None:
-        """Create the webhook sender, only on background workers because receivers can be slow."""
+        """Create the webhook sender. Only background workers have one, because receivers can be slow."""
         if self._internal is None or not self._internal.carries_out:
             return None
         settings = self._settings
@@ -348,7 +357,7 @@ def _required(part: T | None) -> T:
 
 
 def _off(executor: RunExecutor | None) -> list[str]:
-    """Return why background flows are disabled, one entry per problem."""
+    """Return the problems that disable background flows."""
     off = {} if executor is None else executor.catalogue.off
     return [str(problem) for problems in off.values() for problem in problems]
 

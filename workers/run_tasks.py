@@ -1,6 +1,6 @@
-"""Celery tasks of background flows (IF-8, IF-9).
+"""Celery tasks for background flows (IF-8, IF-9).
 
-Their messages are acknowledged immediately, because the reconciler resends unfinished work.
+Messages are acknowledged immediately, because the reconciler resends unfinished work.
 """
 
 from typing import Any
@@ -20,10 +20,10 @@ _log = get_logger(__name__)
 
 
 class RunTask(Task):
-    """A run's task, which keeps its parent when it or a share of its items resends it."""
+    """A run's task, which keeps its parent when the task itself or a share of items resends it."""
 
     def apply_async(self, *arguments: Any, keeps_place: bool = False, **options: Any) -> Any:
-        """Send the task. `keeps_place`: don't make the sending task its parent."""
+        """Send the task. `keeps_place`: keep the task's parent instead of using the sending task."""
         sender: Any = self.app.current_worker_task if keeps_place else None
         if sender is None:
             return super().apply_async(*arguments, **options)
@@ -60,7 +60,10 @@ def register_run_tasks(app: Celery, worker: WorkerLifecycle) -> None:
 
     @app.task(name=RUN_ITEMS, bind=True, acks_late=False, shared=False, ignore_result=True, max_retries=None)
     def run_items(self: Any, run_id: str, flow: str) -> None:
-        """Execute a share of a run's items. The task counts in its chord, although its result is not stored."""
+        """Execute a share of a run's items.
+
+        The task counts in its chord, although its result is not stored.
+        """
         later = worker.process().run_items(run_id, flow, self.request)
         if later is not None:
             raise self.retry(countdown=later.after_s)
@@ -85,7 +88,7 @@ def _conclude(task: Any, outcome: Outcome, flow: str, process: WorkerProcess) ->
 
 
 def _replace(task: Any, replacement: Any) -> None:
-    """Replace a task. Ignore broker failures: the reconciler resends the task."""
+    """Replace a task. Ignore broker failures, because the reconciler resends the task."""
     try:
         task.replace(replacement)
     except CANNOT_SEND as error:

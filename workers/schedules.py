@@ -1,4 +1,4 @@
-"""Celery beat in a thread of a worker, for a single machine: ``worker --schedules``."""
+"""Celery beat in a worker thread, for a single machine: ``worker --schedules``."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ SCHEDULES: Final = Option(["--schedules"], is_flag=True, help="Fire the schedule
 
 
 class ScheduleThread(bootsteps.StartStopStep):
-    """The step that starts beat. Celery's own `-B` forks a process, which outlives a killed worker."""
+    """The step that starts beat. Celery's `-B` option forks a process, which outlives a killed worker."""
 
     conditional = True
 

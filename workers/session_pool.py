@@ -1,7 +1,7 @@
 """Claim ready sessions and run their lanes concurrently on the process's event loop.
 
-After one Celery task, the process claims sessions until it has been idle for a while, so a steady flow of
-turns needs no further Celery messages.
+After one Celery task, the process claims sessions until it has been idle for a while, so that a steady flow
+of turns needs no further Celery messages.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import SessionId
 
 TAKE_AT_ONCE = 16
-"""Maximum sessions per claim. Low, so that a burst spreads across processes."""
+"""Maximum number of sessions per claim. Low, so that a burst spreads across processes."""
 TAKE_FOR_S = 1.0
 RECONNECT_AFTER_S = 0.5
 OFFERED_FOR_S = 10.0
-"""Time in seconds for which the reconciler remembers that it offered a session."""
+"""Time for which the reconciler remembers that it offered a session, in seconds."""
 
 LEFT_TO_OTHERS_S = 10.0
-"""Time in seconds for which a process that can't run turns skips sweeps after a failed offer."""
+"""Time for which a process that can't run turns skips sweeps after a failed offer, in seconds."""
 
 _log = get_logger(__name__)
 
@@ -30,8 +30,8 @@ class SessionPool:
     """A pool of running sessions, bound to one event loop.
 
     Args:
-        capacity: Maximum number of running lanes.
-        linger_s: Idle time in seconds after which the process stops claiming sessions.
+        capacity: maximum number of running lanes.
+        linger_s: idle time in seconds after which the process stops claiming sessions.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class SessionPool:
 
     @property
     def room(self) -> int:
-        """Return the number of further lanes that fit."""
+        """Return the number of lanes that can be added."""
         return max(0, self._capacity - len(self._running))
 
     @property
     def serving(self) -> bool:
-        """Return whether a call of `wake` is claiming sessions."""
+        """Return True while a call of `wake` is claiming sessions."""
         return self._serving
 
     def start(self, session_id: SessionId) -> None:
@@ -99,7 +99,10 @@ class SessionPool:
         self._lanes.drain()
 
     async def drain(self, grace_s: float) -> None:
-        """Wait for lanes to end. After `grace_s` seconds, cancel the remaining lanes, which release their turns."""
+        """Wait for lanes to end.
+
+        After `grace_s` seconds, cancel the remaining lanes, which release their turns.
+        """
         self.stop()
         await self._wakeup.retire(force=True)
         if self._running:
@@ -131,16 +134,16 @@ class SessionPool:
             _log.warning("Can't claim sessions now.", error=error)
             await asyncio.sleep(RECONNECT_AFTER_S)
             return []
-        # Meanwhile the pool may have been stopped, or woken with another session.
+        # Meanwhile, the pool may have been stopped, or woken with another session.
         fitting = 0 if self._stopping.is_set() else self.room
         for session_id in taken[:fitting]:
             self.start(session_id)
-        if taken[fitting:]:  # last, because other sessions can be woken meanwhile
+        if taken[fitting:]:  # last, because other sessions can be woken in the meantime
             await self._wakeup.offer(*taken[fitting:])
         return taken
 
     async def _wait_for_room(self) -> None:
-        """Wait for room. Don't count as awake meanwhile, so that offers wake other workers."""
+        """Wait for room. Meanwhile, don't count this process as awake, so that offers wake other workers."""
         await self._wakeup.retire(force=True)
         self._room.clear()
         if self._capacity <= len(self._running) and not self._stopping.is_set():
@@ -165,7 +168,7 @@ class Reconciler:
     """A sweep for unclaimed work after a lost wake-up or a worker's death (RT-1, RT-11).
 
     Args:
-        pool: Runs sessions if offering them fails, or None if this process can't run turns.
+        pool: runs sessions if offering them fails. None if this process can't run turns.
     """
 
     def __init__(self, lane: Lane, wakeup: Wakeup, pool: SessionPool | None, *, grace_s: float) -> None:
@@ -177,10 +180,11 @@ class Reconciler:
         self._left_until = 0.0
 
     async def sweep(self) -> int:
-        """Offer unclaimed sessions and wake a worker. If that has no effect, run the sessions here.
+        """Offer unclaimed sessions, wake a worker, and return the number of sessions.
 
-        An offer has no effect if a dead worker still counts as awake, if Redis is unavailable, or if the wake-up
-        message is queued behind tasks that wait for a turn. Return the number of unclaimed sessions.
+        If the offer has no effect, run the sessions here. An offer has no effect if a dead worker still
+        counts as awake, if Redis is unavailable, or if the wake-up message is queued behind tasks that wait
+        for a turn.
         """
         now = asyncio.get_running_loop().time()
         if self._pool is None and now < self._left_until:
@@ -192,12 +196,16 @@ class Reconciler:
             for session_id in in_vain[: self._pool.room]:
                 self._pool.start(session_id)
         elif not offered:
-            # A sweep hides its sessions from other sweeps for a while, but this process can't run them.
+            # A sweep hides its sessions from other sweeps for a while, but this process can't run the
+            # sessions.
             self._left_until = now + LEFT_TO_OTHERS_S
         return len(found)
 
     def _in_vain(self, found: list[SessionId], pool: SessionPool) -> list[SessionId]:
-        """Return sessions that were offered recently without effect, unless this process is claiming sessions."""
+        """Return sessions that were recently offered without effect.
+
+        While this process claims sessions, the list is empty.
+        """
         now = asyncio.get_running_loop().time()
         before = {session_id: at for session_id, at in self._offered.items() if now - at < OFFERED_FOR_S}
         self._offered = {**before, **dict.fromkeys(found, now)}

@@ -1,4 +1,4 @@
-"""The Celery API: validate a message's arguments, and accept, return, cancel or decide a turn.
+"""The Celery API: validate a message's arguments, then accept, return, cancel or decide a turn.
 
 A task that waits for its turn is stored with the turn and occupies no thread; see `workers.answers`.
 """
@@ -34,7 +34,7 @@ from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnRecord, t
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId, UserId
 
 CANCELS_WITHIN_S: Final = 30.0
-"""Default time for which `cancel_turn` waits for a running turn to stop, in seconds."""
+"""Default time for which `cancel_turn` waits until a running turn stops, in seconds."""
 DECIDED_BY: Final = "a backend"
 _REVOKE_AGAIN_AFTER_S: Final = (1, 2, 5, 10, 10, 10, 10, 10)
 
@@ -53,7 +53,7 @@ class QueuedTurnRequest(TurnRequest):
     user_id: Identifier | None = None
 
     def for_inbox(self, domains: DomainRegistry) -> Submission:
-        """Return the submission, which creates a missing session.
+        """Return the submission, which creates the session if it doesn't exist.
 
         Raises InvalidInput if the domain is not served here.
         """
@@ -68,12 +68,12 @@ class QueuedTurnRequest(TurnRequest):
 
 
 def _named(given: Any) -> Any:
-    """Return a turn ID, taken from a previous task's receipt or turn object if necessary."""
+    """Return a turn ID. A previous task's receipt or turn object is also accepted."""
     return given.get("turn_id") if isinstance(given, Mapping) else given  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
 
 
 class TurnReference(RequestBody):
-    """A reference to a turn, by ID or idempotency key."""
+    """A reference to a turn, by turn ID or idempotency key."""
 
     turn_id: Annotated[Identifier, BeforeValidator(_named)] | None = None
     idempotency_key: IdempotencyKey | None = None
@@ -127,7 +127,7 @@ Request = TypeVar("Request", bound=RequestBody)
 
 
 def parse_arguments(kind: type[Request], arguments: Mapping[str, Any]) -> Request:
-    """Validate a message's arguments. Raises InvalidInput naming the first invalid field."""
+    """Validate a message's arguments. Raises InvalidInput for the first invalid field."""
     require_bounded_arguments(dict(arguments))
     try:
         return kind.model_validate(arguments)
@@ -136,7 +136,7 @@ def parse_arguments(kind: type[Request], arguments: Mapping[str, Any]) -> Reques
 
 
 def parse_request(arguments: Mapping[str, Any]) -> QueuedTurnRequest:
-    """Validate the arguments of `submit_turn`. Raises InvalidInput naming the first invalid field."""
+    """Validate the arguments of `submit_turn`. Raises InvalidInput for the first invalid field."""
     return parse_arguments(QueuedTurnRequest, arguments)
 
 
@@ -145,8 +145,8 @@ def name_arguments(
 ) -> dict[str, Any]:
     """Return all arguments by name. Positional arguments fill the remaining names in order.
 
-    `follows`: `args` may start with a previous task's result, which is dropped if there is one argument too
-    many. Raises InvalidInput.
+    `follows`: True if `args` can start with a previous task's result, which is dropped if there is one
+    argument too many. Raises InvalidInput.
     """
     free = [name for name in names if name not in kwargs]
     given = list(args)
@@ -170,7 +170,7 @@ class BrokerTask:
 class Submissions:
     """The Celery API's tasks, bound to the process's event loop.
 
-    Each task method returns the task's result, or None if the task ends later, with its turn. Raises
+    Each task method returns the task's result, or None if the task ends later together with its turn. Raises
     ParleyError.
     """
 
@@ -187,7 +187,7 @@ class Submissions:
 
         async def register(receipt: Receipt) -> None:
             if task.expires_at is not None and datetime.now(UTC) >= task.expires_at:
-                # The task expired while the database was busy. Celery revokes the message on redelivery.
+                # The task expired while the database was busy. On redelivery, Celery revokes the message.
                 await self._stop(submission.tenant_id, receipt.turn_id)
                 raise Reject("The task has expired.", requeue=True)
             if waits or task.expires_at is not None:
@@ -215,7 +215,7 @@ class Submissions:
         }
 
     async def show(self, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-        """Return a turn immediately, or after it ends if the sender waits."""
+        """Return a turn, immediately or, if the sender waits, after the turn ends."""
         request = parse_arguments(TurnReference, arguments)
         turn = await request.read(self._ports)
         if not request.wait or turn.status in FINISHED:
@@ -224,7 +224,7 @@ class Submissions:
         return None
 
     async def cancel(self, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-        """Cancel a turn. If the turn is running, the task ends when it stops."""
+        """Cancel a turn. If the turn is running, the task ends when the turn stops."""
         request = parse_arguments(TurnReference, arguments)
         turn = await request.read(self._ports)
         wait_s = CANCELS_WITHIN_S if request.wait is None else request.wait
@@ -272,7 +272,10 @@ class Submissions:
         )
 
     async def end_waits(self) -> bool:
-        """Cancel the turns of expired tasks, and end tasks whose wait timed out. Return whether any ended."""
+        """Cancel the turns of expired tasks, and end tasks that have reached their wait timeout.
+
+        Returns True if any tasks ended.
+        """
         for tenant_id, turn_id in await self._awaited.expired():
             await self._stop(tenant_id, turn_id)
         return await self._awaited.end_waits() > 0
@@ -296,7 +299,7 @@ class Submissions:
 
 
 async def describe_end(ports: Ports, turn: TurnRecord) -> JsonObject:
-    """Return a stopped turn. `done` lists the side effects that it made or may have made."""
+    """Return a stopped turn. `done` lists its actual and possible side effects."""
     effects = await ports.stores.effects.list(turn.tenant_id, turn.session_id)
     done = [
         {"tool_id": effect.tool_id, "arguments": effect.arguments, "status": effect.status.value}

@@ -1,7 +1,7 @@
 """The Celery tasks, thin wrappers around the worker process. Their names and arguments are public API.
 
-Tasks that external senders don't use are hints: the reconciler replaces lost tasks, and duplicates find
-nothing to do (RT-1, IF-8, IF-9).
+Tasks that external senders don't use are hints: the reconciler replaces lost tasks, and duplicates have no
+effect (RT-1, IF-8, IF-9).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ OF_SENDERS: Final = {
     "throws": (TaskRefused,),  # log rejections in one line, without a traceback
     **REDACTED,
 }
-"""Options of tasks for external senders."""
+"""Options for the tasks that external senders use."""
 
 Act = Callable[[WorkerProcess, dict[str, Any], BrokerTask], JsonObject | None]
 
@@ -56,7 +56,7 @@ def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
 
     @app.task(name=SUBMIT_TURN, **OF_SENDERS)
     def submit_turn(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
-        # In a chain, the previous task's result comes first. It is the text, or unused.
+        # In a chain, the previous task's result comes first and is either the text or unused.
         names = ("session_id",) if kwargs.get("action") is not None else ("session_id", "text")
         return _answer(worker, self.request, names, args, kwargs, _submit)
 
@@ -91,8 +91,8 @@ def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
 def _replace_chunks(app: Celery) -> None:
     """Replace Celery's `chunks` and `map` tasks.
 
-    Celery runs many calls in one task. Here each call is a separate task, so that it can wait for its turn
-    and is not repeated on redelivery. Arguments and results are hidden.
+    Celery runs many calls in one task. Here, each call is a separate task, which can wait for its turn and is
+    not repeated on redelivery. Arguments and results are hidden.
     """
     untyped: Any = app
     for name in ("celery.starmap", "celery.map", "celery.accumulate"):
@@ -158,7 +158,10 @@ def _answer(
     kwargs: Mapping[str, Any],
     act: Act,
 ) -> JsonObject:
-    """Return the task's result, waiting while a store is unavailable. Raises TaskRefused, Ignore or Reject."""
+    """Return the task's result, and wait while a store is unavailable.
+
+    Raises TaskRefused, Ignore or Reject.
+    """
     task = describe_task(request)
     name_callbacks(request)
     follows = request.parent_id is not None or request.root_id not in {None, request.id}
@@ -169,10 +172,10 @@ def _answer(
         if isinstance(error, TaskPredicate):
             raise
         raise TaskRefused.because_of(error) from None
-    if request.id in state.revoked:  # revoked during execution
+    if request.id in state.revoked:  # revoked while running
         worker.revoke(request.id)
     if result is None:
-        raise Ignore  # acknowledge the message: the turn and the task are committed, and end together
+        raise Ignore  # Acknowledge the message: the turn and the task are committed, and end together.
     return result
 
 

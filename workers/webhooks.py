@@ -1,6 +1,6 @@
 """Deliver events to webhooks, in order per session, with retries until confirmed (RT-16).
 
-A separate task delivers each feed, so a slow receiver delays only itself. At most `PER_HOST` deliveries
+A separate task delivers each feed, so a slow receiver delays only its own feed. At most `PER_HOST` deliveries
 to one host run concurrently.
 """
 
@@ -34,7 +34,7 @@ CAPACITY: Final = 64
 PER_HOST: Final = 8
 BATCH: Final = 20
 AT_ONCE: Final = 200
-"""Maximum events delivered from one feed before other feeds are served."""
+"""Maximum number of events delivered from one feed before other feeds are served."""
 HOLD_S: Final = 60.0
 
 _log = get_logger(__name__)
@@ -48,7 +48,7 @@ class WebhookSender:
     """A sender of webhook deliveries.
 
     Args:
-        give_up_s: Time in seconds after which a failing feed waits for an operator.
+        give_up_s: time in seconds after which a failing feed waits for an operator.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class WebhookSender:
             await asyncio.wait(self._running)
 
     async def close(self) -> None:
-        """Cancel running deliveries. Another process repeats them."""
+        """Cancel running deliveries, which another process repeats."""
         for task in list(self._running):
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)

@@ -52,13 +52,16 @@ class WorkerLifecycle:
         self._heartbeat = Heartbeat(settings.heartbeat_file)
 
     def prepare(self) -> None:
-        """Lower the priority of a process that runs only background work. Must run before it starts threads."""
+        """Lower the priority of a process that runs only background work.
+
+        Call this before the process starts threads.
+        """
         queues = set(self._app.amqp.queues.consume_from)
         if TURNS not in queues and queues != {SUBMISSIONS}:
-            os.nice(self._settings.background_nice)  # of this thread and the threads it starts
+            os.nice(self._settings.background_nice)  # of this thread and the threads that it starts
 
     def open(self, consumer: Any) -> None:
-        """Open the process, waiting for the stores.
+        """Open the process, and wait for the stores.
 
         `consumer`: Celery's consumer, or None in a child of the prefork pool, which publishes no turn events.
         """

@@ -18,8 +18,8 @@ class AsyncClient(Methods[Awaitable[JsonObject], Awaitable[list[JsonObject]]]):
     """An asynchronous client of a gateway.
 
     Args:
-        base_url: The gateway's URL, for example ``http://127.0.0.1:8600``.
-        timeout_s: Timeout of one request in seconds, in addition to a requested wait.
+        base_url: the gateway's URL, for example ``http://127.0.0.1:8600``.
+        timeout_s: timeout of one request in seconds, in addition to a requested wait.
         api_key: API key, sent as a bearer token.
     """
 

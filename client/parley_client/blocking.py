@@ -18,8 +18,8 @@ class Client(Methods[JsonObject, list[JsonObject]]):
     """A blocking client of a gateway.
 
     Args:
-        base_url: The gateway's URL, for example ``http://127.0.0.1:8600``.
-        timeout_s: Timeout of one request in seconds, in addition to a requested wait.
+        base_url: the gateway's URL, for example ``http://127.0.0.1:8600``.
+        timeout_s: timeout of one request in seconds, in addition to a requested wait.
         api_key: API key, sent as a bearer token.
     """
 
@@ -41,10 +41,11 @@ class Client(Methods[JsonObject, list[JsonObject]]):
         self._http.close()
 
     def stream(self, session_id: str, after: int | None = 0) -> Generator[SessionEvent]:
-        """Stream a session's events after number `after`, or only new events if `after` is None.
+        """Stream a session's events after event number `after`, or only new events if `after` is None.
 
-        The stream ends when the client or the generator is closed. It reconnects and resumes automatically, and
-        each durable event arrives once and in order. Raises NotFound, or Unavailable if the first attempt fails.
+        The stream ends when the client or the generator is closed. The client reconnects and resumes
+        automatically, and each durable event arrives once and in order. Raises NotFound, or Unavailable if
+        the first attempt fails.
         """
         cursor = EventCursor(session_id, after)
         while not self._http.is_closed:

@@ -1,4 +1,4 @@
-"""API requests, and the errors of their responses. Does no I/O."""
+"""API requests and the errors in their responses. This module does no I/O."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ PAUSES_S = (0.1, 0.3)  # seconds, after each attempt except the last
 class Call:
     """A request. Members of `body` and `query` that are None are omitted.
 
-    `keyed`: whether the request is idempotent, so that it can be retried.
+    `keyed`: True if the request is idempotent and can be retried.
     """
 
     method: str
@@ -34,7 +34,7 @@ class Call:
         return PAUSES_S if self.keyed or self.method == "GET" else ()
 
     def request(self, timeout_s: float, silent_for_s: float | None = None) -> JsonObject:
-        """Return the arguments of httpx's ``request``.
+        """Return the arguments for httpx's ``request``.
 
         `wait` in the query extends the timeout. `silent_for_s`: read timeout of a stream.
         """
@@ -49,7 +49,7 @@ class Call:
 
 
 def path_of(*parts: str) -> str:
-    """Return the API path of the quoted parts."""
+    """Return the API path for the parts, URL-quoted."""
     return "/".join(("/v1", *(quote(part, safe="") for part in parts)))
 
 
@@ -96,7 +96,7 @@ _PLAIN: dict[str, type[errors.ParleyError]] = {
         errors.Unavailable,
     )
 }
-"""Errors whose only argument is the message, by code."""
+"""Errors whose only argument is a message, by code."""
 
 
 def _error_of(body: JsonObject, response: httpx.Response) -> errors.ParleyError:

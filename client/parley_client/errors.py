@@ -45,7 +45,7 @@ class InputTooLarge(InvalidInput):
 
 
 class NotFound(ParleyError):
-    """No object of this kind has this ID, or it belongs to another tenant."""
+    """The object does not exist, or belongs to another tenant."""
 
     code = "not_found"
 

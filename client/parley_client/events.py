@@ -1,4 +1,4 @@
-"""A session's event stream: parsing, and resuming after an interruption. Does no I/O."""
+"""A session's event stream: parsing, and resuming after an interruption. This module does no I/O."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,15 +15,15 @@ from parley_client.types import JsonObject
 SILENT_FOR_S: Final = 40.0  # the gateway sends a comment every 15 seconds, so a silent connection is dead
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 5.0
-FROM_THE_END: Final = 2**53  # a number past the log's end, to receive only future events
+FROM_THE_END: Final = 2**53  # a number past the end of the log, to receive only future events
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
     """An event of a session.
 
-    `number`: the event's position in the log, or None for live events: tokens and the progress of a running
-    turn. Progress events are repeated with a number after the turn.
+    `number`: the event's position in the log, or None for live events (tokens and the progress of a running
+    turn). Progress events are repeated with a number after the turn.
     """
 
     session_id: str
@@ -36,7 +36,7 @@ class SessionEvent:
 class EventCursor:
     """A client's position in a session's log. Each durable event is returned once, even if it is sent twice.
 
-    `after`: number of the event to start after, or None to start at the log's end.
+    `after`: number of the event to start after, or None to start at the end of the log.
     """
 
     def __init__(self, session_id: str, after: int | None) -> None:
@@ -63,7 +63,7 @@ class EventCursor:
                 raise
 
     def connected(self, response: httpx.Response) -> None:
-        """Record an established connection. Raises the gateway's error if the response has one."""
+        """Record an established connection, or raise the error in the gateway's response."""
         if not response.is_success:
             answer(response)
         self._connected = True

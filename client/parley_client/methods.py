@@ -25,10 +25,10 @@ class Methods(OperatorMethods[One, Many]):
         timezone: str | None = None,
         locale: str | None = None,
     ) -> One:
-        """Create a session, or return the existing one with this ID.
+        """Create a session, or return the existing session with this ID.
 
-        `webhook`: URL that receives the session's events; see `verify_webhook`. `timezone`: the user's IANA time
-        zone. `locale`: the user's locale, such as ``de-DE``.
+        `webhook`: URL that receives the session's events; see `verify_webhook`. `timezone`: the user's IANA
+        time zone. `locale`: the user's locale, such as ``de-DE``.
         """
         return self._post(
             "sessions",
@@ -54,10 +54,10 @@ class Methods(OperatorMethods[One, Many]):
         timezone: str | None = None,
         locale: str | None = None,
     ) -> One:
-        """Submit a turn. Returns a receipt or, with `wait_s`, the turn after at most that many seconds.
+        """Submit a turn. Return a receipt or, with `wait_s`, the turn after up to that many seconds.
 
-        `timezone` and `locale`: new values for the user, stored with the session. `idempotency_key`: makes the
-        request safe to retry. Default: a generated key.
+        `timezone` and `locale`: new values for the user, stored with the session. `idempotency_key`: makes
+        the request safe to retry. Default: a generated key.
         """
         body = {
             "text": text,
@@ -72,7 +72,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._send(Call("POST", path, body, {"wait": wait_s}, keyed=True))
 
     def turn(self, turn_id: str, wait_s: float | None = None) -> One:
-        """Return a turn. `wait_s`: seconds to wait for the turn to finish. Raises NotFound."""
+        """Return a turn. `wait_s`: seconds to wait until the turn has finished. Raises NotFound."""
         return self._get("turns", turn_id, wait=wait_s)
 
     def turns(self, status: str | None = None, *, session_id: str | None = None, limit: int = 100) -> Many:
@@ -92,9 +92,9 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("sessions", limit=limit)
 
     def session(self, session_id: str, *, at: int | None = None) -> One:
-        """Return a session with its working state. `at`: an earlier epoch, which adds the plan and history.
+        """Return a session with its working state. Raises NotFound.
 
-        Raises NotFound.
+        `at`: an earlier epoch, for which the result also includes the plan and the history.
         """
         return self._get("sessions", session_id, at=at)
 
@@ -103,7 +103,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("domains", domain, "flows")
 
     def close_session(self, session_id: str) -> One:
-        """Close a session. It accepts no further turns, but stays readable."""
+        """Close a session, which then accepts no further turns but stays readable."""
         return self._send(Call("DELETE", path_of("sessions", session_id)))
 
     def history(self, session_id: str, limit: int = 200, *, before: int | None = None) -> Many:
@@ -111,7 +111,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("sessions", session_id, "history", before=before, limit=limit)
 
     def session_turns(self, session_id: str, *, before: int | None = None, limit: int = 50) -> Many:
-        """List a session's turns with their times, newest first."""
+        """List a session's turns with timestamps and durations, newest first."""
         return self._get("sessions", session_id, "turns", before=before, limit=limit)
 
     def frames(self, session_id: str) -> Many:
@@ -139,7 +139,10 @@ class Methods(OperatorMethods[One, Many]):
         correction: JsonObject | None = None,
         author: str | None = None,
     ) -> One:
-        """Submit feedback: ``up`` or ``down``, a comment, or a correction (``reply``, ``dact``, ``slots``)."""
+        """Submit feedback.
+
+        `rating`: ``up`` or ``down``. `correction`: the correct ``reply``, ``dact`` or ``slots``.
+        """
         return self._post(
             "turns",
             turn_id,
@@ -151,15 +154,21 @@ class Methods(OperatorMethods[One, Many]):
         )
 
     def feedback(self, *, session_id: str | None = None, limit: int = 1000) -> Many:
-        """List feedback on the turns of one or all sessions, newest first."""
+        """List feedback on turns of one session or all sessions, newest first."""
         return self._get("feedback", session_id=session_id, limit=limit)
 
     def plan(self, session_id: str) -> One:
-        """Return the session's latest plan with its revisions. Raises NotFound if the session never had a plan."""
+        """Return the session's latest plan with its revisions.
+
+        Raises NotFound if the session never had a plan.
+        """
         return self._get("sessions", session_id, "plan")
 
     def state(self, session_id: str, epoch: int | None = None) -> One:
-        """Return the working state at an epoch: ``{epoch, state}``. Default: the current one. Raises NotFound."""
+        """Return the working state at an epoch: ``{epoch, state}``.
+
+        Default: the current epoch. Raises NotFound.
+        """
         return self._get("sessions", session_id, "state", epoch=epoch)
 
     def effects(self, session_id: str, limit: int = 200) -> Many:
@@ -175,7 +184,10 @@ class Methods(OperatorMethods[One, Many]):
     def decide_approval(
         self, approval_id: str, decision: str, *, reason: str | None = None, decided_by: str | None = None
     ) -> One:
-        """Decide an approval: ``grant`` or ``deny``. Raises Refused if the approval can't be decided anymore."""
+        """Decide an approval: ``grant`` or ``deny``.
+
+        Raises Refused if the approval can no longer be decided.
+        """
         return self._post(
             "approvals", approval_id, keyed=True, decision=decision, reason=reason, decided_by=decided_by
         )
@@ -189,7 +201,7 @@ class Methods(OperatorMethods[One, Many]):
         not_before: datetime | None = None,
         idempotency_key: str | None = None,
     ) -> One:
-        """Start the flow that lists an outside event, now or at `not_before`.
+        """Start the flow that handles an outside event, now or at `not_before`.
 
         A repeated key returns the first event.
         """
@@ -205,7 +217,7 @@ class Methods(OperatorMethods[One, Many]):
         )
 
     def scheduled_events(self, session_id: str, limit: int = 100) -> Many:
-        """List outside events and reminders, scheduled ones first."""
+        """List outside events and reminders, with scheduled events first."""
         return self._get("sessions", session_id, "events", "scheduled", limit=limit)
 
     def move_event(self, session_id: str, event_id: str, not_before: datetime) -> One:
@@ -225,9 +237,9 @@ class Methods(OperatorMethods[One, Many]):
         return self._post("sessions", session_id, "rollback", epoch=epoch)
 
     def branch(self, session_id: str, *, epoch: int | None = None, branch_id: str | None = None) -> One:
-        """Fork a session at an epoch (ST-4). Default: the current epoch. If an identical fork exists, return it.
+        """Fork a session at an epoch (ST-4), or return an identical fork if there is one.
 
-        Raises NotFound, or Refused if `branch_id` is already in use.
+        Default: the current epoch. Raises NotFound, or Refused if `branch_id` is already in use.
         """
         name = new_id("session") if branch_id is None else branch_id
         return self._post("sessions", session_id, "branch", keyed=True, epoch=epoch, session_id=name)
@@ -249,7 +261,10 @@ class Methods(OperatorMethods[One, Many]):
         options: JsonObject | None = None,
         parameters: JsonObject | None = None,
     ) -> One:
-        """Start a flow, or all flows of a trigger. If a flow is already running for the session, return its run."""
+        """Start a flow, or all flows of a trigger.
+
+        If a flow is already running for the session, its run is returned.
+        """
         return self._post(
             "runs",
             flow=flow,
@@ -280,15 +295,15 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("runs", run_id)
 
     def run_items(self, run_id: str, *, after: int = -1, limit: int = 100) -> Many:
-        """List a run's items by position, starting after `after`."""
+        """List a run's items by position, starting after position `after`."""
         return self._get("runs", run_id, "items", after=after, limit=limit)
 
     def cancel_run(self, run_id: str) -> One:
-        """Cancel an unfinished run and return it. Runs that depend on it don't start."""
+        """Cancel an unfinished run and return it. Dependent runs don't start."""
         return self._post("runs", run_id, "cancel")
 
     def redo_run(self, run_id: str) -> One:
-        """Rerun a flow with the inputs and options of the run's chain. Returns the new run's ID."""
+        """Rerun a flow with the inputs and options of the run's chain, and return the new run's ID."""
         return self._post("runs", run_id, "redo")
 
     def add_document(
@@ -300,7 +315,7 @@ class Methods(OperatorMethods[One, Many]):
         user_id: str | None = None,
         labels: tuple[str, ...] = (),
     ) -> One:
-        """Store a document and embed it in the background. Adding a document again returns the existing document."""
+        """Store a document and embed it in the background. If the document already exists, return it."""
         return self._post(
             "documents", text=text, title=title, domain=domain, user_id=user_id, labels=list(labels)
         )
@@ -308,7 +323,7 @@ class Methods(OperatorMethods[One, Many]):
     def documents(
         self, *, user_id: str | None = None, domain: str | None = None, after: str = "", limit: int = 100
     ) -> Many:
-        """List documents in the order of their IDs, without texts."""
+        """List documents by ID, without their texts."""
         return self._get("documents", user_id=user_id, domain=domain, after=after, limit=limit)
 
     def search_documents(
@@ -318,11 +333,9 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("documents", "search", q=question, user_id=user_id, domain=domain, limit=limit)
 
     def delete_document(self, document_id: str, *, user_id: str | None = None) -> Any:
-        """Delete a document."""
         return self._send(Call("DELETE", path_of("documents", document_id), query={"user_id": user_id}))
 
     def preferences(self, user_id: str) -> One:
-        """Return a user's preferences."""
         return self._get("users", user_id, "preferences")
 
     def replace_preferences(self, user_id: str, preferences: list[JsonObject]) -> One:
@@ -358,7 +371,10 @@ class Methods(OperatorMethods[One, Many]):
         )
 
     def rotate_webhook_secret(self) -> One:
-        """Create a secret, which is returned only this time. The new and the previous secret sign deliveries."""
+        """Create a webhook secret, which is returned only once.
+
+        The new and the previous secret sign deliveries.
+        """
         return self._post("webhooks", "secret")
 
     def ready(self) -> One:

@@ -40,7 +40,7 @@ class OperatorMethods(ABC, Generic[One, Many]):
     ) -> One:
         """Search turns across sessions by words and quality, newest first: ``{turns, next}``.
 
-        `before`: `next` of the previous page.
+        `before`: the previous page's `next`.
         """
         marks = {"failed": failed, "not_understood": not_understood}
         marks |= {"rated_down": rated_down, "over_budget": over_budget}
@@ -49,15 +49,15 @@ class OperatorMethods(ABC, Generic[One, Many]):
         return self._get("turns", "search", q=q, **marks, **least, **where)
 
     def turns_by_day(self, days: int = 14) -> Many:
-        """Return each day's turns, failures, median time and cost, oldest first."""
+        """Return daily numbers of turns and failures, median times and costs, oldest day first."""
         return self._get("turns", "days", days=days)
 
     def turns_by_user(self, days: int = 7, limit: int = 20) -> Many:
-        """Return each user's turns, failures and cost, most expensive user first."""
+        """Return the turns, failures and costs of each user, most expensive user first."""
         return self._get("turns", "users", days=days, limit=limit)
 
     def turn_journal(self, turn_id: str) -> One:
-        """Return a turn's `steps` (calls) and `signals` (predictions, checks, …)."""
+        """Return a turn's `steps` (model and tool calls) and `signals` (predictions, checks, …)."""
         return self._get("turns", turn_id, "journal")
 
     def turn_case(self, turn_id: str) -> One:
@@ -75,7 +75,10 @@ class OperatorMethods(ABC, Generic[One, Many]):
     def repair(
         self, session_id: str, repairs: list[JsonObject], *, epoch: int, why: str, wait_s: float = 30.0
     ) -> One:
-        """Apply repairs as a turn. Raises Refused if the session has changed, or the repairs would break it."""
+        """Apply repairs as a turn.
+
+        Raises Refused if the session has changed or the repairs would break its state.
+        """
         body = {"repairs": repairs, "epoch": epoch, "why": why, "idempotency_key": new_id("client")}
         path = path_of("sessions", session_id, "repairs")
         return self._send(Call("POST", path, body, {"wait": wait_s}, keyed=True))

@@ -13,9 +13,9 @@ def verify_webhook(secret: str | Sequence[str], headers: Mapping[str, str], body
     """Verify a delivery's signature and time (within five minutes of now), and return its event.
 
     Args:
-        secret: The tenant's webhook secret, or several during rotation.
-        headers: The request's headers. Names are case-insensitive.
-        body: The exact bytes received.
+        secret: the tenant's webhook secret, or several secrets during rotation.
+        headers: the request's headers. Names are case-insensitive.
+        body: the exact bytes received.
 
     Raises:
         Unauthenticated: the delivery is not from Parley, was modified, or is too old.
@@ -32,12 +32,12 @@ def verify_webhook(secret: str | Sequence[str], headers: Mapping[str, str], body
 
 
 def _verify(secrets: Sequence[str], headers: dict[str, str], body: bytes) -> None:
-    """Raise Unauthenticated unless one of the secrets matches."""
+    """Raise Unauthenticated unless one of the secrets matches the signature."""
     failure: Exception | None = None
     for secret in secrets:
         try:
             Webhook(secret).verify(body, headers, json_parse=False)
-        except (WebhookVerificationError, ValueError) as error:  # ValueError for unreadable headers
+        except (WebhookVerificationError, ValueError) as error:  # ValueError: unreadable headers
             failure = error
         else:
             return

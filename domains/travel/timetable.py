@@ -50,8 +50,8 @@ class Timetable:
     ) -> list[JsonObject]:
         """Return flights that have not left and have enough seats, cheapest first.
 
-        Adds `price` and `free` seats. Seats held by the booking `without` count as free. The first search for a route and day creates its
-        flights.
+        Adds `price` and `free` seats. Seats held by the booking `without` count as free. The first search for
+        a route and day creates its flights.
         """
         departure, arrival = find_airport(origin), find_airport(destination)
         if departure.code == arrival.code:

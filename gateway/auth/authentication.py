@@ -1,11 +1,11 @@
 """Authentication: from a request's credentials to a caller (RT-22). For permissions, see `authorization`.
 
-A key or token comes in the `Authorization` header. A browser's EventSource and WebSocket can't send headers,
-so they send a ticket in the query. A ticket is valid for at most a minute, and no longer than its key or
-token.
+Clients send a key or token in the `Authorization` header. A browser's EventSource and WebSocket can't send
+headers, so they send a ticket in the query. A ticket is valid for up to a minute, and never longer than its
+key or token.
 
 An interrupted EventSource reconnects to the same URL. Therefore, a ticket can reopen its session's stream
-until ten minutes after the stream closed, for half a day at most. URLs never contain a long-lived secret.
+until ten minutes after the stream closed, for up to half a day. URLs never contain a long-lived secret.
 """
 
 import hashlib
@@ -25,17 +25,20 @@ from orchestrator.types import SessionId
 UNKNOWN = "These credentials are invalid or expired: use another key or token."
 MISSING = "Authentication required: send a key or token as `Authorization: Bearer …`."
 TICKET = "access_token"  # query parameter of the ticket
-KEY_KEPT_S = 1.0  # time for which a valid key is cached
+KEY_KEPT_S = 1.0  # seconds for which a valid key is cached
 KEYS_KEPT = 10_000
 STREAM_AWAY_S = 600
 LONGEST_STREAM_S = 12 * 3600
-"""Maximum time in seconds for which a ticket can reopen its stream."""
-RECHECK_EVERY_S = 30.0  # interval between checks of an open stream's credentials
+"""Maximum time for which a ticket can reopen its stream, in seconds."""
+RECHECK_EVERY_S = 30.0  # seconds between checks of an open stream's credentials
 
 
 class TokenReader(Protocol):
     def caller(self, token: str) -> Caller:
-        """Return a token's caller. Raises Unauthenticated, or Forbidden for a scope without rights."""
+        """Return the caller that a token identifies.
+
+        Raises Unauthenticated, or Forbidden for a scope without rights.
+        """
         ...
 
 
@@ -50,7 +53,7 @@ class Rates:
 
 @dataclass(slots=True)
 class Access:
-    """Authentication and rate limits. Without `required`, every caller is an operator."""
+    """Authentication and rate limits. If `required` is False, every caller is an operator."""
 
     required: bool = False
     keys: ApiKeys | None = None
@@ -69,9 +72,9 @@ class Access:
         """Authenticate the caller. Raises Unauthenticated, or Unavailable if a store does not respond.
 
         Args:
-            connection: The request.
-            by_ticket: Whether the route accepts a ticket.
-            stream: The session whose events the route streams, or None for other routes.
+            connection: the request.
+            by_ticket: True if the route accepts a ticket.
+            stream: the session whose events the route streams, or None for other routes.
         """
         if not self.required:
             return ANYBODY
@@ -90,7 +93,7 @@ class Access:
         return self.tokens.caller(credential)
 
     async def holds(self, caller: Caller) -> bool:
-        """Return whether a long-lived connection's credentials are still valid, or can't be checked now."""
+        """Return True if a long-lived connection's credentials are still valid or can't be checked now."""
         if has_ended(caller):
             return False
         kind, _, key_id = caller.credential.partition(":")
@@ -102,7 +105,10 @@ class Access:
             return True
 
     async def keep_ticket(self, connection: HTTPConnection, stream: SessionId, caller: Caller) -> None:
-        """Allow an open stream's ticket to reopen the stream. If this fails, the page requests another ticket."""
+        """Allow the ticket of an open stream to reopen it.
+
+        If this fails, the page requests another ticket.
+        """
         ticket = connection.query_params.get(TICKET)
         if self.tickets is None or ticket is None or "authorization" in connection.headers:
             return
@@ -142,5 +148,5 @@ class Access:
 
 
 def has_ended(caller: Caller) -> bool:
-    """Return whether the caller's token has expired."""
+    """Return True if the caller's token has expired."""
     return caller.expires_at is not None and caller.expires_at <= time.time()

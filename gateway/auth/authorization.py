@@ -1,6 +1,6 @@
-"""Authorization: rules per route, and owners of path resources (RT-22).
+"""Authorization: rules per route, and owners of the resources in paths (RT-22).
 
-A user's calls are allowlisted: a new route is closed to users until it is listed here.
+Calls by users are allowlisted: users cannot call a new route until it is listed here.
 """
 
 from dataclasses import dataclass
@@ -57,12 +57,12 @@ FOR_EVERYBODY: Final = frozenset(
     }
 )
 
-# A user can only list the items of one of their sessions, which the query names.
+# A user can only list items of one of their own sessions, which the query names.
 LISTS: Final = frozenset(
     {("GET", "/v1/turns"), ("GET", "/v1/approvals"), ("GET", "/v1/runs"), ("GET", "/v1/feedback")}
 )
 
-# A user can read their own and shared documents. Only backends can write shared documents.
+# Users can read their own documents and shared documents. Only backends can write shared documents.
 DOCUMENTS: Final = frozenset(
     {("GET", "/v1/documents"), ("GET", "/v1/documents/search"), ("GET", "/v1/documents/{document_id}")}
 )
@@ -81,7 +81,7 @@ class Owners:
 async def authorize(connection: HTTPConnection, owners: Owners, caller: Caller) -> None:
     """Check that the caller is allowed to make this request.
 
-    Raises Forbidden, or NotFound to hide a resource's existence.
+    Raises Forbidden, or NotFound to hide the existence of a resource.
     """
     route = route_of(connection)
     if route in OPERATORS_ONLY:

@@ -1,4 +1,4 @@
-"""Listening addresses: reachable from other machines only with authentication (RT-22)."""
+"""Listening addresses, which other machines can reach only if authentication is required (RT-22)."""
 
 import ipaddress
 
@@ -7,7 +7,7 @@ from orchestrator.settings import Settings
 
 
 def requires_callers(settings: Settings) -> bool:
-    """Return whether the settings require authentication. Token settings imply authentication."""
+    """Return True if the settings require authentication. Token settings imply authentication."""
     return settings.auth == "required" or settings.jwt_key is not None or settings.jwt_jwks is not None
 
 
@@ -27,7 +27,7 @@ def require_safe_host(host: str, *, authenticated: bool) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach the address."""
+    """Return True if only this machine can reach the address."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

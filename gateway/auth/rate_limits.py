@@ -26,7 +26,7 @@ async def count_request(access: Access, caller: Caller, session_id: str | None =
     rates = access.rates
     who = (
         f"user:{caller.only_user}" if caller.only_user else caller.credential
-    )  # a user can have several keys
+    )  # because a user can have several keys
     wanted = [(f"caller:{who}", rates.caller), ("tenant", rates.tenant)]
     if session_id is not None:
         wanted.append((f"session:{session_id}", rates.session))
@@ -48,7 +48,7 @@ async def _take(limits: RequestLimits, tenant_id: TenantId, wanted: list[Limit],
     try:
         wait_s = await limits.take(tenant_id, wanted)
     except Unavailable as error:
-        _warn(error)  # requests are not limited without Redis: availability matters more
+        _warn(error)  # without Redis, requests are not limited: availability matters more
         return
     if wait_s > 0:
         raise TooManyRequests(message, retry_after_s=math.ceil(wait_s))

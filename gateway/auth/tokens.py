@@ -1,6 +1,6 @@
 """Verification of JSON Web Tokens.
 
-The settings determine the algorithm, never the token (RT-22).
+The settings, never the token, determine the algorithm (RT-22).
 """
 
 import math
@@ -23,7 +23,7 @@ REQUIRED = ["exp", "aud", "iss", "sub", "tenant"]
 
 
 class Tokens:
-    """A token verifier with one shared secret, or with public keys by ``kid``."""
+    """A token verifier with a shared secret, or with public keys by ``kid``."""
 
     def __init__(self, keys: dict[str | None, tuple[Any, str]], audience: str, issuer: str) -> None:
         self._keys = keys
@@ -31,7 +31,10 @@ class Tokens:
         self._issuer = issuer
 
     def caller(self, token: str) -> Caller:
-        """Return a token's caller. Raises Unauthenticated, or Forbidden for a scope without rights."""
+        """Return the caller that a token identifies.
+
+        Raises Unauthenticated, or Forbidden for a scope without rights.
+        """
         try:
             key, algorithm = self._keys[self._key_id(token)]
             claims = jwt.decode(
@@ -48,7 +51,7 @@ class Tokens:
             KeyError,
             TypeError,
             ValueError,
-        ) as error:  # malformed or forged tokens cause any of these
+        ) as error:  # malformed or forged tokens can cause any of these errors
             raise Unauthenticated(UNKNOWN) from error
         return _caller(claims)
 
@@ -57,7 +60,7 @@ class Tokens:
 
 
 def read_tokens(settings: Settings) -> Tokens | None:
-    """Return the configured verifier, or None if tokens are not accepted. Raises ConfigurationError."""
+    """Return the configured verifier, or None if tokens are not configured. Raises ConfigurationError."""
     if settings.jwt_key is None and settings.jwt_jwks is None:
         return None
     missing = [
@@ -85,7 +88,7 @@ def _secret_key(secret: str) -> dict[str | None, tuple[Any, str]]:
 
 
 def _key_set(text: str | None) -> dict[str | None, tuple[Any, str]]:
-    """Return a key set's supported public keys with their algorithms, by ``kid``."""
+    """Return the supported public keys of a key set with their algorithms, by ``kid``."""
     try:
         described = orjson.loads(text or "")["keys"]
         keys = [jwt.PyJWK(one) for one in described]

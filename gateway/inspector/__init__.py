@@ -1,4 +1,4 @@
-"""The inspector: a page at `/` for chatting with the assistant and inspecting its state.
+"""The inspector, a page at `/` for chatting with the assistant and inspecting its state.
 
-It consists of plain HTML, CSS and ES modules in `static/`, and uses only the public API.
+The page consists of plain HTML, CSS and ES modules in `static/`, and uses only the public API.
 """

@@ -1,6 +1,6 @@
 """The Vega-Lite libraries as one script, built from an installed package without downloads.
 
-Building the script needs a JavaScript engine and two seconds, so a separate process builds it once.
+The build needs a JavaScript engine and two seconds, so a separate process runs it once.
 """
 
 import asyncio

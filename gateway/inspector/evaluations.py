@@ -22,10 +22,10 @@ DETAILS = frozenset({"confusion", "outcomes", "different"})
 
 router = APIRouter(prefix="/v1/evaluations", tags=["operate"])
 
-# Runs are named by their time. Other files are ignored.
+# Run names contain their time. Other files are ignored.
 _OF_A_RUN = re.compile(r"\d{8}-\d{6}")
 
-# A file or folder name without path separators.
+# A file or folder name, without path separators.
 Name = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
 
 
@@ -49,7 +49,7 @@ async def show_evaluation(
 
 
 def list_kept(folder: Path | None, place: str, tenant: TenantId) -> list[JsonObject]:
-    """Return a tenant's latest reports in a subfolder, newest first, without details."""
+    """Return a tenant's latest reports in a subfolder, newest first, without their details."""
     kept = () if folder is None else folder.glob(f"{place}/*.json")
     files = (file for file in kept if _OF_A_RUN.match(file.stem))
     latest = sorted(files, key=lambda file: file.stem, reverse=True)
@@ -58,12 +58,12 @@ def list_kept(folder: Path | None, place: str, tenant: TenantId) -> list[JsonObj
 
 
 def read_kept(folder: Path | None, place: str, name: str, tenant: TenantId) -> JsonObject | None:
-    """Return a report with its details, or None if the tenant doesn't have it."""
+    """Return a report with its details, or None if the tenant has no such report."""
     file = None if folder is None else folder / place / f"{name}.json"
     return None if file is None or not file.is_file() else _read(file, tenant)
 
 
 def _read(file: Path, tenant: TenantId) -> JsonObject | None:
-    """Return the report if it belongs to the tenant, or None."""
+    """Return the report, or None if it belongs to another tenant."""
     report = orjson.loads(file.read_bytes())
     return report if is_object(report) and report.get("tenant_id") == tenant else None

@@ -30,7 +30,7 @@ CONTENT_SECURITY_POLICY: Final[str] = "; ".join(  # noqa: FLY002  # one directiv
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
-        # No script can turn text into markup, except to empty an element (scripts/trusted.js).
+        # Scripts cannot turn text into markup, except to empty an element (scripts/trusted.js).
         "require-trusted-types-for 'script'",
         "trusted-types default",
     )
@@ -43,7 +43,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-    # Revalidate each time, so that an upgrade is visible immediately.
+    # Browsers revalidate each time, so that an upgrade is visible immediately.
     "Cache-Control": "no-cache",
 }
 
@@ -56,8 +56,9 @@ _VERSION = re.compile(r"[0-9a-f]{32}")
 class GuardedFiles(StaticFiles):
     """Static files with the inspector's headers.
 
-    Files are also available under a path with their common `version`, which browsers cache. During a rolling
-    update, a page of another version may request a file. It then gets this version's file, uncached.
+    Files are also available under a path that contains their common `version`, which browsers cache. During a
+    rolling update, a page of another version may request a file. The gateway then sends this version's file,
+    uncached.
     """
 
     def __init__(self, directory: Path) -> None:

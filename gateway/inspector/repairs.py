@@ -1,4 +1,4 @@
-"""The repair console for operators: diagnose a session, preview repairs, apply them.
+"""The operators' repair console: diagnose a session, preview repairs, apply them.
 
 A repair is a turn in the session lane. Repairs of a stuck lane or a quarantined turn are applied immediately.
 """
@@ -60,7 +60,7 @@ def _domain(place: str) -> Domain:
 
 
 async def _look(sessions: SessionServices, caller: Caller, session_id: SessionId) -> Place:
-    """Read everything that a repair depends on. Raises NotFound."""
+    """Read all data that a repair depends on. Raises NotFound."""
     record = await sessions.store.get(caller.tenant_id, session_id)
     ledger = await sessions.effects.list(caller.tenant_id, session_id, limit=1000)
     domain = await run_in_thread(_domain, sessions.domains.place(record.domain))
@@ -235,7 +235,7 @@ async def _find_earlier(
 
 
 def _read(turn: TurnRecord) -> JsonObject:
-    """Return a repair turn's result. Raises Refused if the repair was not applied."""
+    """Return the result of a repair turn. Raises Refused if the repair was not applied."""
     result = turn.result or {}
     made = result.get("repair", {})
     if turn.status in FINISHED and made.get("decision") != "applied":

@@ -12,15 +12,18 @@ from orchestrator.turns.submission import MAX_INPUT_BYTES, require_bounded, too_
 BODY_WITHIN_S = 20.0
 JSON = "application/json"
 PLAIN_TYPES = frozenset({"text/plain", "text/markdown"})
-LARGER = {"/v1/agui": 1024 * 1024}  # bytes by path; AG-UI clients send the whole conversation each time
-TAKEN = {"/v1/documents": PLAIN_TYPES | {JSON}}  # by path; JSON everywhere else
+LARGER = {
+    "/v1/agui": 1024 * 1024
+}  # bytes by path; AG-UI clients send the whole conversation with each request
+TAKEN = {"/v1/documents": PLAIN_TYPES | {JSON}}  # content types by path; all other paths accept only JSON
 
 
 class BodyLimit:
     """Middleware that rejects invalid bodies.
 
-    Responds with 413 if the body is too large, 415 for a wrong type, and 422 if it is nested too deeply. Responds
-    with 408 after `BODY_WITHIN_S` seconds, so that slow senders don't occupy connections.
+    The response is 413 for a body that is too large, 415 for a wrong type, and 422 for a body that is nested
+    too deeply. The response is 408 after `BODY_WITHIN_S` seconds, so that slow senders don't occupy
+    connections.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,4 +1,4 @@
-"""Measure requests by route template and status. Paths are excluded, because they contain session IDs."""
+"""Request metrics by route template and status. Paths are excluded, because they contain session IDs."""
 
 import time
 from typing import Final
@@ -12,7 +12,10 @@ OTHER: Final = "other"  # unknown URLs and methods
 
 
 class RequestMetrics:
-    """Middleware that measures the time until a response starts. A stream's duration depends on the client."""
+    """Middleware that measures the time until a response starts.
+
+    Clients determine the duration of a stream.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,4 +1,4 @@
-"""Security headers for every response, including errors, and a limit on request headers."""
+"""Security headers for all responses, including errors, and a size limit for request headers."""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,7 +22,7 @@ OF_DATA = {
 class SecurityHeaders:
     """Middleware that adds security headers to every response. Headers set by a route take precedence.
 
-    `shared`: whether pages of other origins can read responses.
+    `shared`: True if pages of other origins can read responses.
     """
 
     def __init__(self, app: ASGIApp, *, shared: bool = False) -> None:

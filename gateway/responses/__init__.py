@@ -1,1 +1,1 @@
-"""Response models, as FastAPI serializes and documents them."""
+"""Response models, which FastAPI serializes and documents."""

@@ -15,18 +15,21 @@ def format_time(at: object) -> object:
     return datetime.fromtimestamp(at, UTC).isoformat() if isinstance(at, float) else at
 
 
-# Records have datetimes or Unix seconds, while responses use ISO 8601.
+# Records use datetimes or Unix seconds, and responses use ISO 8601.
 Timestamp = Annotated[str, BeforeValidator(format_time), Field(json_schema_extra={"format": "date-time"})]
 
 
 class ResponseModel(BaseModel):
-    """The base class of responses, created from a record. Later versions can add members, but not remove any."""
+    """The base class of responses, created from a record.
+
+    Later versions can add members, but never remove them.
+    """
 
     model_config = ConfigDict(extra="allow", from_attributes=True)
 
 
 def documented(model: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """Return the `responses` argument of a route that sends stored JSON without validation."""
+    """Return the `responses` argument for a route that sends stored JSON without validation."""
     return {status: {"model": model}}
 
 

@@ -48,7 +48,10 @@ class RunBacklog(ResponseModel):
 
 
 class Backlog(ResponseModel):
-    """Deferred maintenance. `turn_wait_s`: 95th percentile of the time that recent turns waited for a worker."""
+    """Deferred maintenance.
+
+    `turn_wait_s`: 95th percentile of the time that recent turns waited for a worker.
+    """
 
     turn_wait_s: float
     sessions: list[RunBacklog]

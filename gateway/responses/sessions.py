@@ -100,7 +100,10 @@ class Effect(ResponseModel):
 
 
 class ComparedTurns(ResponseModel):
-    """Turns at the same position after two sessions diverged. A side is null if it has fewer turns."""
+    """Turns at the same position after two sessions diverged.
+
+    A side is null if its session has fewer turns.
+    """
 
     left: JsonMap | None
     right: JsonMap | None

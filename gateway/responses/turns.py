@@ -106,7 +106,7 @@ class FoundTurns(ResponseModel):
 
 
 class DayOfTurns(ResponseModel):
-    """Metrics of one day. `median_ms`: median time from a turn's start to its end."""
+    """Metrics for one day. `median_ms`: median time from a turn's start to its end, in milliseconds."""
 
     day: str = Field(examples=["2026-01-31"])
     turns: int
@@ -120,7 +120,7 @@ class DayOfTurns(ResponseModel):
 
 
 class TurnsOfUser(ResponseModel):
-    """Metrics of one user, or of all sessions without a user."""
+    """Metrics for one user, or for all sessions without a user."""
 
     user_id: str | None
     turns: int

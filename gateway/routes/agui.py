@@ -1,4 +1,4 @@
-"""The AG-UI endpoint, which imports the protocol's types on the first run."""
+"""The AG-UI endpoint, which imports the protocol's types when the first run arrives."""
 
 from typing import Annotated, Any
 

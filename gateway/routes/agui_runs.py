@@ -66,7 +66,10 @@ class _Run:
     session_id: SessionId
 
     async def open_session(self) -> None:
-        """Create the thread's session unless it exists. Raises NotFound if it belongs to another user."""
+        """Create the thread's session unless the session exists.
+
+        Raises NotFound if it belongs to another user.
+        """
         sessions, caller = self.dependencies.sessions, self.caller
         try:
             owner = await sessions.store.owner(caller.tenant_id, self.session_id)
@@ -108,7 +111,10 @@ class _Run:
         return [(await self.dependencies.turns.submit(submission)).turn_id]
 
     async def resume(self, answers: Sequence[ResumeEntry]) -> list[TurnId]:
-        """Decide the approvals that interrupted the run. Return the IDs of the turns that resume its flows."""
+        """Decide the approvals that interrupted the run.
+
+        Return the IDs of the turns that resume its flows.
+        """
         return [await self._decide(answer) for answer in answers[:MOST_INTERRUPTS]]
 
     async def _decide(self, answer: ResumeEntry) -> TurnId:
@@ -184,7 +190,7 @@ class _Run:
 
 
 def _session_of(thread_id: str) -> SessionId:
-    """Return the thread's session ID: the thread's ID if the ID is valid, or else a hash of the ID."""
+    """Return the thread's session ID: the thread's ID if valid, or a hash of it."""
     if IDENTIFIER_PATTERN.fullmatch(thread_id):
         return SessionId(thread_id)
     return SessionId(f"agui_{hash_json(thread_id)}")

@@ -20,7 +20,7 @@ async def list_approvals(
     status: ApprovalStatus | None = None,
     limit: Limit = 100,
 ) -> list[ApprovalRecord]:
-    """List approvals, newest first. Use `status=pending` for those without a decision."""
+    """List approvals, newest first. Use `status=pending` for approvals without a decision."""
     return await approvals.list(tenant, session_id=session_id, status=status, limit=limit)
 
 
@@ -28,7 +28,7 @@ async def list_approvals(
 async def decide_approval(
     approval_id: str, body: ApprovalDecision, approvals: TheApprovals, turns: TheTurns, caller: TheCaller
 ) -> DecidedApproval:
-    """Grant or deny an approval, and resume its flow. Repeating the decision has no further effect.
+    """Grant or deny an approval, and resume its flow. A repeated decision has no further effect.
 
     Only operators can grant an approval with `operator_only`.
     """

@@ -28,9 +28,10 @@ async def answer_call(
     signature: Annotated[str, Query(min_length=1, max_length=128)],
     tenant: Annotated[Identifier, Query()] = DEFAULT_TENANT,
 ) -> AnsweredCall:
-    """Submit the result of a deferred tool call. The flow continues in a turn, which repeated requests return.
+    """Submit the result of a deferred tool call.
 
-    The tool received this URL with the call. It needs no other credentials.
+    The flow continues in a turn, and repeated requests return the same turn. The tool received this URL with
+    the call, and needs no other credentials.
     """
     tenant_id = TenantId(tenant)
     acting_tenant.set(tenant_id)

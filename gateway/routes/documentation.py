@@ -1,4 +1,4 @@
-"""The API's documentation at `/docs`: Swagger UI from an installed package, with a separate security policy."""
+"""The API documentation at `/docs`: Swagger UI from an installed package, with a separate security policy."""
 
 from importlib.resources import files
 from pathlib import Path

@@ -27,7 +27,7 @@ EMBED = "embed_documents"  # the background flow that makes an uploaded document
 
 Question = Annotated[str, Query(min_length=1, max_length=LONGEST_QUESTION, pattern=NO_NUL)]
 
-# No type, because plain text is always valid.
+# Any plain text is valid, so the schema has no type.
 _TEXT_SCHEMA = {"minLength": 1, "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"}
 _UPLOAD = {
     "requestBody": {

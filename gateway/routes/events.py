@@ -24,9 +24,11 @@ router = APIRouter(prefix="/v1/sessions", tags=["events"])
 
 RECONNECT_AFTER_MS = 1000
 HEARTBEAT_EVERY_S = 15
-SLOW_FOR_S = 30.0  # disconnect a client that reads nothing for this long; it can reconnect and resume
+SLOW_FOR_S = (
+    30.0  # disconnect a client that reads nothing for this many seconds; the client can reconnect and resume
+)
 
-# An EventSource that has received no number yet may send an empty header.
+# An EventSource that has not received a number yet may send an empty header.
 LastEventId = Annotated[
     Annotated[int, Field(ge=0, le=2**53)] | None,
     BeforeValidator(lambda value: None if isinstance(value, str) and not value.strip() else value),
@@ -107,7 +109,9 @@ async def _messages(caller: Caller, events: AsyncGenerator[Event]) -> AsyncGener
             with LISTENERS.labels("stream").track_inprogress():
                 async for event in events:
                     yield _message(event_for(caller, event))
-        except Unavailable as error:  # the client reconnects, and resumes after its last number
+        except (
+            Unavailable
+        ) as error:  # the client reconnects, and resumes after the last number that it received
             _log.warning("An event stream was closed.", error=error)
 
 

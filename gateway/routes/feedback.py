@@ -46,7 +46,7 @@ async def give_feedback(
 async def list_all_feedback(
     feedback: TheFeedback, tenant: TheTenant, session_id: SessionId | None = None, limit: Limit = 100
 ) -> list[FeedbackRecord]:
-    """List feedback on one or all sessions, newest first."""
+    """List feedback on one session or all sessions, newest first."""
     return await feedback.list(tenant, session_id=session_id, limit=limit)
 
 

@@ -18,10 +18,10 @@ async def live() -> Alive:
 
 @router.get("/ready", response_model=Ready)
 async def ready(operations: TheOperations) -> Ready | Response:
-    """Return 200 if the stores respond, or 503 with the unavailable ones.
+    """Return 200 if the stores respond, or 503 with the stores that don't.
 
     `models_down`: models with an open circuit breaker. `off`: problems that disable background flows or
-    scheduled jobs. Neither makes the gateway unready, because turns continue.
+    scheduled jobs. The gateway stays ready in both cases, because turns still run.
     """
     missing = await operations.probe()
     if missing:

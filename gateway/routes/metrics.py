@@ -39,14 +39,17 @@ JOB_DUE = gauge(
     ["scheduled"],
 )
 
-# Below Prometheus's timeout, so that scrapes succeed even if the store is down.
+# Shorter than Prometheus's timeout, so that scrapes succeed even if the store is down.
 READ_WITHIN_S = 2.0
 OUTBOX_KINDS = ("internal_flow", "notes")
 
 
 @router.get("/metrics", response_class=Response, include_in_schema=False)
 async def metrics(operations: TheOperations) -> Response:
-    """Return metrics in the Prometheus text format. `parley_store_answers` is 0 if the store doesn't respond."""
+    """Return metrics in the Prometheus text format.
+
+    `parley_store_answers` is 0 if the store doesn't respond.
+    """
     try:
         async with asyncio.timeout(READ_WITHIN_S):
             _set_gauges(await operations.stats.read())
@@ -74,7 +77,7 @@ def _set_gauges(stats: SystemStatus) -> None:
 
 
 def _set_queues(queues: Mapping[str, Queue], names: Iterable[str], waiting: Gauge, oldest: Gauge) -> None:
-    """Set the gauges, with 0 for empty queues so that alerts can resolve."""
+    """Set the gauges. Set them to 0 for empty queues, so that alerts can resolve."""
     for name in {*names, *queues}:
         queue = queues.get(name, Queue())
         waiting.labels(name).set(queue.waiting)

@@ -1,4 +1,4 @@
-"""Outside events and reminders, which start flows without a user's message (RT-31)."""
+"""Outside events and reminders, which start flows without a user message (RT-31)."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -33,7 +33,10 @@ async def send_event(
     tenant: TheTenant,
     key: KeyHeader = None,
 ) -> Scheduled:
-    """Start the flow that lists the event, now or at `not_before`. A repeated key returns the first event."""
+    """Start the flow that handles the event, now or at `not_before`.
+
+    A repeated key returns the first event.
+    """
     if key and body.idempotency_key and key != body.idempotency_key:
         raise Refused("The header and the body have different idempotency keys; send one of them.")
     session = await sessions.store.get(tenant, session_id)
@@ -45,7 +48,7 @@ async def send_event(
 async def list_scheduled_events(
     session_id: SessionId, turns: TheTurns, sessions: TheSessions, tenant: TheTenant, limit: Limit = 100
 ) -> list[Scheduled]:
-    """List outside events and reminders: first scheduled, then delivered and canceled ones."""
+    """List outside events and reminders: scheduled events first, then delivered and canceled events."""
     await sessions.store.get(tenant, session_id)  # raises NotFound
     return await turns.scheduled.of_session(tenant, session_id, limit=limit)
 
@@ -62,5 +65,5 @@ async def move_event(
 async def cancel_event(
     session_id: SessionId, event_id: Identifier, turns: TheTurns, tenant: TheTenant
 ) -> Scheduled:
-    """Cancel an event, and its turn if the turn hasn't started. Otherwise, the event stays unchanged."""
+    """Cancel an event, and its turn if the turn hasn't started. If it has, the event stays unchanged."""
     return await turns.scheduled.cancel(tenant, session_id, event_id)

@@ -1,4 +1,4 @@
-"""Read models of past turns: turns with times, frames, exports, scratchpad and journal."""
+"""Views of past turns: turns with times, frames, exports, scratchpad and journal."""
 
 import time
 from contextlib import suppress
@@ -79,7 +79,10 @@ async def read_frame_page(
     sessions: TheSessions,
     tenant: TheTenant,
 ) -> JsonObject:
-    """Return a page of a frame's table, numbered from 1. The block's `page_rows` sets the rows per page."""
+    """Return a page of a frame's table, numbered from 1.
+
+    The block's `page_rows` sets the number of rows per page.
+    """
     session = await sessions.store.get(tenant, session_id)
     frame = await sessions.archive.frame(tenant, session_id, frame_id)
     return await sessions.pages.page(
@@ -116,7 +119,7 @@ async def read_signed_export(
 
 
 async def _redeem(token: str, sessions: SessionServices) -> JsonObject:
-    """Return the export of a signed path. Raises NotFound if the path is invalid or has expired."""
+    """Return the export that a signed path names. Raises NotFound if the path is invalid or has expired."""
     read = read_link(token)
     if read is not None and read[0].expires_at > time.time():
         link, signature = read

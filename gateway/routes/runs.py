@@ -20,9 +20,9 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 @router.post("", status_code=HTTPStatus.ACCEPTED)
 async def start_run(body: NewRunBody, runs: TheRuns, sessions: TheSessions, tenant: TheTenant) -> StartedRun:
-    """Start a flow, or all flows of a trigger. If a flow is already running for the session, return its run.
+    """Start a flow, or all flows of a trigger. The response is sent after the runs are stored.
 
-    Runs are stored before the response.
+    If a flow is already running for the session, its run is returned.
     """
     session_id = None if body.session_id is None else SessionId(body.session_id)
     if session_id is not None:
@@ -69,14 +69,14 @@ async def list_items(
     after: Annotated[int, Query(ge=-1)] = -1,
     limit: Limit = 100,
 ) -> list[ItemRecord]:
-    """List a run's items by position, starting after `after`."""
+    """List a run's items by position, starting after position `after`."""
     await runs.store.get(tenant, run_id)
     return await runs.store.items(tenant, run_id, after=after, limit=limit)
 
 
 @router.post("/{run_id}/cancel", response_model=Run)
 async def cancel_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> RunRecord:
-    """Cancel a run. Its results are kept, and runs that depend on it don't start."""
+    """Cancel a run. Its results are kept, and dependent runs don't start."""
     return await runs.store.cancel(tenant, run_id)
 
 

@@ -28,7 +28,7 @@ MOST_COMPARED = 1000
 
 @router.post("", status_code=HTTPStatus.CREATED, response_model=Session)
 async def create_session(body: NewSession, sessions: TheSessions, caller: TheCaller) -> SessionRecord:
-    """Create a session, or return the existing one with this ID."""
+    """Create a session, or return the existing session with this ID."""
     tenant = caller.tenant_id
     if body.tenant_id not in {None, tenant}:
         raise Forbidden(f"Your credentials are limited to the tenant {tenant!r}: omit `tenant_id`.")
@@ -45,7 +45,7 @@ async def create_session(body: NewSession, sessions: TheSessions, caller: TheCal
         timezone=body.timezone,
         locale=body.locale,
     )
-    caller.require_owner(record.session_id, record.user_id)  # the session may have existed
+    caller.require_owner(record.session_id, record.user_id)  # the session may already have existed
     return record
 
 
@@ -80,7 +80,7 @@ async def show_session(
 
 @router.delete("/{session_id}", response_model=Session)
 async def close_session(session_id: SessionId, sessions: TheSessions, tenant: TheTenant) -> SessionRecord:
-    """Close a session. It accepts no further turns, but stays readable."""
+    """Close a session, which then accepts no further turns but stays readable."""
     return await sessions.store.close(tenant, session_id)
 
 
@@ -140,7 +140,7 @@ async def roll_back(
 async def branch_off(
     session_id: SessionId, body: Branch, sessions: TheSessions, tenant: TheTenant
 ) -> SessionRecord:
-    """Fork the session at an epoch, for the same user. If an identical fork exists, return it."""
+    """Fork the session at an epoch, for the same user, or return an identical fork if there is one."""
     return await sessions.store.branch(
         tenant,
         session_id,
@@ -157,7 +157,7 @@ async def compare_sessions(
     caller: TheCaller,
     other: Annotated[Identifier, Query(alias="with", description="The session to compare it with.")],
 ) -> JsonObject:
-    """Compare messages, flows, calls, answers and side effects of two sessions after they diverge."""
+    """Compare the messages, flows, calls, answers and side effects of two sessions after they diverge."""
     tenant = caller.tenant_id
     caller.require_owner(SessionId(other), await sessions.store.owner(tenant, SessionId(other)))
     left, right = [
@@ -169,7 +169,7 @@ async def compare_sessions(
 async def _read_journey(
     sessions: SessionServices, turns: TurnServices, tenant: TenantId, session_id: SessionId
 ) -> Journey:
-    """Return a session's lineage, as far as it still exists."""
+    """Return a session's lineage, as far as the sessions still exist."""
     record = await sessions.store.get(tenant, session_id)
     stretches, found = [Stretch(session_id)], dict[SessionId, list[TurnRecord]]()
     while True:
@@ -181,6 +181,6 @@ async def _read_journey(
         stretches.insert(0, Stretch(record.parent, record.parent_epoch))
         try:
             record = await sessions.store.get(tenant, record.parent)
-        except NotFound:  # its turns were deleted too
+        except NotFound:  # the session's turns were deleted too
             break
     return Journey(stretches, found, await sessions.effects.list(tenant, session_id, limit=MOST_COMPARED))

@@ -43,7 +43,10 @@ async def converse(
     caller: TheCaller,
     after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
 ) -> None:
-    """Receive messages and send answers. `after`: number of the event to resume after. Default: the last one."""
+    """Receive messages and send answers.
+
+    `after`: number of the event to resume after. Default: the number of the last event.
+    """
     await websocket.accept()
     conversation = _Conversation(websocket, dependencies, caller, session_id)
     try:
@@ -62,7 +65,7 @@ async def converse(
         for task in (sending, receiving):
             task.cancel()
         await asyncio.gather(sending, receiving, return_exceptions=True)
-        # The client may have closed the socket, or its connection broke.
+        # The client may have closed the socket, or the connection may be broken.
         with suppress(RuntimeError, WebSocketDisconnect):
             await websocket.close(conversation.close_code)
 
@@ -79,7 +82,10 @@ class _Conversation:
     close_code: int = TRY_AGAIN_LATER
 
     async def receive_messages(self) -> None:
-        """Submit the client's messages until the client disconnects. Send an error for an invalid message."""
+        """Submit the client's messages until the client disconnects.
+
+        If a message is invalid, send an error.
+        """
         with suppress(WebSocketDisconnect):
             while True:
                 message = await self.websocket.receive()
@@ -95,7 +101,7 @@ class _Conversation:
     async def _submit(self, message: SocketMessage) -> None:
         submission = message.turn_request().to_submission(self.session_id, self.caller.tenant_id)
         receipt = await self.dependencies.turns.submit(submission)
-        if receipt.status in FINISHED:  # a repeated message, whose answer was sent before
+        if receipt.status in FINISHED:  # a repeated message, whose answer was already sent
             await self._send(await self._answer(receipt.turn_id, None))
         elif receipt.position > 0:
             queued = _message("queued", self.session_id, receipt.turn_id)
@@ -142,7 +148,7 @@ class _Conversation:
 
 
 def _parse(raw: str | bytes, session_id: SessionId) -> SocketMessage:
-    """Parse a client's message. Raises InvalidInput naming the field."""
+    """Parse a client's message. Raises InvalidInput for an invalid field."""
     require_bounded(raw.encode() if isinstance(raw, str) else raw)
     try:
         message = SocketMessage.model_validate(json.loads(raw))
@@ -156,7 +162,7 @@ def _parse(raw: str | bytes, session_id: SessionId) -> SocketMessage:
 
 
 def _message(kind: str, session_id: SessionId, turn_id: TurnId | None = None) -> JsonObject:
-    """Return the members of every server message."""
+    """Return the members that all server messages share."""
     return {
         "type": kind,
         "conversation_id": session_id,
@@ -203,7 +209,7 @@ def _failure(record: TurnRecord, payload: JsonObject, number: int | None) -> Jso
 
 
 def _piece(session_id: SessionId, event: Event) -> JsonObject:
-    """Return part of an answer. It replaces the text from its offset on."""
+    """Return a part of an answer, which replaces the answer's text from its offset on."""
     return {
         "type": TOKEN,
         "conversation_id": session_id,

@@ -69,7 +69,10 @@ async def list_turns(
     session_id: SessionId | None = None,
     limit: Limit = 100,
 ) -> list[JsonObject]:
-    """List turns of one or all sessions, newest first. Use `status=quarantined` for those that need an operator."""
+    """List turns of one session or all sessions, newest first.
+
+    `status=quarantined`: turns that need an operator.
+    """
     records = await turns.inbox.turns(caller.tenant_id, session_id=session_id, status=status, limit=limit)
     return [turn_for(caller, turn_object(record)) for record in records]
 
@@ -99,7 +102,7 @@ async def read_turn_journal(
 ) -> JsonObject:
     """Return a turn's model and tool calls, and its signals. Only operators can call this.
 
-    Signals are predictions, checks, calls, recovery and templates. They are stored when the turn ends.
+    Signals are predictions, checks, calls, recovery and templates. Parley stores signals when the turn ends.
     """
     record = await turns.inbox.turn(tenant, turn_id)
     steps = await sessions.archive.journal(tenant, record.session_id, turn_id=turn_id, limit=1000)

@@ -22,7 +22,7 @@ async def list_webhooks(webhooks: TheWebhooks, tenant: TheTenant, limit: Limit =
 
 @router.post("", status_code=HTTPStatus.CREATED, response_model=responses.Webhook)
 async def create_webhook(body: NewWebhook, webhooks: TheWebhooks, tenant: TheTenant) -> Webhook:
-    """Create a webhook that sends new events of one or all sessions to a URL."""
+    """Create a webhook that sends new events of one session or all sessions to a URL."""
     session_id = None if body.session_id is None else SessionId(body.session_id)
     events = None if body.events is None else tuple(body.events)
     return await webhooks.create(tenant, body.url, session_id=session_id, events=events)
@@ -30,7 +30,10 @@ async def create_webhook(body: NewWebhook, webhooks: TheWebhooks, tenant: TheTen
 
 @router.post("/secret", status_code=HTTPStatus.CREATED)
 async def rotate_secret(webhooks: TheWebhooks, tenant: TheTenant) -> responses.WebhookSecret:
-    """Create a secret, which is returned only this time. The new and the previous secret sign deliveries."""
+    """Create a signing secret, which is returned only once.
+
+    The new and the previous secret sign deliveries.
+    """
     return responses.WebhookSecret(secret=await webhooks.rotate_secret(tenant))
 
 
@@ -50,5 +53,5 @@ async def close_webhook(webhook_id: str, webhooks: TheWebhooks, tenant: TheTenan
 async def retry_webhook(
     webhook_id: str, webhooks: TheWebhooks, tenant: TheTenant, session_id: SessionId | None = None
 ) -> responses.RetriedFeeds:
-    """Resume delivery immediately. `feeds`: number of affected sessions."""
+    """Resume delivery immediately. `feeds`: number of affected feeds."""
     return responses.RetriedFeeds(feeds=await webhooks.retry(tenant, webhook_id, session_id))

@@ -139,7 +139,6 @@ class SummarizeSession(InternalFlow):
 
 
 def make_notes(item: JsonObject, result: JsonObject, at: float, run_id: str) -> tuple[Entry, ...]:
-    """Return the summary and findings as scratchpad entries with the session's labels."""
     more: JsonObject = {
         "flow": SummarizeSession.name,
         "origin": f"turns up to {item['through_turn']}",
@@ -175,7 +174,7 @@ _FRAMES = {"user": "User: ", "agent": "Assistant: "}
 def summarize(earlier: str, lines: list[JsonObject], kept: int, length: int) -> str:
     """Return the earlier summary and the `kept` most relevant new sentences, in order.
 
-    If the result is too long, the oldest sentences are dropped first and users' statements about themselves
+    If the result is too long, the oldest sentences are dropped first, and users' statements about themselves
     last. A sentence's score is the mean frequency of its words in the conversation. The user's sentences
     count double.
     """

@@ -1,4 +1,4 @@
-"""`tidy_scratchpad`: clean up a session's scratchpad after valuable entries are promoted."""
+"""`tidy_scratchpad`: cleanup of a session's scratchpad after valuable entries were promoted."""
 
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ from orchestrator.types import Json
 
 
 class TidyScratchpad(InternalFlow):
-    """A flow that merges duplicate entries, drops promoted entries and submitted proposals, and keeps at most 64."""
+    """A flow that merges duplicates, drops promoted entries and submitted proposals, and keeps up to 64 entries."""
 
     name: ClassVar[str] = "tidy_scratchpad"
     trigger: ClassVar[str] = "summary_due"

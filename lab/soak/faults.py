@@ -16,7 +16,7 @@ LONGEST_FREEZE_S = 20.0  # longer than a lease
 
 
 TURN_WORKERS = ("worker", "turns-")
-"""Name prefixes of processes that run turns."""
+"""Prefixes in the names of processes that run turns."""
 
 
 @dataclass(frozen=True, slots=True)

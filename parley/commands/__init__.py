@@ -1,1 +1,4 @@
-"""A module per command or group of commands, each with an `app`. `parley.main` imports only the called module."""
+"""One module per command or group of commands, each with an `app`.
+
+`parley.main` imports only the called module.
+"""

@@ -53,7 +53,7 @@ def chat(
 ) -> None:
     """Chat with an assistant. Connects to a running `parley up`, or starts a private system.
 
-    Each line of piped input is one turn.
+    With piped input, each line is one turn.
     """
     chosen = None if domain is None else resolve_domain(domain)
     with stop_on_signals(), ExitStack() as stack:
@@ -61,7 +61,7 @@ def chat(
             _private_gateway(chosen, data_dir, lasting=user is not None or session is not None)
         )
         client = stack.enter_context(open_client(gateway))
-        # The gateway knows a domain folder by its name.
+        # The gateway identifies a domain folder by its name.
         named = None if chosen is None else Path(chosen).name
         place = Place(timezone, locale)
         conversation = Conversation.begin(client, domain=named, session_id=session, user_id=user, place=place)
@@ -79,9 +79,9 @@ def _talk(conversation: Conversation, data_dir: Path, *, as_json: bool) -> None:
 
 @contextmanager
 def _private_gateway(domain: str | None, data_dir: Path, *, lasting: bool) -> Iterator[str]:
-    """Run a private stack, in `data_dir` if `lasting`, or in a temporary folder.
+    """Run a private stack in a temporary folder, or in `data_dir` if `lasting` is set.
 
-    Set `lasting` for a user or session that later runs need. Trained models are always kept in `data_dir`.
+    Set `lasting` for a user or session that later runs need. Trained models are always stored in `data_dir`.
     """
     from parley.domain_documents import add_documents  # noqa: PLC0415  # a client may lack these dependencies
     from parley.embedded.ports import free_port  # noqa: PLC0415
@@ -121,7 +121,7 @@ def _remove(folder: Path | None) -> None:
 
 
 def _remove_leftovers() -> None:
-    """Delete the folders of killed private runs."""
+    """Delete folders that killed private runs left behind."""
     from parley.processes import end_leftovers  # noqa: PLC0415
 
     for folder in Path(tempfile.gettempdir()).glob(f"{_PRIVATE_PREFIX}*"):

@@ -44,14 +44,17 @@ def replay(
     as_json: AsJson = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """Send dead letters to their queue again. Messages that were accepted in the meantime are not processed twice."""
+    """Send dead letters to their queues again.
+
+    Messages that were accepted in the meantime are not processed twice.
+    """
     if (identifier is None) != everything:
         raise InvalidInput("Specify a dead letter ID or --all.", field="identifier")
     with _open(data_dir) as (redis_url, letters):
         chosen = [identifier] if identifier else [letter["id"] for letter in reversed(letters.list())]
         broker_url = read_variable("PARLEY_BROKER_URL") or redis_url
         options = producer_options(broker_url)
-        tls: Any = tls_options(broker_url)  # kombu annotates a bool and takes options too
+        tls: Any = tls_options(broker_url)  # kombu declares a bool, but also accepts options
         with Connection(for_celery(broker_url), transport_options=options, ssl=tls) as connection:
             for one in chosen:
                 message = letters.message(one)

@@ -51,7 +51,7 @@ def doctor(
 ) -> None:
     """Check the environment and a running deployment.
 
-    Covers stores, workers, gateway, models, domain and settings. Exits with status 1 if something is wrong.
+    Checks stores, workers, gateway, models, domain and settings. Exits with status 1 if a check fails.
     """
     broken = False
     folder = data_dir.resolve()

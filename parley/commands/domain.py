@@ -30,7 +30,7 @@ def check(
     domain: Annotated[str, typer.Argument(help="Name of a built-in domain, or path to a domain folder.")],
     as_json: AsJson = False,
 ) -> None:
-    """Print every mistake in a domain folder, or what each flow can do if there are none."""
+    """Print all mistakes in a domain folder or, if there are none, the capabilities of each flow."""
     try:
         loaded = load_domain(domain)
     except ConfigurationError as error:
@@ -79,7 +79,7 @@ def tools_from(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Generate a domain's tools.yaml from the OpenAPI document of a service."""
+    """Generate a domain's tools.yaml from a service's OpenAPI document."""
     if into is not None and into.exists():
         raise InvalidInput(
             f"{into} already exists; choose another file and copy what you need.", field="into"
@@ -114,7 +114,7 @@ def train(
 
 
 def _row(flow: FlowSummary) -> list[str]:
-    """Return the table row of a flow. Empty cells mean no."""
+    """Return a flow's table row. Empty cells mean “no”."""
     return [
         flow.dact,
         ", ".join(flow.acts),
@@ -132,7 +132,7 @@ def new(
     into: Annotated[Path, typer.Option(help="Parent folder of the new domain folder.")] = Path(),
     as_json: AsJson = False,
 ) -> None:
-    """Create a small working domain to build on."""
+    """Create a small working domain as a starting point."""
     folder = scaffold(name, into)
     print_result(Answer({"domain": name, "folder": str(folder)}, ""), as_json=as_json)
     say(f"Created {folder}. Try it: parley chat --domain {folder}")

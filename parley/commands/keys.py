@@ -37,7 +37,7 @@ def create(
     as_json: AsJson = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """Create a key. The key is printed once, to standard output, and not stored."""
+    """Create a key and print it to standard output. The key is not stored, so it is shown only once."""
     _require_identifier(tenant, "tenant")
     if user is not None:
         _require_identifier(user, "user")
@@ -68,7 +68,7 @@ def list_keys(
     as_json: AsJson = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """List all keys, including expired and revoked ones."""
+    """List all keys, including expired and revoked keys."""
     found = _ask(data_dir, lambda kept: kept.list(None if tenant is None else TenantId(tenant)))
     print_result(Rows([key_object(key) for key in found], _LISTED), as_json=as_json)
 
@@ -106,7 +106,7 @@ def _require_identifier(text: str, field: str) -> None:
 
 
 def _ask(data_dir: Path, call: Callable[[Any], Awaitable[_T]]) -> _T:
-    """Run a call on the database's key store."""
+    """Run a call on the key store in the database."""
 
     async def ask(url: str) -> _T:
         async with Database(url, size=2, reading_size=1, application="parley keys") as database:

@@ -39,7 +39,7 @@ def resolve_domain(domain: str) -> str:
     from orchestrator.adapters.domains.folder import check_domain, shipped_domains  # noqa: PLC0415  # slow to import
 
     if domain in shipped_domains():
-        if is_missing(domain):  # the extra is named like the domain
+        if is_missing(domain):  # the extra has the same name as the domain
             raise InvalidInput(needs_extra(domain), field="domain")
         return domain
     problems = check_domain(domain)

@@ -34,7 +34,7 @@ def serve(
         int | None, typer.Option(min=1, help="Number of concurrent tasks of a worker.")
     ] = None,
 ) -> None:
-    """Run one role until SIGTERM. Reads stores and secrets from the environment."""
+    """Run one role until SIGTERM. Stores and secrets come from the environment."""
     seat = Seat(host=host, port=port or PORTS.get(role, 0), name=name, threads=threads)
     os.environ.update(make_environment(role, seat))
     _, module, *arguments = command_of(role, seat)

@@ -25,13 +25,13 @@ from parley.output import Answer, print_result, say
 app = typer.Typer()
 
 _CHECK_EVERY_S = 1.0
-# Roles that processes log in with. The others are for operators and migrations.
+# Roles with which processes log in. The other roles are for operators and migrations.
 _LOGIN_ROLES = {"runtime": "parley_runtime", "gateway": "parley_gateway"}
 
 
 @contextmanager
 def open_some_database(data_dir: Path) -> Iterator[str]:
-    """Yield the database URL of the environment, of a running `parley up`, or of the folder's embedded server."""
+    """Yield the database URL: of the environment, a running `parley up`, or the folder's embedded server."""
     found = read_variable("PARLEY_DIRECT_DATABASE_URL") or read_variable("DATABASE_URL")
     found = found or running_database(data_dir.resolve())
     if found is not None:
@@ -68,7 +68,8 @@ def migrate(
 ) -> None:
     """Apply database migrations.
 
-    Uses DATABASE_URL, or the embedded database of the data folder, which `parley up` migrates automatically.
+    The database is DATABASE_URL or, if that is not set, the data folder's embedded database, which `parley
+    up` migrates automatically.
     """
     logins = [read_login(entry) for entry in login or []]
     if reader is not None and not reader.strip():
@@ -124,7 +125,7 @@ def await_schema(database_url: str | None, wait_s: float) -> None:
 def redis_acl(
     template: Annotated[bool, typer.Option(help="Print placeholders instead of passwords.")] = False,
 ) -> None:
-    """Print an ACL file for Redis. Prints the generated passwords to standard error."""
+    """Print an ACL file for Redis, and the generated passwords to standard error."""
     if template:
         sys.stdout.write(write_template())
         return

@@ -1,1 +1,1 @@
-"""The checks of `parley doctor`. Each module examines one part of a deployment and yields findings."""
+"""The checks of `parley doctor`. Each module checks one part of a deployment and yields findings."""

@@ -42,9 +42,9 @@ _WAITING = """
 
 
 def examine_database(url: str, *, guarded: bool) -> Iterator[Finding]:
-    """Examine a database. `guarded`: whether row-level security has to separate tenants.
+    """Check a database. `guarded`: True if row-level security must separate tenants.
 
-    Raises psycopg.Error if the database does not answer.
+    Raises psycopg.Error if the database does not respond.
     """
     with psycopg.connect(url, connect_timeout=_TIMEOUT_S, autocommit=True) as connection:
         connection.execute("SET statement_timeout = '5s'")
@@ -64,7 +64,10 @@ def examine_database(url: str, *, guarded: bool) -> Iterator[Finding]:
 
 
 def check_clock(name: str, their_lead_s: float) -> Finding:
-    """Check that a clock agrees with this machine's. `their_lead_s`: seconds that the other clock is ahead."""
+    """Check that a clock agrees with this machine's clock.
+
+    `their_lead_s`: seconds by which the other clock is ahead.
+    """
     if abs(their_lead_s) <= SKEW_S:
         return well(name, "matches this machine's")
     direction = "ahead of" if their_lead_s > 0 else "behind"

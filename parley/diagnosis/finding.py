@@ -1,4 +1,4 @@
-"""Findings of checks."""
+"""The results of checks."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check. `fine`: whether it passed, or None for a note. `remedy`: the fix, if any.
+    """The result of a check.
 
-    Secrets in `message` are hidden.
+    `fine`: True if the check passed, or None for a note. `remedy`: the fix, or empty. Secrets in `message`
+    are hidden.
     """
 
     name: str
@@ -44,7 +45,7 @@ def note(name: str, message: str, remedy: str = "") -> Finding:
 
 
 def attempt(name: str, check: Callable[[], Iterator[Finding]], remedy: str) -> Iterator[Finding]:
-    """Yield the findings of a check. If the check fails with an error, yield the error with `remedy`."""
+    """Yield the findings of a check. If the check raises an error, yield the error with `remedy`."""
     try:
         yield from check()
     except (ParleyError, psycopg.Error, redis.RedisError, OSError) as error:

@@ -28,7 +28,7 @@ _STARTS: Mapping[str, Role] = {queue: role for role, queues in QUEUES.items() fo
 
 
 def examine_redis(url: str) -> Iterator[Finding]:
-    """Examine a Redis server. Raises redis.RedisError if the server does not respond."""
+    """Check a Redis server. Raises redis.RedisError if the server does not respond."""
     with _open(url) as client:
         server: Mapping[str, Any] = client.info("server")
         yield well("redis", f"version {server['redis_version']} is responding")
@@ -39,7 +39,7 @@ def examine_redis(url: str) -> Iterator[Finding]:
 
 
 def examine_broker(url: str) -> Iterator[Finding]:
-    """Examine a broker other than Redis. The password in `url` is not displayed."""
+    """Check a broker other than Redis. The password in `url` is not displayed."""
     with Connection(url, connect_timeout=_TIMEOUT_S) as connection:
         shown = connection.as_uri()
         try:
@@ -55,7 +55,7 @@ def examine_broker(url: str) -> Iterator[Finding]:
 
 
 def examine_processes(redis_url: str) -> Iterator[Finding]:
-    """Check that each queue has a worker, and that beat runs."""
+    """Check that each queue has a worker, and that a scheduler is running."""
     present = read_present(redis_url)
     workers = [entry for entry in present if entry.role == "worker"]
     for queue, role in _STARTS.items():
@@ -73,7 +73,7 @@ def examine_processes(redis_url: str) -> Iterator[Finding]:
 
 
 def read_present(redis_url: str) -> list[RegisteredProcess]:
-    """Return the registered workers and beats that are alive."""
+    """Return the registered workers and schedulers that are alive."""
     with _open(redis_url) as client:
         now_ms = int(_server_time(client) * 1000)
         members: Any = client.zrangebyscore(PROCESSES, now_ms, "+inf")

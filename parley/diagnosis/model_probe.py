@@ -1,4 +1,4 @@
-"""Probe of a model endpoint, with a small request per feature that Parley uses."""
+"""Probes of a model endpoint, with a small request for each feature that Parley uses."""
 
 import asyncio
 import time
@@ -62,7 +62,7 @@ class Question:
 
 
 def questions(model: str) -> Iterator[Question]:
-    """Yield the probes, the simplest first. Each of the others adds one feature."""
+    """Yield the probes, starting with the simplest. Each further probe adds one feature."""
 
     def ask(text: str, *takes: RequestField, **more: object) -> ChatRequest:
         profile = replace(_BARE, refused=_BARE.refused - {*takes})
@@ -133,7 +133,7 @@ class Outcome:
 
 
 async def probe(client: ChatModel, model: str) -> AsyncGenerator[Outcome, None]:
-    """Send all probes. Stops if the simplest fails permanently or gets no response."""
+    """Run all probes. Stop if the simplest probe fails permanently or gets no response."""
     renamed = False
     for question in questions(model):
         outcome, renamed = await _ask(client, question, renamed=renamed)
@@ -143,7 +143,7 @@ async def probe(client: ChatModel, model: str) -> AsyncGenerator[Outcome, None]:
 
 
 async def _ask(client: ChatModel, question: Question, *, renamed: bool) -> tuple[Outcome, bool]:
-    """Send a probe. Tries both names of the token limit."""
+    """Run a probe. Try both names of the token limit."""
     request = question.request
     request = replace(request, profile=replace(request.profile, renamed_token_limit=renamed))
     began = time.monotonic()
@@ -173,7 +173,7 @@ async def _reply(client: ChatModel, question: Question, request: ChatRequest) ->
 
 
 def _find_fault(question: Question, reply: ChatReply) -> str | None:
-    """Return the fault of an answer, or None."""
+    """Return what is wrong with an answer, or None."""
     if question.calls and len(reply.tool_calls) < question.calls:
         return _count(reply.tool_calls, question.calls)
     if question.request.output is not None and '"color"' not in reply.text.replace(" ", ""):
@@ -218,7 +218,7 @@ async def probe_configured(settings: Settings) -> AsyncGenerator[Finding, None]:
 
 
 def _forms(endpoint: Endpoint) -> str:
-    """Describe the endpoint's provider, if known."""
+    """Describe the endpoint's provider."""
     if endpoint.is_compatible:
         return "; only its URL is known"
     return f", with the known limits of {endpoint.provider}"

@@ -1,4 +1,4 @@
-"""Checks of settings, folders and models, without running processes."""
+"""Checks of settings, folders and models that need no running processes."""
 
 import os
 import shutil
@@ -34,7 +34,6 @@ def examine_settings(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def examine_folders(data_dir: Path, environment: Mapping[str, str], *, embedded: bool) -> Iterator[Finding]:
-    """Check that the folders are writable."""
     if embedded:
         yield from _check_data_folder(data_dir)
     heartbeat = environment.get("PARLEY_HEARTBEAT_FILE")
@@ -63,7 +62,7 @@ def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Check that Flower asks for a password at its public URL."""
+    """Check that Flower's public URL requires a password."""
     auth, url = environment.get("FLOWER_BASIC_AUTH"), environment.get("PARLEY_FLOWER_URL")
     if auth is not None and not all(auth.partition(":")):
         yield bad("flower", "FLOWER_BASIC_AUTH is not `user:password`", "set it to user:password")
@@ -112,7 +111,7 @@ def _check_exposure(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _check_tokens(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Check token settings. The gateway doesn't start with a weak secret or without an audience."""
+    """Check the token settings. With a weak secret or without an audience, the gateway doesn't start."""
     try:
         settings = _settings(environment)
     except ConfigurationError:
@@ -198,16 +197,15 @@ def _ask_endpoint(name: str, address: str, key: str | None, model: str | None) -
 
 
 def _lacks_version(address: str, headers: Mapping[str, str]) -> bool:
-    """Return whether the endpoint responds with /v1 appended to its URL."""
+    """Return True if the endpoint responds when /v1 is appended to its URL."""
     return httpx.get(f"{address.rstrip('/')}/v1/models", headers=headers, timeout=_TIMEOUT_S).is_success
 
 
 def read_model_settings(environment: Mapping[str, str]) -> Settings:
-    """Read the model settings. Raises ConfigurationError."""
     named = {name: environment[name] for name in _OF_MODELS if name in environment}
     return read_settings(**NO_STORES, **named)
 
 
 def _settings(environment: Mapping[str, str]) -> Settings:
-    """Read the settings. Store URLs may be missing."""
+    """Read the settings, even if store URLs are missing."""
     return read_settings(**{name: environment.get(name, instead) for name, instead in NO_STORES.items()})

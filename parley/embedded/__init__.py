@@ -27,7 +27,7 @@ class Stores:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A running store. `url`: includes the password."""
+    """A running store. `url`: the URL, including the password."""
 
     child: Child
     url: str
@@ -37,7 +37,7 @@ class Store:
 def stores(data_dir: Path, *, durable: bool = True) -> Iterator[Stores]:
     """Run both stores in `data_dir` until the block ends.
 
-    `durable=False` gives up safety against power loss, for temporary data.
+    `durable=False`: for temporary data, which a power failure may destroy.
 
     Raises:
         FolderInUse: another process uses the folder.

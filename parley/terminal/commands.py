@@ -35,7 +35,7 @@ class Talk:
 
     @property
     def flows(self) -> list[Turn]:
-        """Return the flow stack after the last turn, top last."""
+        """Return the flow stack after the last turn, with the top last."""
         return (self.turn or {}).get("flows") or []
 
     def note(self, text: str) -> None:
@@ -47,7 +47,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {}
 
 
 def _command(name: str, words: str) -> Callable[[Command], Command]:
-    """Register a command with its line for `/help`."""
+    """Register a command with its line in `/help`."""
 
     def register(command: Command) -> Command:
         COMMANDS[name] = (command, words)

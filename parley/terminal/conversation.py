@@ -1,4 +1,4 @@
-"""A conversation over HTTP. Each message or click is one turn with one answer."""
+"""A conversation over HTTP, in which each message or click is one turn with one answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUNNING = frozenset({"queued", "running"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The user's time zone and locale. None keeps the session's value."""
+    """The user's time zone and locale, or None to keep the session's values."""
 
     timezone: str | None = None
     locale: str | None = None
@@ -46,7 +46,7 @@ class Conversation:
         user_id: str | None = None,
         place: Place = NOWHERE,
     ) -> Conversation:
-        """Create a session, or continue the session with this ID."""
+        """Create a session, or continue the existing session with this ID."""
         made = client.create_session(
             domain, session_id=session_id, user_id=user_id, timezone=place.timezone, locale=place.locale
         )
@@ -61,13 +61,13 @@ class Conversation:
         )
 
     def say(self, text: str) -> Turn:
-        """Send a message without waiting. Returns the receipt."""
+        """Send a message without waiting, and return the receipt."""
         return self.client.submit(
             self.session_id, text, timezone=self.place.timezone, locale=self.place.locale
         )
 
     def act(self, name: str, payload: dict[str, Any]) -> Turn:
-        """Send an action, like a click. Returns the receipt."""
+        """Send an action, like a click, and return the receipt."""
         action = {"name": name, "payload": payload}
         return self.client.submit(
             self.session_id,
@@ -88,7 +88,7 @@ class Conversation:
 
 
 def line_of(said: dict[str, Any]) -> str:
-    """Format a message of a session's history. Actions show as their name, repairs with their reason."""
+    """Format a message of a session's history. Actions appear as their name, repairs with their reason."""
     content = str(said["content"])
     if said["form"] == "action" and content.startswith("{"):  # erased actions are plain text
         action = json.loads(content)
@@ -98,5 +98,5 @@ def line_of(said: dict[str, Any]) -> str:
 
 
 def answer_of(turn: Turn) -> str:
-    """Return the reply, or the status of a turn without a reply."""
+    """Return the reply, or a turn's status if it has no reply."""
     return turn.get("reply") or f"(no answer: the turn is {turn['status']})"

@@ -1,4 +1,4 @@
-"""A conversation over a pipe: each line is a turn, each answer is printed as text or JSON."""
+"""A conversation over a pipe: each line is a turn, and each answer is printed as text or JSON."""
 
 import sys
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from parley.signals import raise_if_stopped
 from parley.terminal.conversation import Conversation
 from parley.terminal.words import plain
 
-LONGEST_LINE = 64 * 1024  # bytes, as in the gateway's limit on request bodies
+LONGEST_LINE = 64 * 1024  # bytes, like the gateway's limit for request bodies
 
 
 def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool) -> None:
-    """Submit each line as a turn. An invalid line is reported and skipped."""
+    """Submit each line as a turn. Report and skip invalid lines."""
     for number, line in enumerate(read_lines(stream), start=1):
         try:
             text = decode(line)
@@ -33,7 +33,10 @@ def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool)
 
 
 def read_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield lines without line ends. Truncates an overlong line, but keeps it too long for `decode`."""
+    """Yield lines without line ends.
+
+    Truncate overlong lines, but leave them long enough for `decode` to reject.
+    """
     while line := stream.readline(LONGEST_LINE + 2):
         kept = line
         while not line.endswith(b"\n") and (line := stream.readline(LONGEST_LINE)):

@@ -49,7 +49,7 @@ def _count_listed(turn: Turn) -> int:
 
 
 def make_table(columns: list[Turn], rows: list[Turn], *, title: str = "") -> Table:
-    """Return a table of at most `MOST_ROWS` rows and `MOST_COLUMNS` columns."""
+    """Return a table with up to `MOST_ROWS` rows and `MOST_COLUMNS` columns."""
     table = Table(
         title=Text(title) if title else None, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left"
     )
@@ -77,7 +77,7 @@ def _show_chart(frame: Turn, block: Turn, turn: Turn) -> Iterator[RenderableType
 
 
 def _show_card(frame: Turn, block: Turn, turn: Turn) -> Iterator[RenderableType]:
-    """Render a card if at least two of its facts are missing in the reply."""
+    """Render a card if the reply lacks at least two of its facts."""
     del frame
     said = plain(turn.get("reply") or "")
     items = [item for item in block["items"] if clean(item["value"]) not in said]

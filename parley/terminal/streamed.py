@@ -1,6 +1,7 @@
-"""Partial answers, collected as they stream (RT-15).
+"""Partial answers, collected while they stream (RT-15).
 
-Also collects answers to turns that this chat did not submit, such as tasks that resume automatically.
+The module also collects answers to turns that this chat did not submit, such as tasks that resume
+automatically.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ LEADER = "Parley: "
 
 
 class StreamedWords:
-    """The partial answer of the current turn. `write` prints a line; `changed` redraws the prompt."""
+    """The partial answer of the current turn. `write`: prints a line. `changed`: redraws the prompt."""
 
     def __init__(self, write: Callable[[str], None], changed: Callable[[], object]) -> None:
         self._write = write
@@ -39,7 +40,7 @@ class StreamedWords:
             self._busy += 1
 
     def take(self, event: SessionEvent) -> None:
-        """Add a piece of a reply at its offset."""
+        """Add a part of a reply at its offset."""
         text, offset = str(event.payload.get("text", "")), int(event.payload.get("offset", 0))
         with self._lock:
             if not self._busy or event.turn_id in self._over:
@@ -48,12 +49,12 @@ class StreamedWords:
                 self._turn_id, self._words = event.turn_id, ""
             kept = self._words[:offset] + text
             if offset > len(self._words) or (kept and self._words.startswith(kept)):
-                return  # a piece is missing and the whole answer follows, or a retry repeats a piece
+                return  # a part is missing and the whole answer follows, or a retry repeats a part
             self._words = kept
         self._changed()
 
     def answered(self, turn_id: str, reply: str) -> None:
-        """Print the answer of a turn that was not submitted here, once no answer is pending."""
+        """Print the answer of a turn that was not submitted here, once all other answers have arrived."""
         with self._lock:
             self._others.append((turn_id, reply))
             self._print_others()
@@ -66,7 +67,7 @@ class StreamedWords:
                 self._turn_id, self._words = None, ""
 
     def finish(self) -> None:
-        """Count an answer as received. After the last, print the answers of other turns."""
+        """Count an answer as received. After the last answer, print the answers of other turns."""
         with self._lock:
             self._busy -= 1
             self._print_others()
@@ -84,7 +85,7 @@ def listen(client: Client, session_id: str, words: StreamedWords) -> None:
     """Collect the session's tokens and answers in a background thread."""
 
     def follow() -> None:
-        # Without events, answers arrive whole. The conversation reports a lost gateway.
+        # Without events, answers arrive in one piece. The conversation reports a lost gateway.
         with contextlib.suppress(ParleyError):
             for event in client.stream(session_id, after=None):
                 if event.type == "token":

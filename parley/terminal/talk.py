@@ -1,4 +1,4 @@
-"""The interactive conversation: a fixed prompt, streamed answers above it, a status line and commands."""
+"""The interactive conversation: a fixed prompt below the streamed answers, a status line and commands."""
 
 import asyncio
 import shutil
@@ -23,7 +23,7 @@ PROMPT = "You: "
 
 
 def talk_in_terminal(conversation: Conversation, data_dir: Path) -> None:
-    """Prompt until Ctrl-D, Ctrl-C or /quit. Stores the input history if the data folder exists."""
+    """Prompt until Ctrl-D, Ctrl-C or /quit. Store the input history if the data folder exists."""
     asyncio.run(_converse(conversation, _make_prompt(data_dir)))
 
 
@@ -50,7 +50,7 @@ async def _converse(conversation: Conversation, session: PromptSession[str]) -> 
 
 
 def _begin_prompt(words: StreamedWords) -> str:
-    """Return the prompt, below the end of a streamed answer of at most half a screen."""
+    """Return the prompt, preceded by the end of a streamed answer of up to half a screen."""
     written = "" if get_app().is_done else words.written
     if not written:
         return PROMPT

@@ -5,7 +5,8 @@ from typing import Any
 from orchestrator.res.markup import to_plain
 from orchestrator.res.templates import INVISIBLE
 
-# Kinds of questions that a bare number answers. For others, a number may be a value, and `/1` chooses.
+# Kinds of questions that a bare number answers. For other questions, a number may be a value, and `/1`
+# chooses.
 NUMBERED = frozenset({"options", "confirmation", "approval"})
 
 
@@ -31,7 +32,7 @@ def plain(message: str) -> str:
 
 
 def takes_numbers(turn: dict[str, Any]) -> bool:
-    """Return whether a bare number answers the turn's question."""
+    """Return True if a bare number answers the turn's question."""
     return (turn.get("interaction") or {}).get("kind") in NUMBERED
 
 
@@ -48,7 +49,7 @@ def choose_action(turn: dict[str, Any] | None, text: str) -> dict[str, Any] | No
 
 
 def describe_status(turn: dict[str, Any] | None, progress: str = "") -> str:
-    """Format the flow stack as one line, the current task first."""
+    """Format the flow stack on one line, with the current task first."""
     flows = (turn or {}).get("flows") or []
     if not flows:
         return "no open task"
@@ -64,7 +65,7 @@ def describe_flow(flow: dict[str, Any]) -> tuple[str, str]:
 
 
 def describe_search(plan: dict[str, Any]) -> list[str]:
-    """Format the plans of the last tree search with scores and faults. ``*`` marks the chosen plan."""
+    """Format the plans of the last tree search with their scores and faults. ``*`` marks the chosen plan."""
     searches = [one["search"] for one in plan.get("revisions") or [] if one.get("search")]
     if not searches:
         return []

@@ -57,7 +57,7 @@ def branch_session(
 
 
 def _cut(plan: KeptPlan, by_then: Callable[[TurnId], bool], state: JsonObject) -> KeptPlan | None:
-    """Return a plan as it was after the last revision for which `by_then` holds, or None."""
+    """Return the plan as of its last revision that satisfies `by_then`, or None."""
     revisions = [one for one in plan.revisions if by_then(one[1])]
     if not revisions:
         return None

@@ -17,11 +17,11 @@ from parley.testing.lookups import said_meanwhile
 from parley.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision, keep_approvals
 
 SUSPECTED_AFTER = 2
-"""Number of crashes after which only a process for suspected poison turns runs a turn."""
+"""Number of crashes after which only a process for suspected poison turns may run the turn."""
 
 
 class MemoryLane:
-    """One worker's view of the session lanes. The worker counts as alive until `die` is called."""
+    """A worker's view of the session lanes. The worker counts as alive until `die` is called."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class MemoryLane:
         for turn in unfinished:
             if not session.may_run(turn):
                 continue
-            crashed = turn.status is TurnStatus.RUNNING  # a running turn at this point has lost its worker
+            crashed = turn.status is TurnStatus.RUNNING  # a turn that is still running has lost its worker
             turn.crashes += crashed
             acted = bool(turn.attempts or turn.crashes) and self._had_effects(
                 turn
@@ -274,7 +274,7 @@ class MemoryLane:
         return named
 
     def _fail_gap(self, session: MemorySession) -> None:
-        """Fail the turn that waited too long for its predecessor in `sequence`."""
+        """Fail a turn that has waited too long for its predecessor in `sequence`."""
         if session.gap_at is None:
             return
         session.gap_at = None
@@ -301,7 +301,10 @@ def _lines_of(turn: MemoryTurn, commit: TurnCommit, now: datetime) -> list[JsonO
 def decide_approval(
     store: MemoryStore, tenant_id: TenantId, approval_id: str, decision: Decision
 ) -> ApprovalRecord | None:
-    """Decide a pending approval that has not expired. Return it with the first decision."""
+    """Decide a pending approval that has not expired, and return it.
+
+    A repeated call returns the first decision.
+    """
     tenant, record = store.approvals.get(approval_id, (None, None))
     if tenant != tenant_id or record is None:
         return None

@@ -247,7 +247,7 @@ def _matches(document: JsonObject, where: JsonObject | None) -> bool:
 
 
 def _equal(left: Json, right: Json) -> bool:
-    """Compare like PostgreSQL: at any depth, true differs from 1, and 1 equals 1.0."""
+    """Compare values like PostgreSQL: at any depth, true differs from 1, and 1 equals 1.0."""
     if is_object(left) and is_object(right):
         return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
     if is_list(left) and is_list(right):

@@ -1,6 +1,6 @@
-"""The data shared by the in-memory adapters, in place of a database.
+"""The data that the in-memory adapters share, in place of a database.
 
-It has no locks, because it is for a single event loop. Tests can control its clock.
+The store has no locks, because it is for a single event loop. Tests can control its clock.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,7 +40,7 @@ _Record = TypeVar("_Record")
 
 
 def record_of(kind: type[_Record], row: object, /, **more: Any) -> _Record:
-    """Create a record from a row's attributes of the same names, and `more`."""
+    """Create a record from the row's attributes of the same names, plus `more`."""
     names = {field.name for field in fields(kind)} - more.keys()  # pyright: ignore[reportArgumentType]
     return kind(**{name: getattr(row, name) for name in names}, **more)
 
@@ -95,7 +95,7 @@ class MemoryTurn:
     started_at: datetime | None = None
     steps: dict[str, Step] = field(default_factory=dict[str, Step])
     stepped: dict[str, datetime] = field(default_factory=dict[str, datetime])
-    """The last write time of each step."""
+    """The time at which each step was last written."""
     signals: tuple[JsonObject, ...] = ()
 
     @property
@@ -108,7 +108,7 @@ class MemoryTurn:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The change of the state in one epoch."""
+    """The change of the state at one epoch."""
 
     diff: JsonObject
     snapshot: JsonObject | None
@@ -150,7 +150,7 @@ class MemorySession:
     parent: SessionId | None = None
     parent_epoch: Epoch | None = None
     root: SessionId | None = None
-    """The root of the fork tree, if the session is a fork."""
+    """The root of the fork tree if the session is a fork, or None."""
 
     def unfinished(self) -> list[MemoryTurn]:
         """Return the unfinished turns in order."""
@@ -177,7 +177,7 @@ class MemorySession:
         return rebuild(self.revisions[start].snapshot or {}, diffs)
 
     def may_run(self, turn: MemoryTurn) -> bool:
-        """Return whether the turn has no predecessor in `sequence`, or the predecessor has ended."""
+        """Return True if the turn has no predecessor in `sequence`, or the predecessor has ended."""
         if turn.client_sequence is None or turn.client_sequence == 1:
             return True
         return any(
@@ -192,7 +192,7 @@ class MemorySession:
             self.plans[revision.plan_id].revisions.append((revision, turn_id, now))
 
     def append(self, turn_id: TurnId, *events: Event) -> tuple[Event, ...]:
-        """Store events with numbers. They belong to `turn_id` unless they name another turn."""
+        """Store events with numbers. Events belong to `turn_id` unless they name another turn."""
         first = len(self.events) + 1
         numbered = tuple(
             replace(event, number=first + place, turn_id=event.turn_id or turn_id)
@@ -214,7 +214,7 @@ class MemoryStore:
     sessions: dict[SessionId, MemorySession] = field(default_factory=dict[SessionId, MemorySession])
     outbox: list[OutboxMessage] = field(default_factory=list[OutboxMessage])
     outbox_sent: dict[int, datetime | None] = field(default_factory=dict[int, datetime | None])
-    """The time of sending for each message, or None if it was acknowledged."""
+    """The send time of each message, or None if the message was acknowledged."""
     documents: dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]] = field(
         default_factory=dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]]
     )
@@ -230,10 +230,10 @@ class MemoryStore:
         default_factory=dict[TurnId, "tuple[MemorySession, MemoryTurn]"]
     )
     _open: dict[TurnId, MemoryTurn] = field(default_factory=dict[TurnId, MemoryTurn])
-    """Index of unfinished turns, so that the cost of a turn doesn't depend on the number of idle sessions (RT-19)."""
+    """Index of unfinished turns, which makes a turn's cost independent of the number of sessions (RT-19)."""
 
     def session(self, tenant_id: TenantId, session_id: SessionId) -> MemorySession:
-        """Return a session. Raises NotFound, even if another tenant has the session."""
+        """Return a session. Raises NotFound, also if the session belongs to another tenant."""
         found = self.sessions.get(session_id)
         if found is None or found.tenant_id != tenant_id:
             raise NotFound("session", session_id)
@@ -251,7 +251,10 @@ class MemoryStore:
         timezone: str | None = None,
         locale: str | None = None,
     ) -> MemorySession:
-        """Create a session, or return the existing one with this ID. Raises Refused if the ID is taken."""
+        """Create a session, or return the existing session with this ID.
+
+        Raises Refused if the ID is taken.
+        """
         identifier, now = session_id or SessionId(new_id("session")), self.clock()
         made = MemorySession(identifier, tenant_id, user_id, domain, if_busy, webhook, now, now)
         of_user = [
@@ -281,7 +284,7 @@ class MemoryStore:
             )
 
     def turn(self, tenant_id: TenantId, turn_id: TurnId) -> tuple[MemorySession, MemoryTurn]:
-        """Return a turn and its session. Raises NotFound, even if another tenant has the turn."""
+        """Return a turn and its session. Raises NotFound, also if the turn belongs to another tenant."""
         session, turn = self._turns.get(turn_id, (None, None))
         if session is None or turn is None or turn.tenant_id != tenant_id:
             raise NotFound("turn", turn_id)
@@ -334,7 +337,7 @@ class MemoryStore:
 
 
 def keep_approvals(store: MemoryStore, tenant_id: TenantId, commit: TurnCommit) -> None:
-    """Store a commit's new approvals and the outcomes of earlier ones."""
+    """Store a commit's new approvals, and the outcomes of earlier approvals."""
     now = store.clock()
     for record in commit.approvals:
         store.approvals.setdefault(record.approval_id, (tenant_id, replace(record, created_at=now)))

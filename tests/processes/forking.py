@@ -1,6 +1,6 @@
-"""Python programs started as forks of this process, which has already imported their modules.
+"""Python programs that start as forks of this process, which has already imported their modules.
 
-A fork starts in a fraction of a new interpreter's time, and shares the memory of the modules.
+Forking is much faster than starting an interpreter, and the processes share the memory of the modules.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LIBC: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 class ForkedProcess(psutil.Process):
     def poll(self) -> int | None:
-        """Return the exit code and reap the process, or return None while it runs."""
+        """Return the exit code and reap the process, or return None while the process is running."""
         try:
             return int(self.wait(0) or 0)
         except psutil.TimeoutExpired:
@@ -47,9 +47,9 @@ def fork_program(
 ) -> ForkedProcess:
     """Run ``python ARGUMENTS`` in a new session. The arguments begin with ``-m``.
 
-    `name`: process name in ``top``; ``ps`` shows this process's arguments. `streams`: descriptors of stdin, stdout and
-    stderr; all others are closed. `dies_by`: signal that the kernel sends when this process exits. `umask`: -1 to
-    inherit.
+    `name`: process name in ``top``; ``ps`` shows the arguments of this process. `streams`: descriptors of
+    stdin, stdout and stderr; all others are closed. `dies_by`: signal that the kernel sends when this process
+    exits. `umask`: -1 to inherit.
     """
     parent, here = os.getpid(), folder or Path.cwd()
     sys.stdout.flush()
@@ -68,12 +68,12 @@ def fork_program(
         _settle(arguments, environment, here)
         code = _run(arguments[1])
     finally:
-        # Never return into the parent's code or run its exit handlers.
+        # The child must never return into the parent's code or run its exit handlers.
         os._exit(code)
 
 
 def die_with(parent: int, dies_by: signal.Signals) -> None:
-    """Ask the kernel to signal this process when its parent exits. Exits if the parent already has."""
+    """Ask the kernel to signal this process when its parent exits. Exit if the parent has already exited."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, int(dies_by))
         if os.getppid() != parent:
@@ -95,12 +95,12 @@ def _stand_apart(streams: tuple[int, int, int]) -> None:
 
 
 def _settle(arguments: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
-    """Set up the state of a new interpreter."""
+    """Set up the state that a new interpreter would have."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
-    tempfile.tempdir = None  # to be found again in the new environment
+    tempfile.tempdir = None  # determined again in the new environment
     sys.argv = list(arguments[1:])
     sys.path[:0] = [str(folder), *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
     sys.excepthook = sys.__excepthook__
@@ -111,7 +111,7 @@ def _settle(arguments: Sequence[str], environment: Mapping[str, str], folder: Pa
 
 
 def _run(module: str) -> int:
-    """Run the module and wait for its threads. Returns the exit code."""
+    """Run the module and wait for its threads. Return the exit code."""
     code = 0
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -10,8 +10,8 @@ class Backpressure:
     """The deferral of maintenance while turns wait.
 
     Args:
-        above_s: Turn wait in seconds above which maintenance is deferred.
-        at_most_s: Maximum deferral in seconds.
+        above_s: turn wait in seconds above which maintenance is deferred.
+        at_most_s: maximum deferral in seconds.
     """
 
     def __init__(self, load: PostgresLoad, *, above_s: float, at_most_s: float) -> None:
@@ -22,7 +22,7 @@ class Backpressure:
 
     @property
     def waited_s(self) -> float:
-        """Return the minimum waiting time of maintenance runs that can start now, in seconds."""
+        """Return the minimum time that a maintenance run must have waited before it starts, in seconds."""
         return self._at_most_s if self._deferring else 0.0
 
     async def measure(self) -> None:

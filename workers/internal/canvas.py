@@ -27,14 +27,14 @@ CANNOT_SEND: Final = (OperationalError, RedisError, OSError)
 
 
 class RunCanvas:
-    """A sender of runs together with the Celery tasks that follow them."""
+    """A sender of runs with the Celery tasks that follow them."""
 
     def __init__(self, app: Celery, runs: PostgresRuns) -> None:
         self._app: Any = app
         self._runs = runs
 
     async def send(self, hints: Sequence[Hint], *, root: str | None = None) -> None:
-        """Send runs that can start, with their successors. Raises Unavailable.
+        """Send ready runs with their successors. Raises Unavailable.
 
         `root`: ID of the root task of the runs' graph.
         """
@@ -60,7 +60,7 @@ class RunCanvas:
             raise Unavailable(f"The result backend does not respond: {error}") from error
 
     def shares(self, request: Any, run_id: str, flow: str, urgency: Urgency, count: int) -> Any:
-        """Return the chord that replaces a run's task: its shares of items, then the same task for `after_all`."""
+        """Return the chord that replaces a run's task: shares of items, then the task again for `after_all`."""
         header = [
             self._items(run_id, flow, urgency, f"{request.id}.items.{number}") for number in range(count)
         ]
@@ -68,7 +68,7 @@ class RunCanvas:
         return chord(header, body, app=self._app)
 
     def rerun(self, request: Any, hint: Hint) -> Any:
-        """Return the task that replaces a run's task and reruns the run."""
+        """Return a task that replaces a run's task and reruns the run."""
         return self._again(request, hint.run_id, hint.flow, hint.urgency).set(countdown=hint.after_s)
 
     def _build_all(self, series: list[Series], root: str | None) -> Any:
@@ -76,7 +76,10 @@ class RunCanvas:
         return built[0] if len(built) == 1 else group(built, app=self._app)
 
     def _build(self, series: Series, root: str | None) -> Any:
-        """Return a chain of the series' steps. A fork is a chord if a run follows it, or else a group."""
+        """Return a chain of the series' steps.
+
+        A fork becomes a chord if a run follows it, and a group otherwise.
+        """
         steps: list[Any] = []
         header: Any = None
         for step in series:
@@ -99,7 +102,7 @@ class RunCanvas:
         return self._signature(RUN_FLOW, run_id, flow, urgency, task_id)
 
     def _again(self, request: Any, run_id: str, flow: str, urgency: Urgency) -> Any:
-        """Return the same task with the same parent. By default, its parent would be the sending task."""
+        """Return the same task with the same parent, instead of Celery's default, the sending task."""
         return self._run(run_id, flow, urgency, request.id).set(parent_id=request.parent_id, keeps_place=True)
 
     def _items(self, run_id: str, flow: str, urgency: Urgency, task_id: str) -> Any:

@@ -25,7 +25,7 @@ from workers.internal.tools import TOOLS, make_tools
 SETTINGS_FILE = "internal_flows.yaml"
 
 MakeCatalogue = Callable[[Ports], Catalogue]
-"""A function that creates a process's catalog of flows. Raises ConfigurationError."""
+"""A function that creates a process's catalog of flows, or raises ConfigurationError."""
 
 _log = get_logger(__name__)
 
@@ -50,7 +50,7 @@ def make_catalogue(ports: Ports) -> Catalogue:
 
 
 def check_internal_flows(folder: Path) -> list[Problem]:
-    """Return every problem of a domain folder's background flows and schedule.
+    """Return all problems of a domain folder's background flows and schedule.
 
     Workers disable flows with problems and run the others.
     """
@@ -79,7 +79,7 @@ def own_flows(folder: Path) -> list[type[InternalFlow]]:
 
 
 class FlowSettings:
-    """The settings in domain folders' `internal_flows.yaml`. Later folders take precedence.
+    """The settings from the domain folders' `internal_flows.yaml`. Later folders take precedence.
 
     Format: ``flows: {name: {…}}``, ``schedule: {job: {…}}``.
     """
@@ -88,7 +88,7 @@ class FlowSettings:
         self._kept: dict[Path, JsonObject] = {folder / SETTINGS_FILE: {} for folder in folders}
 
     def of_flow(self, name: str) -> JsonObject:
-        """Return a flow's current settings, or the last valid ones if the file can't be read."""
+        """Return a flow's current settings, or its last valid settings if the file can't be read."""
         return _section(self._read("flows"), name)
 
     def schedule(self) -> JsonObject:

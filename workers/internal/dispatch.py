@@ -1,4 +1,4 @@
-"""Send runs to workers, or execute them here if the broker is unavailable (IF-9)."""
+"""Send runs to workers, or execute them in this process if the broker is unavailable (IF-9)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +17,7 @@ class Dispatcher:
     """A dispatcher of runs.
 
     Args:
-        execute: Executes a run here, or None if this process doesn't execute runs.
+        execute: executes a run in this process. None if this process doesn't execute runs.
     """
 
     def __init__(self, canvas: RunCanvas, execute: Callable[[Hint], Awaitable[None]] | None) -> None:
@@ -31,7 +31,10 @@ class Dispatcher:
             self._do_later(self._send(hints, root))
 
     def send_again(self, swept: Swept) -> None:
-        """Resend work that a lost message or a dead worker left unfinished. Execute urgent runs here."""
+        """Resend work left unfinished by a lost message or a dead worker.
+
+        Execute urgent runs in this process.
+        """
         urgent = (
             [] if self._execute is None else [hint for hint in swept.hints if hint.urgency is Urgency.URGENT]
         )
@@ -43,7 +46,7 @@ class Dispatcher:
             self._do_later(self._canvas.send_share(share))
 
     def cancel(self) -> None:
-        """Cancel pending work, which the reconciler will resend."""
+        """Cancel pending sends. The reconciler will resend the runs."""
         for task in self._later:
             task.cancel()
 

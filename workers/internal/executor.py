@@ -1,6 +1,6 @@
 """Durable execution of background runs on this process's event loop (IF-8 … IF-11).
 
-Messages only ask to execute a run. The executor claims the run in the store first.
+Messages only request execution. The executor first claims the run in the store.
 """
 
 import asyncio
@@ -50,11 +50,14 @@ from workers.internal.progress import ProgressEvents
 from workers.internal.session_side import SessionSide
 
 FLUSH_EVERY_S = 0.2
-"""Interval in seconds at which the results of fast items are written in batches."""
+"""Interval between batched writes of the results of fast items, in seconds."""
 DEFERRED_FOR_S = 1.0
-"""Time in seconds before the task of a deferred run is retried."""
+"""Delay before the task of a deferred run is retried, in seconds."""
 WAITED_FOR_S = 1.0
-"""Maximum time in seconds that a task sleeps until its run's start time. Beyond that, it is retried."""
+"""Maximum time that a task sleeps until its run's start time, in seconds.
+
+For longer waits, the task is retried.
+"""
 
 _log = get_logger(__name__)
 
@@ -63,11 +66,11 @@ class RunExecutor:
     """An executor of runs, bound to one event loop.
 
     Args:
-        local: Whether this process can execute runs if no message can be sent.
-        backpressure: Defers maintenance while turns wait, or None to never defer it.
-        live: Receives progress events, which the sessions' logs contain too.
-        max_attempts: Number of crashes after which a run or item fails.
-        sessions: Accesses sessions for flows, which have no rights on them.
+        local: True if this process can execute runs when messages can't be sent.
+        backpressure: defers maintenance while turns wait, or None to never defer.
+        live: receives progress events, which are also in the sessions' logs.
+        max_attempts: number of crashes after which a run or item fails.
+        sessions: gives flows, which have no rights on sessions, limited access to them.
     """
 
     def __init__(
@@ -98,7 +101,7 @@ class RunExecutor:
         self._stopping = False
 
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
-        """Store a graph's runs and send those that can start."""
+        """Store a graph's runs and send the runs that are ready."""
         started = await self._runs.start(runs, key=key)
         self._dispatcher.send(started.hints)
         return started
@@ -108,8 +111,8 @@ class RunExecutor:
     ) -> Outcome:
         """Execute a run until it ends or needs other workers.
 
-        `carried`: IDs of the runs that Celery sends after this task. The executor sends all other released runs.
-        `root`: ID of the root task of the run's graph.
+        `carried`: IDs of the runs that Celery sends after this task. The executor sends all other released
+        runs. `root`: ID of the root task of the run's graph.
         """
         while True:
             claim = await self._claim(run_id, flow)
@@ -121,7 +124,7 @@ class RunExecutor:
                 return outcome
 
     async def items(self, run_id: str, flow: str, *, task_id: str | None, in_chord: bool) -> Later | None:
-        """Execute shares of a run's items until none is free.
+        """Execute shares of a run's items while unclaimed shares remain.
 
         Outside a chord, send the run's task after the last item.
         """
@@ -149,7 +152,7 @@ class RunExecutor:
                     return
 
     def note_reported(self, run_id: str) -> None:
-        """Record that an ended run's task has reported. The next sweep stores the record."""
+        """Record that an ended run's task has reported. The next sweep stores this fact."""
         self._reported.append(run_id)
 
     async def renew(self) -> None:
@@ -204,10 +207,10 @@ class RunExecutor:
 
     @property
     def _waited_s(self) -> float:
-        """Return the minimum waiting time of maintenance runs that can start now, in seconds."""
+        """Return the minimum time that a maintenance run must have waited before it starts, in seconds."""
         return 0.0 if self.backpressure is None else self.backpressure.waited_s
 
-    # The stages of a run.
+    # Stages of a run
 
     async def _claim(self, run_id: str, flow: str) -> RunClaim | None:
         if self._stopping:
@@ -246,7 +249,7 @@ class RunExecutor:
     async def _advance_once(
         self, claim: RunClaim, carried: frozenset[str], root: str | None
     ) -> Outcome | None:
-        """Execute the claimed phase. Returns None if the run can continue in this process."""
+        """Execute the claimed phase. Return None if the run can continue in this process."""
         try:
             with self._held.holding(claim.token), _traced(claim.facts, claim.phase.value):
                 reached = await self._do_phase(claim)
@@ -319,10 +322,10 @@ class RunExecutor:
         self._dispatcher.send([hint for hint in hints if hint.run_id not in carried], root=root)
         return ended(claim.facts.run_id, end.status, end.error or end.reason)
 
-    # Items.
+    # Items
 
     async def _items(self, run_id: str, task_id: str | None) -> Later | bool:
-        """Execute shares of items until none is free. Returns True if this finished the last item.
+        """Execute shares of items while unclaimed shares remain. Return True if the last item ended here.
 
         `task_id`: ID of a task that only executes items, or None in a run's task.
         """
@@ -378,7 +381,7 @@ class RunExecutor:
 
 
 def _traced(facts: RunFacts, phase: str) -> AbstractContextManager[object]:
-    """Open a span for a phase, in the trace of the turn that triggered the run, if any."""
+    """Open a span for a phase, within the trace of the turn that triggered the run, if any."""
     name = f"{facts.flow} {phase}"
     if facts.turn_id is None:
         return span(name, run_id=facts.run_id)

@@ -1,4 +1,4 @@
-"""Claims on runs in use by this process. Losing a claim stops its work (IF-9)."""
+"""Claims on runs that this process is executing. If a claim is lost, its work stops (IF-9)."""
 
 import asyncio
 from collections.abc import Generator
@@ -8,11 +8,11 @@ from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 
 
 class Fenced(Exception):
-    """A lost claim. The worker drops its work."""
+    """Raised when a claim was lost. The worker drops the work."""
 
 
 class HeldWork:
-    """The claims in use on one event loop."""
+    """The active claims on one event loop."""
 
     def __init__(self, work: PostgresRunWork) -> None:
         self._work = work
@@ -21,7 +21,10 @@ class HeldWork:
 
     @contextmanager
     def holding(self, token: int) -> Generator[None]:
-        """Use a claim during the block, then release it. Raises Fenced if the claim is lost in the meantime."""
+        """Use a claim during the block, then release it.
+
+        Raises Fenced if the claim is lost in the meantime.
+        """
         task = asyncio.current_task()
         assert task is not None
         self._tasks[token] = task

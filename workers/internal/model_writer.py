@@ -12,7 +12,7 @@ WITHIN_S = 60.0
 
 
 class ModelWriter:
-    """The tool `writer` of background flows, which answers a prompt with structured output."""
+    """The tool `writer` for background flows, which answers a prompt with structured output."""
 
     def __init__(self, models: ModelPool, configure: Callable[[str], DomainConfig]) -> None:
         self._models = models
@@ -36,18 +36,18 @@ class ModelWriter:
 
         Args:
             prompt_id: ID of a built-in prompt.
-            variables: Data and settings for the prompt. The domain's configuration adds ``assistant``.
+            variables: data and settings for the prompt. The domain's configuration adds ``assistant``.
             schema: JSON Schema of an object, as sent to the model.
             judged_by: JSON Schema that the answer must match.
-            domain: Domain whose models are used.
-            tenant_id: Tenant whose budget is charged, like those of the user and the session.
-            user_id: The session's user, or None if unknown.
-            session_id: The session that the answer is for.
-            run_id: ID sent to the endpoint in place of a turn's ID.
-            model: Model name from the run's options. Default: the domain's model.
+            domain: domain whose models are used.
+            tenant_id: tenant whose budget is charged, in addition to those of the user and the session.
+            user_id: the session's user, or None if unknown.
+            session_id: session that the answer is for.
+            run_id: ID sent to the endpoint in place of a turn ID.
+            model: model name from the run's options. Default: the domain's model.
 
         Raises:
-            ModelUnavailable, ModelOutputInvalid, BudgetExceeded: there is no usable answer.
+            ModelUnavailable, ModelOutputInvalid, BudgetExceeded: no usable answer was returned.
             ConfigurationError: the domain's configuration is invalid.
         """
         if not self._models.configured:

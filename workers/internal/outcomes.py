@@ -8,10 +8,10 @@ from orchestrator.ports.runs.status import SUCCEEDED, RunStatus, Urgency
 
 
 class RunFailed(Exception):
-    """A failed, blocked or canceled run. Its only argument is the error.
+    """Raised for a failed, blocked or canceled run. Its only argument is the error.
 
-    Worker logs and Flower show the exception's text, so it only contains the run ID: the error could quote
-    user content. The task's result contains the error.
+    Worker logs and Flower show the exception's text, which therefore contains only the run ID: the error
+    could quote user content. The task's result contains the error.
     """
 
     def __init__(self, error: str, run_id: str = "") -> None:
@@ -52,7 +52,7 @@ class Rerun:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A deferred run: turns wait, the run is not due, or this worker is stopping."""
+    """A deferred run, because turns wait, the run is not due, or this worker is stopping."""
 
     after_s: float
 
@@ -66,10 +66,9 @@ Outcome: TypeAlias = Ended | InShares | Rerun | Later | Elsewhere
 
 
 def ended(run_id: str, status: RunStatus, why: str | None) -> Ended:
-    """Return the outcome of an ended run."""
     return Ended(run_id, status, None if status in SUCCEEDED else why_ended(status, why))
 
 
 def why_ended(status: RunStatus, why: str | None) -> str:
-    """Return the error of an unsuccessful run."""
+    """Return why a run did not succeed."""
     return why or f"The run is {status.value}."

@@ -1,7 +1,7 @@
 """A Celery beat scheduler that claims firings in PostgreSQL, by job and due time (IF-15).
 
-Several beats can run without a leader, so no firing is missed. One transaction stores a firing and its
-runs. It sends no message, because workers poll for ready runs.
+Several beats can run without a leader, so firings are not missed. One transaction stores a firing and its
+runs. The scheduler sends no messages, because workers poll for ready runs.
 """
 
 import asyncio
@@ -54,7 +54,10 @@ def scheduler_of(settings: Settings, make_catalogue: MakeCatalogue) -> type[Sche
 
 
 class Firing:
-    """The jobs of a beat process, each fired unless another beat has fired it. Uses a separate event loop."""
+    """The jobs of a beat process.
+
+    Each job fires unless another beat has fired it. Uses a separate event loop.
+    """
 
     def __init__(self, settings: Settings, make_catalogue: MakeCatalogue) -> None:
         self._settings = settings
@@ -71,7 +74,7 @@ class Firing:
         self._closed = False
 
     def fire_due(self) -> int:
-        """Fire due jobs and return the number fired. Log unavailable stores instead of raising."""
+        """Fire due jobs and return their number. If a store is unavailable, log this instead of raising."""
         fired, condition = 0, Condition.READY
         try:
             fired = self._runner.run(self._fire_due())

@@ -1,8 +1,9 @@
 """Find the part of a run graph that Celery's chain, group and chord can express (IF-9).
 
-In the canvas, a run follows another run if it waits for no other. A run follows a fork if it waits for
-exactly the ends of the fork's branches. Other runs are sent by the last run they wait for. Successors that
-run even after a failure are never part of a canvas, because Celery stops at a failure.
+In the canvas, a run follows another run if that run is its only dependency. A run follows a fork if its
+dependencies are exactly the last runs of the fork's branches. All other runs are sent by the last of their
+dependencies to end. Successors that run even after a failure are never part of a canvas, because Celery stops
+at a failure.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from orchestrator.ports.runs.status import OnFailure
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Parallel branches: a chord's header if a run follows, or else a group."""
+    """Parallel branches: a chord's header if a run follows, and a group otherwise."""
 
     branches: tuple[Series, ...]
 
@@ -33,7 +34,7 @@ def find_series(first: Sequence[str], nodes: Iterable[GraphNode]) -> list[Series
 
 
 def _grow(first: Iterable[GraphNode], graph: Mapping[str, GraphNode]) -> list[Series]:
-    """Extend each run to a series, then join series if a run waits for exactly their last runs."""
+    """Extend each run to a series, then join series whose last runs are exactly the dependencies of a run."""
     series: list[Series] = [_extend((node,), graph) for node in first]
     while (joined := _join(series, graph)) is not None:
         series = joined
@@ -41,7 +42,7 @@ def _grow(first: Iterable[GraphNode], graph: Mapping[str, GraphNode]) -> list[Se
 
 
 def _extend(series: Series, graph: Mapping[str, GraphNode]) -> Series:
-    """Append the runs that only wait for the series' last run."""
+    """Append the runs that only depend on the series' last run."""
     last = series[-1]
     assert isinstance(last, GraphNode)
     private = [node for node in _behind(last, graph) if node.open_predecessors == 1]
@@ -52,7 +53,7 @@ def _extend(series: Series, graph: Mapping[str, GraphNode]) -> Series:
 
 
 def _join(series: list[Series], graph: Mapping[str, GraphNode]) -> list[Series] | None:
-    """Join one set of series if a run waits for exactly their last runs, or return None."""
+    """Join one set of series whose last runs are exactly the dependencies of a run, or return None."""
     ends = {number: one[-1] for number, one in enumerate(series)}
     waiting: dict[str, list[int]] = {}
     for number, last in ends.items():

@@ -1,7 +1,7 @@
 """Access to sessions for background flows, which have no rights on sessions (IF-12, IF-17).
 
-A run receives session content when it starts. Its proposals go to the session lane before its results are
-recorded, and the Agent accepts or drops the proposals there.
+A run receives session content when it starts. Its proposals are submitted to the session lane before its
+results are recorded, and the Agent accepts or drops the proposals there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
 PROPOSALS: Final = "proposals"
 """Tool name of `NotedProposals`."""
 _PROPOSAL: Final = "proposal"
-"""Action name of a proposal's system turn."""
+"""Action name of the system turn that contains a proposal."""
 
 _log = get_logger(__name__)
 
@@ -44,7 +44,7 @@ class _Proposal:
 
 @dataclass(frozen=True, slots=True)
 class NotedProposals:
-    """The tool `proposals`, which suggests changes to sessions that the flow does not hold (IF-12)."""
+    """The tool `proposals`, with which a flow proposes changes to sessions (IF-12)."""
 
     scratchpad: Scratchpad
     noted: list[_Proposal] = field(default_factory=list[_Proposal])
@@ -71,7 +71,7 @@ class NotedProposals:
 
 
 class SessionSide:
-    """Session access for the executor of runs."""
+    """The executor's access to sessions."""
 
     def __init__(self, material: SessionMaterial, lanes: Lanes) -> None:
         self._material = material
@@ -92,7 +92,10 @@ class SessionSide:
         return replace(context, material=material)
 
     async def hand_over(self, context: RunContext) -> None:
-        """Submit proposals to the session lanes, dropping rejected ones. Safe to repeat. Raises Unavailable."""
+        """Submit proposals to the session lanes, and drop rejected proposals.
+
+        Safe to repeat. Raises Unavailable.
+        """
         proposals = context.tools.get(PROPOSALS)
         while isinstance(proposals, NotedProposals) and proposals.noted:
             one = proposals.noted[0]

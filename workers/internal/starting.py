@@ -1,4 +1,4 @@
-"""Start background flows that a message or a turn's outbox entry requests."""
+"""Start background flows requested by a message or by a turn's outbox entry."""
 
 from dataclasses import replace
 

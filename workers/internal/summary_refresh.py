@@ -1,4 +1,7 @@
-"""Refresh the summary and memory that a turn needs, by urgent runs on other workers or here (IF-13)."""
+"""Refresh the summary and memory that a turn needs (IF-13).
+
+The refresh is an urgent background run, on another worker or in this process.
+"""
 
 import asyncio
 from dataclasses import replace
@@ -64,12 +67,12 @@ class RunSummaryRefresh:
         return None if output is None else await self._read(tenant_id, session_id, output)
 
     async def _output(self, tenant_id: TenantId, run_id: str) -> JsonObject | None:
-        """Return the output of a summary run's only item, or None if it has none yet."""
+        """Return the output of a summary run's only item, or None if the item has not ended."""
         items = await self._runs.items(tenant_id, run_id, limit=1)
         return items[0].output if items and is_object(items[0].output) else None
 
     async def _read(self, tenant_id: TenantId, session_id: SessionId, output: JsonObject) -> Renewed:
-        """Return the new summary from the scratchpad, because this turn's lane can't process its proposal yet."""
+        """Return the new summary from the scratchpad, because the session lane is busy with this turn."""
         notes = await self._scratchpad.read(
             tenant_id, session_id, kinds=frozenset({EntryKind.SUMMARY}), touch=False
         )

@@ -29,18 +29,21 @@ def make_session_side(ports: Ports) -> SessionSide:
 
 
 class RunTriggers:
-    """The tool `triggers`, which starts flows. Usable after `bind`."""
+    """The tool `triggers`, which starts flows. Call `bind` before use."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._catalogue: Catalogue | None = None
 
     def bind(self, catalogue: Catalogue) -> None:
-        """Set the catalog, which can only be created after its tools."""
+        """Set the catalog, which is created after its tools."""
         self._catalogue = catalogue
 
     async def start(self, trigger: str, tenant_id: str, session_id: SessionId, *, key: str) -> None:
-        """Start a trigger's flows for a session, once per `key`. A flow has one run per session at a time."""
+        """Start a trigger's flows for a session, once per `key`.
+
+        Each flow has one run per session at a time.
+        """
         assert self._catalogue is not None, "bind the catalogue first"
         nodes = self._catalogue.new_graph(
             trigger, tenant_id=TenantId(tenant_id), session_id=session_id, flight=session_id
@@ -57,7 +60,10 @@ class SystemTurns:
     async def send_event(
         self, tenant_id: TenantId, session_id: SessionId, name: str, payload: JsonObject, *, key: str
     ) -> str:
-        """Submit an outside event, once per `key`, and return its turn ID. Raises the same errors as `submit`."""
+        """Submit an outside event, once per `key`, and return its turn ID.
+
+        Raises the same errors as `submit`.
+        """
         return await self.submit(tenant_id, session_id, EVENT, {"name": name, "payload": payload}, key=key)
 
     async def submit(

@@ -15,12 +15,11 @@ TAKEN_AT_ONCE: Final = 10
 
 
 class BrokerDeadLetters(bootsteps.ConsumerStep):
-    """A consumer of the dead-letter queue, for workers that accept submissions from RabbitMQ."""
+    """A consumer of RabbitMQ's dead-letter queue, for workers that accept submissions."""
 
     requires: ClassVar = (Tasks,)
 
     def include_if(self, parent: Any) -> bool:
-        """Return whether this worker accepts submissions from RabbitMQ."""
         is_amqp = parent.app.connection_for_read().transport.driver_type == "amqp"
         return is_amqp and SUBMISSIONS in parent.app.amqp.queues.consume_from
 

@@ -1,7 +1,7 @@
 """Validate message envelopes before the broker library parses them (RT-22).
 
-On Redis, any sender can write any JSON, and kombu crashes the worker on invalid envelopes. They are counted,
-logged without contents, and dropped.
+On Redis, any sender can write any JSON, and kombu crashes the worker on invalid envelopes. Invalid envelopes
+are counted, logged without contents, and dropped.
 """
 
 import base64
@@ -22,7 +22,7 @@ from workers.messages.unacknowledged import BOOK, taken_by
 
 DROPPED: Final = "A malformed message was dropped."
 
-# Errors due to missing or mistyped message parts; kombu mistakes some for a lost connection.
+# Errors caused by missing or mistyped message parts. kombu mistakes some of them for a lost connection.
 MALFORMED: Final = (
     ArithmeticError,
     AttributeError,
@@ -45,7 +45,7 @@ class _Place(BaseModel):
 
 
 class _Properties(BaseModel):
-    """The message properties that kombu needs."""
+    """The message properties that kombu requires."""
 
     delivery_tag: Annotated[str, StringConstraints(min_length=1, max_length=255)]
     delivery_info: _Place
@@ -83,11 +83,11 @@ def find_fault(envelope: object) -> str | None:
 class _Judged(redis.Channel):
     """A Redis channel that only forwards valid envelopes.
 
-    A channel that only consumes submissions loses none if its process is killed: Redis atomically moves each
-    delivered message to a separate list, until the consumer has recorded it.
+    A channel that only consumes submissions loses no message if its process is killed: Redis atomically moves
+    each delivered message to a separate list, until the consumer has recorded the message.
     """
 
-    _unsure = True  # whether Redis may have delivered a message that we have not read
+    _unsure = True  # True if Redis may have delivered a message that we have not read
 
     @property
     def _moves(self) -> bool:
@@ -134,7 +134,7 @@ class _Judged(redis.Channel):
 
 
 class _Judging:
-    """A transport that checks each envelope before creating a message.
+    """A transport that checks each envelope before it creates a message.
 
     A server that rejects writes (a replica, a full disk, too few replicas) counts as unavailable (RT-34).
     """

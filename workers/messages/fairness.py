@@ -1,9 +1,9 @@
 """Prevent one tenant's burst of submissions from delaying other tenants (RT-30).
 
-A Redis queue is first in, first out. While the queue is long, one worker at a time reads new messages. It
-moves messages of tenants that have none waiting to the front. At intervals it reads the whole queue, and
-also moves the oldest messages of all tenants except the largest. Order within a tenant is kept. RabbitMQ
-queues stay unchanged.
+A Redis queue is first in, first out. While the queue is long, one worker at a time reads new messages, and
+moves messages of tenants without waiting messages to the front. At intervals, the worker reads the whole
+queue, and also moves the oldest messages of all tenants except the largest. The order within a tenant is
+kept. RabbitMQ queues stay unchanged.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ LOOK_EVERY_S: Final = 0.05
 LOOK_WHEN_SHORT_EVERY_S: Final = 0.25
 READ_ALL_EVERY_S: Final = 0.5
 READ_ALL_SHARE: Final = 10
-"""Minimum interval between readings of the whole queue, as a multiple of a reading's duration."""
+"""Minimum interval between full reads of the queue, as a multiple of a read's duration."""
 LONG: Final = 64
-"""Queue length in messages. Shorter queues are consumed in order of arrival."""
+"""Minimum queue length for rearranging, in messages. Shorter queues are consumed in order of arrival."""
 MOST_SEEN: Final = 20_000
-"""Maximum messages examined when reading the whole queue, oldest first."""
+"""Maximum number of messages examined in a full read of the queue, oldest first."""
 MOST_NEW: Final = 2000
-"""Maximum new messages examined per check."""
+"""Maximum number of new messages examined per check."""
 SHARE: Final = 64
-"""Maximum messages moved per tenant when reading the whole queue."""
+"""Maximum number of messages moved per tenant in a full read of the queue."""
 LOOKING: Final = "parley:fair_order"
 LOOKING_FOR_MS: Final = 1000
 
@@ -41,8 +41,8 @@ class FairOrder:
     """The fair order of the submission queue.
 
     Args:
-        redis: Client of the broker.
-        consumer: This process's consumer name.
+        redis: client of the broker.
+        consumer: this process's consumer name.
     """
 
     def __init__(self, redis: Redis, consumer: str) -> None:
@@ -60,13 +60,16 @@ class FairOrder:
         """Number of messages examined and not moved, by tenant."""
 
     async def watch(self) -> None:
-        """Arrange the queue, then pause if it is short or another process arranges it. Raises Unavailable."""
+        """Arrange the queue, then pause if the queue is short or another process arranges it.
+
+        Raises Unavailable.
+        """
         await self.arrange()
         if self._newest is None:
             await asyncio.sleep(LOOK_WHEN_SHORT_EVERY_S - LOOK_EVERY_S)
 
     async def arrange(self) -> int:
-        """Move messages to the front and return their number. Raises Unavailable."""
+        """Move messages to the front of the queue and return their number. Raises Unavailable."""
         with translated():
             if await self._redis.llen(SUBMISSIONS) < LONG or not await self._is_ours():
                 self._newest, self._tenants = None, {}
@@ -114,7 +117,7 @@ class FairOrder:
         return moved
 
     async def _is_ours(self) -> bool:
-        """Return whether this process holds the lock for arranging the queue, which expires after a second."""
+        """Return True if this process holds the lock for arranging the queue, which expires after a second."""
         taken = await self._redis.set(LOOKING, self._consumer, nx=True, px=LOOKING_FOR_MS)
         if not taken and await self._redis.get(LOOKING) == self._consumer:
             taken = await self._redis.pexpire(LOOKING, LOOKING_FOR_MS)

@@ -1,7 +1,7 @@
-"""Celery task events for turns, sent by the worker that runs them.
+"""Celery task events for turns, sent by the worker that runs the turns.
 
-One message can run many turns. In Flower, each turn is one task across all attempts, with its actual state,
-time and worker. Events are sent in batches from a thread, and nothing depends on them.
+One message can run many turns. Flower shows each turn as one task across all attempts, with its actual state,
+time and worker. A thread sends the events in batches, and nothing depends on them.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ KEPT_AT_MOST = 5000
 
 
 RUN_TURN: Final = "orchestrator.run_turn"
-"""The task name of turns in Flower. Messages never have this name."""
+"""The task name that Flower shows for turns. Messages never have this name."""
 _ENDS: Final[dict[TurnStatus, tuple[str, dict[str, Any]]]] = {
     TurnStatus.DONE: ("succeeded", {"result": "None"}),
     TurnStatus.CANCELLED: ("revoked", {"terminated": False, "signum": None, "expired": False}),
@@ -43,7 +43,7 @@ class FlowerEvents:
         self._began: dict[TurnId, float] = {}
 
     def began(self, session_id: SessionId, work: Work) -> None:
-        """Report an attempt that started on this worker."""
+        """Report an attempt that has started on this worker."""
         self._began[work.turn_id] = time.monotonic()
         about = {"args": f"[{session_id!r}]", "kwargs": f"{{'seq': {work.seq}}}", "root_id": work.turn_id}
         retries = work.attempts - 1
@@ -57,12 +57,12 @@ class FlowerEvents:
         self._dispatcher.send(f"task-{kind}", uuid=turn_id, runtime=self._took_s(turn_id), **named, **about)
 
     def left(self, turn_id: TurnId, *, again: bool) -> None:
-        """Report a retry if this worker's attempt is over and another one follows."""
+        """Report a retry if this worker's attempt is over and another attempt follows."""
         if self._took_s(turn_id) is not None and again:
             self._dispatcher.send("task-retried", uuid=turn_id, exception=HIDDEN)
 
     def _took_s(self, turn_id: TurnId) -> float | None:
-        """Return the seconds since this worker's attempt started, or None if there was no attempt."""
+        """Return the seconds since this worker's attempt started, or None without an attempt."""
         began = self._began.pop(turn_id, None)
         return None if began is None else time.monotonic() - began
 
@@ -77,7 +77,7 @@ class FlowerEvents:
             await run_in_thread(self.flush)
 
     def flush(self) -> None:
-        """Send buffered events. Drop them if the broker is unavailable: they are only for display."""
+        """Send buffered events. Drop them if the broker is unavailable, because they are only for display."""
         try:
             self._dispatcher.flush()
         except (OSError, *self._connection.connection_errors):
@@ -85,6 +85,5 @@ class FlowerEvents:
                 self._dispatcher._group_buffer["task"].clear()  # noqa: SLF001
 
     def close(self) -> None:
-        """Send buffered events and close the connection."""
         self.flush()
         self._connection.release()

@@ -1,7 +1,7 @@
 """Keep contents of external tasks out of Flower and logs, which show only IDs (RT-22).
 
-Senders put a representation of the arguments in a header, and Celery forwards it, like that of the result.
-Both are replaced here. Unknown tasks are dropped and logged without their body.
+Senders put a representation of the arguments in a header, which Celery forwards, together with one of the
+result. This module replaces both. Unknown tasks are dropped and logged without their body.
 """
 
 import re
@@ -25,13 +25,13 @@ IDENTIFIERS: Final = ("session_id", "turn_id", "approval_id", "flow", "trigger",
 MAX_LENGTH: Final = 128
 DELIVERIES: Final = "x-delivery-count"
 MOST_DELIVERIES: Final = 20
-"""RabbitMQ's delivery limit. A message with this count would be dead-lettered after another failure."""
+"""RabbitMQ's delivery limit. After another failure, a message with this count would be dead-lettered."""
 _IDENTIFIER: Final = re.compile(r"[!-~]{1,255}")
 _NAME: Final = re.compile(r"[\w.+/-]{1,128}")
 
 
 def redact_arguments(arguments: dict[str, Any]) -> str:
-    """Return the IDs among the arguments, as shown in Flower."""
+    """Return the IDs among the arguments, in the format that Flower shows."""
     kept = {name: arguments[name] for name in IDENTIFIERS if arguments.get(name) is not None}
     return "{" + ", ".join(f"{name}: {str(value)[:MAX_LENGTH]}" for name, value in kept.items()) + "}"
 
@@ -49,7 +49,7 @@ class RedactedRequest(Request):
         """Send a task event with the result and traceback hidden."""
         if "result" in fields:
             fields["result"] = HIDDEN
-        if "traceback" in fields:  # a traceback may quote the request
+        if "traceback" in fields:  # a traceback can quote the request
             fields["traceback"] = HIDDEN
         super().send_event(type, **fields)
 
@@ -94,7 +94,7 @@ class RedactingConsumer(Consumer):
                     return
                 receive(message)
             except MALFORMED as error:
-                if message.acknowledged:  # it won't be redelivered, so don't exit
+                if message.acknowledged:  # it won't be redelivered, so keep running
                     _log_dropped("Dropped a message after it was received.", message, error)
                 else:
                     self.on_invalid_task(None, message, error)
@@ -113,13 +113,13 @@ class RedactingConsumer(Consumer):
         self._drop(message, None)
 
     def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
-        """Move an unknown task to the dead letters, and store the error for a caller that waits."""
+        """Move an unknown task to the dead letters, and store the error for a waiting caller."""
         del body
         _log_dropped("Dropped a message for an unknown task.", message)
         task = name_or_none((message.headers or {}).get("task"))
         keep_dead_letter(message, "unknown_task", task=task)
         self._drop(message, exc)
-        headers = message.headers or {}  # old messages have no headers, so there is no caller to notify
+        headers = message.headers or {}  # old messages have no headers, so no caller can be notified
         identifier, name = headers.get("id"), str(headers.get("task"))[:MAX_LENGTH]
         if isinstance(identifier, str):
             app: Any = self.app
@@ -132,7 +132,7 @@ class RedactingConsumer(Consumer):
         self._drop(message, exc)
 
     def _drop(self, message: Any, error: Exception | None) -> None:
-        """Acknowledge a message. RabbitMQ would send a rejected message to the dead-letter exchange."""
+        """Acknowledge a message, because RabbitMQ would send a rejected message to the dead-letter exchange."""
         message.ack_log_error(_log, self.connection_errors)
         signals.task_rejected.send(sender=self, message=message, exc=error)
 
@@ -140,18 +140,18 @@ class RedactingConsumer(Consumer):
 def _require_identifier(message: Any) -> None:
     """Raise ValueError for an invalid task ID, which Celery would log verbatim."""
     facts = message.headers or {}
-    if "task" not in facts:  # old messages have them in the body
+    if "task" not in facts:  # old messages have these facts in the body
         try:
             facts = message.payload
         except (DecodeError, ContentDisallowed):
-            return  # Celery detects and drops it
+            return  # Celery detects and drops such a message
     identifier = facts.get("id") if isinstance(facts, dict) else None
     if identifier is not None and not (isinstance(identifier, str) and _IDENTIFIER.fullmatch(identifier)):
         raise ValueError("no task ID")
 
 
 def _is_delivered_too_often(message: Any) -> bool:
-    """Return whether a RabbitMQ quorum queue has delivered the message too often."""
+    """Return True if a RabbitMQ quorum queue has delivered the message too often."""
     count = message.headers.get(DELIVERIES) if isinstance(message.headers, dict) else None
     return isinstance(count, int) and count >= MOST_DELIVERIES
 
@@ -170,5 +170,4 @@ def _log_dropped(event: str, message: Any, error: Exception | None = None) -> No
 
 
 def name_or_none(given: Any) -> str | None:
-    """Return the given name, or None if it is invalid."""
     return given if isinstance(given, str) and _NAME.fullmatch(given) else None

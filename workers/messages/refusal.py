@@ -9,7 +9,7 @@ _log = get_logger(__name__)
 
 INTERNAL_ERROR: Final = "internal_error"
 FOR_NOW: Final = frozenset({"inbox_full", "session_busy", "not_found"})
-"""Codes of rejections that the sender can retry. Other rejected messages are stored as dead letters."""
+"""Codes of rejections after which the sender can retry. Other rejected messages become dead letters."""
 
 
 class TaskRefused(Exception):  # senders see this name
@@ -23,12 +23,12 @@ class TaskRefused(Exception):  # senders see this name
         self.code = code
 
     def __repr__(self) -> str:
-        """Return only the code, because Celery logs this text and a reason may quote the request."""
+        """Return only the code, because Celery logs this text and a reason can quote the request."""
         return f"TaskRefused({self.code!r})"
 
     @classmethod
     def because_of(cls, error: Exception) -> "TaskRefused":
-        """Return the rejection for an error. Log unexpected errors and hide their details."""
+        """Return the rejection that corresponds to an error. Log unexpected errors and hide their details."""
         if isinstance(error, InvalidInput):
             return cls(error.code, str(error), error.field)
         if isinstance(error, ParleyError):

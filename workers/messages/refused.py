@@ -1,4 +1,4 @@
-"""Record messages dropped from a queue, without logging contents (RT-22)."""
+"""Record messages dropped from a queue, without logging their contents (RT-22)."""
 
 import time
 from typing import Any
@@ -17,12 +17,20 @@ _log = get_logger(__name__)
 
 
 def keep_dead_letter(message: Any, code: str, **about: Any) -> bool:
-    """Store a permanently rejected message for replay by an operator. Return False if Redis is unavailable."""
+    """Store a permanently rejected message for replay by an operator.
+
+    Return False if Redis is unavailable.
+    """
     info = message.delivery_info or {}
     facts = {"queue": info.get("routing_key"), "code": code, **about}
     try:
         DeadLetters(_client()).keep(facts, message)
-    except (RedisError, OSError, TypeError, ValueError) as error:  # JSON can't represent some messages
+    except (
+        RedisError,
+        OSError,
+        TypeError,
+        ValueError,
+    ) as error:  # some messages can't be represented as JSON
         _log.warning("Could not store a refused message for replay.", code=code, error=type(error).__name__)
         return isinstance(error, (TypeError, ValueError))
     return True
@@ -31,9 +39,9 @@ def keep_dead_letter(message: Any, code: str, **about: Any) -> bool:
 def note_refused(event: str, queue: str | None, wrong: str, **about: Any) -> None:
     """Count, log and list a dropped message.
 
-    `wrong`: the invalid part. `about`: further facts, which must not include contents.
+    `wrong`: the invalid part. `about`: additional facts, which must not include contents.
     """
-    # Senders choose the queue name, and each unknown name would create another metric series.
+    # Senders choose the queue name, and each unknown name would create another time series.
     MESSAGES_REFUSED.labels(queue if queue in QUEUES else "unknown").inc()
     _log.error(event, queue=queue, wrong=wrong, **about)
     kept = orjson.dumps({"at": time.time(), "queue": queue, "wrong": wrong, **about})

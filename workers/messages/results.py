@@ -1,7 +1,7 @@
 """The workers' result backend.
 
-It waits while Redis rejects writes (RT-34) and sends the chords of killed workers (RT-30). It doesn't track
-the results of sent groups, because workers never read results.
+The backend waits while Redis rejects writes (RT-34) and sends the chord bodies of killed workers (RT-30). The
+results of sent groups are not tracked, because workers never read results.
 """
 
 import time
@@ -19,7 +19,7 @@ SETTINGS: Final = {
     "result_backend_max_retries": MOST_RETRIES,
     "result_backend_max_sleep_between_retries_ms": LONGEST_PAUSE_MS,
 }
-"""Retry settings. Workers acknowledge a sender's message only after storing its result."""
+"""Retry settings. A worker acknowledges a sender's message only after storing the result."""
 
 
 class _Backend(RedisBackend):
@@ -38,7 +38,7 @@ class _Backend(RedisBackend):
         return result
 
     def exception_safe_to_retry(self, exc: Exception) -> bool:
-        """Return whether Redis failed. Every operation can be repeated safely."""
+        """Return True if Redis failed. Every operation can be repeated safely."""
         return isinstance(exc, (RedisError, OSError))
 
     def on_chord_part_return(
@@ -46,9 +46,9 @@ class _Backend(RedisBackend):
     ) -> None:
         """Count a part of a chord, and send the chord's body after the last part.
 
-        A worker claims the body before sending it. If the worker is killed in between, its part is redelivered
-        and finds the claim, and Celery would never send the body. Therefore, wait until the claim expires. If
-        the caller retries, raise OperationalError instead.
+        A worker claims the body before sending it. If the worker is killed in between, its part is
+        redelivered and finds the claim, and Celery would never send the body. Therefore, this method waits
+        until the claim expires, or raises OperationalError if the caller retries.
         """
         count = super().on_chord_part_return
         count(request, state, result, propagate, **kwargs)

@@ -27,7 +27,7 @@ class RevocationBox(Pidbox):
 
     def __init__(self, consumer: Any) -> None:
         super().__init__(consumer)
-        self.node.hostname = f"revocations.{self.hostname}"  # Celery's own mailbox may be open too
+        self.node.hostname = f"revocations.{self.hostname}"  # Celery's own mailbox may also be open
 
     def on_message(self, body: Any, message: Any) -> None:
         """Revoke tasks that have not been received yet, and cancel the turns of received tasks."""
@@ -44,7 +44,7 @@ class RevocationBox(Pidbox):
 
 
 def revocation_step(revoke: Revoke) -> type[bootsteps.StartStopStep]:
-    """Create the consumer step that handles `revoke`, for workers that accept submissions."""
+    """Create a consumer step that handles `revoke`, for workers that accept submissions."""
 
     class Revocations(bootsteps.StartStopStep):
         requires = (Tasks,)

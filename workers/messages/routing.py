@@ -1,4 +1,4 @@
-"""Message destinations: Parley's queues, and other queues as their owners declared them (RT-30)."""
+"""Message destinations: Parley's queues, and external queues as declared by their owners (RT-30)."""
 
 from typing import Any
 
@@ -10,7 +10,10 @@ from orchestrator.adapters.broker_queues import ForeignQueue
 
 
 class OpenQueues(Queues):
-    """Parley's queues, and any other queue by name. Other queues are not cached, because their number is unlimited."""
+    """Parley's queues, and any other queue by name.
+
+    Other queues are not cached, because their number is unlimited.
+    """
 
     def __missing__(self, name: str) -> Queue:
         return ForeignQueue(name)

@@ -1,8 +1,8 @@
 """Quickly restore a dead consumer's unacknowledged messages on a Redis broker (RT-27).
 
-Celery would wait for the visibility timeout, and its consumers share one record. Here each consumer has a
+Celery would wait for the visibility timeout, and its consumers share one record. Here, each consumer has a
 separate record and a frequent heartbeat. When a consumer falls silent, the others restore its messages. If
-the consumer was only slow, receivers detect duplicates by message ID. RabbitMQ does all this natively.
+that consumer was only slow, receivers detect duplicates by message ID. RabbitMQ restores messages natively.
 """
 
 import os
@@ -23,13 +23,12 @@ KEEP_EVERY_S: Final = 0.3
 SILENT_FOR_MS: Final = 1200
 FORGOTTEN_AFTER_MS: Final = 600_000
 WITH_PRIORITY: Final = tuple(f"{SUBMISSIONS}\x06\x16{step}" for step in (3, 6, 9))
-"""Lists of submissions with a priority. Only the plain list is consumed atomically."""
+"""Lists of prioritized submissions. Only the list without a priority is consumed atomically."""
 
 _log = get_logger(__name__)
 
 
 def name_consumer() -> str:
-    """Return a unique consumer name."""
     return new_id(f"{socket.gethostname()}-{os.getpid()}")
 
 
@@ -43,7 +42,7 @@ def book_options(consumer: str) -> JsonObject:
 
 
 def taken_by(book: str) -> str:
-    """Return the key of the list that keeps a delivered submission until the consumer has recorded it."""
+    """Return the key of the list that stores a delivered submission until the consumer has recorded it."""
     return f"{book}:taken"
 
 
@@ -51,8 +50,8 @@ class UnacknowledgedMessages:
     """The unacknowledged messages of a broker's consumers.
 
     Args:
-        redis: Client of the broker.
-        consumer: This process's consumer name.
+        redis: client of the broker.
+        consumer: this process's consumer name.
     """
 
     def __init__(self, redis: Redis, consumer: str) -> None:

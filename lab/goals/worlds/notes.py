@@ -106,7 +106,7 @@ class Notes:
             wish.told = bool(re.search(r"[Nn]oted|[Dd]one|[Ww]ritten|kept", seen.text))
 
     def choose(self, wish: Wish, seen: Seen, chance: Random) -> None:
-        """Return None: this domain displays no rows."""
+        """Return None, because this domain displays no rows."""
 
     def deeds(self, wish: Wish) -> list[Deed]:
         return [Deed("add_note", dict(wish.values))] if wish.kind == "add_note" and not wish.told else []

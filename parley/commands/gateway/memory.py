@@ -1,4 +1,4 @@
-"""`parley memory`: list and erase what is remembered about a user (CO-4)."""
+"""`parley memory`: list and erase the data remembered about a user (CO-4)."""
 
 from typing import Annotated
 
@@ -29,7 +29,10 @@ def forget(
         bool, typer.Option("--everything", help="Erase everything, messages included.")
     ] = False,
 ) -> Answer:
-    """Erase entries irreversibly. Conversations, scratchpad and documents follow within minutes."""
+    """Erase entries irreversibly, first from the preferences.
+
+    Conversations, scratchpad and documents follow within minutes.
+    """
     if everything == bool(keys):
         raise InvalidInput("Specify the keys to forget, or --everything.", field="keys")
     known = client.preferences(user)["preferences"]

@@ -24,7 +24,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     "retry": ("turn",),
     "give-up": ("turn",),
 }
-"""Arguments of each repair, by name."""
+"""Argument names of each repair."""
 
 Why = Annotated[
     str | None, typer.Option(help="Apply the repair, and record this reason. Default: only preview it.")
@@ -44,7 +44,7 @@ def repair(
     why: Why = None,
     result: Annotated[str, typer.Option(help="With `done`: what the call returned, as JSON.")] = "{}",
 ) -> Answer:
-    """Diagnose and repair a session. Changes nothing without --why."""
+    """Diagnose and repair a session. Without --why, nothing changes."""
     if not change:
         return _show(client.repairs(session))
     return make_repair(client, session, read_change(change, result), why)

@@ -64,7 +64,7 @@ def start(
     inputs: Annotated[str, typer.Option(help="Inputs, as a JSON list.")] = "[]",
     follow: Annotated[bool, typer.Option("--watch", help="Watch the run until it ends.")] = False,
 ) -> Answer:
-    """Start a flow, or all flows of a trigger. Joins a run that is already active for the session."""
+    """Start a flow, or all flows of a trigger. If a flow is already running for the session, use its run."""
     started = client.start_run(flow, trigger=trigger, session_id=session, inputs=_read_list(inputs))
     run_ids = list(started["runs"].values())
     if not follow:
@@ -83,7 +83,7 @@ def watch(client: Client, run: Run) -> Answer:
 
 @gateway_command(app)
 def cancel(client: Client, run: Run) -> Answer:
-    """Cancel a run. Runs that depend on it do not start."""
+    """Cancel a run. Dependent runs don't start."""
     found = client.cancel_run(run)
     return Answer(found, found["status"])
 
@@ -96,7 +96,7 @@ def redo(client: Client, run: Run) -> Answer:
 
 
 def _follow(client: Client, run_id: str) -> dict[str, Any]:
-    """Show the progress of a run and its reruns. Returns the last one when it has ended."""
+    """Show the progress of a run and its reruns. Return the last run once it has ended."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -62,7 +62,7 @@ def show(
         int | None, typer.Option(min=0, help="Show the session as it was at this version, with its messages.")
     ] = None,
 ) -> Answer:
-    """Show a session's state and flow stack. The top of the stack comes last."""
+    """Show a session's state and flow stack, with the top of the stack last."""
     found = client.session(session, at=at)
     if at is None:
         with suppress(NotFound):
@@ -76,7 +76,7 @@ def show(
 
 
 def describe_plan(plan: dict[str, Any]) -> list[str]:
-    """Format a plan: goal, progress, and each step with its state."""
+    """Format a plan: goal, progress, and the state of each step."""
     reason = f", {plan['reason']}" if plan.get("reason") else ""
     head = f"{plan['dact']} ({plan['state']}{reason}), {plan['progress']} done, revision {plan['revision']}"
     lines = [f"{'plan':<12} {head}", f"{'goal':<12} {plan['goal']}"]

@@ -58,17 +58,17 @@ def list_approvals(
     every: Annotated[bool, typer.Option("--all", help="Include decided and expired approvals.")] = False,
     session: Annotated[str | None, typer.Option(help="Only approvals of this session.")] = None,
 ) -> Rows:
-    """List pending approvals, or with --all every approval with its decision."""
+    """List pending approvals or, with --all, all approvals with their decisions."""
     return Rows(client.approvals(None if every else status, session_id=session), _ASKED)
 
 
 @gateway_command(approvals)
 def grant(client: Client, approval: Approval, reason: Reason = None, by: By = None) -> JsonObject:
-    """Grant an approval. The session continues with the call."""
+    """Grant an approval, so that the session makes the call."""
     return client.decide_approval(approval, "grant", reason=reason, decided_by=by)
 
 
 @gateway_command(approvals)
 def deny(client: Client, approval: Approval, reason: Reason = None, by: By = None) -> JsonObject:
-    """Deny an approval. The session cancels the task."""
+    """Deny an approval, so that the session cancels the task."""
     return client.decide_approval(approval, "deny", reason=reason, decided_by=by)

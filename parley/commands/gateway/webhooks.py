@@ -25,7 +25,7 @@ def list_webhooks(
         bool, typer.Option("--failing", help="Only deliveries that are retried or disabled.")
     ] = False,
 ) -> Rows:
-    """List webhooks, or with --failing the sessions whose events are not delivered."""
+    """List webhooks or, with --failing, the sessions whose events are not delivered."""
     return Rows(client.failing_webhooks(), _FAILING) if failing else Rows(client.webhooks(), _LISTED)
 
 
@@ -38,7 +38,7 @@ def create(
         list[str] | None, typer.Option(help="Event type. Repeat for several. Default: all.")
     ] = None,
 ) -> JsonObject:
-    """Add a webhook for the events of one session, or of all sessions."""
+    """Add a webhook for the events of one session or all sessions."""
     return client.create_webhook(address, session_id=session, events=event or None)
 
 
@@ -57,6 +57,6 @@ def retry(client: Client, webhook: Webhook, session: Session = None) -> JsonObje
 
 @gateway_command(app)
 def secret(client: Client) -> Answer:
-    """Create a new secret and print it to standard output. The previous one stays valid."""
+    """Create a new secret and print it to standard output. The previous secret stays valid."""
     made = client.rotate_webhook_secret()
     return Answer(made, made["secret"])

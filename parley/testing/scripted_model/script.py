@@ -1,6 +1,6 @@
-"""Scripts of a model's answers, and their YAML format.
+"""Scripts with the answers of a model, and their YAML format.
 
-A rule gives its replies in order and repeats the last one.
+A rule returns its replies in order and repeats the last reply.
 """
 
 import re
@@ -48,7 +48,7 @@ class Request:
 
     @property
     def data(self) -> JsonObject:
-        """Return the data of Parley's prompts: the first user message, if it is a JSON object."""
+        """Return the data of a Parley prompt: the first user message, if it is a JSON object."""
         try:
             data = orjson.loads(self.user_messages[0])
         except (IndexError, orjson.JSONDecodeError):
@@ -64,14 +64,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer with `json`, or with `text` as it is. `finish_reason="length"` marks it as truncated.
+    """An answer with `json`, or with `text` unchanged. `finish_reason="length"` marks it as truncated.
 
     Args:
-        cut_at: the number of characters to send.
+        cut_at: number of characters to send.
         delay_s: delay of the answer, in seconds.
-        piece_delay_s: delay between the pieces of a streamed answer, in seconds.
-        break_after: the number of pieces after which a streamed answer breaks off.
-        usage: whether to report token counts.
+        piece_delay_s: delay between the parts of a streamed answer, in seconds.
+        break_after: number of parts after which a streamed answer breaks off.
+        usage: True to report token counts.
     """
 
     text: str = ""
@@ -86,7 +86,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUse:
-    """An answer with tool calls, as pairs of name and arguments. Arguments that are text are sent as they are."""
+    """An answer with tool calls, as pairs of name and arguments.
+
+    Arguments given as text are sent unchanged.
+    """
 
     calls: tuple[tuple[str, Json], ...]
     delay_s: float = 0.0
@@ -103,7 +106,7 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """No answer. The connection stays open until the client or the server ends it."""
+    """A missing answer. The connection stays open until the client or the server closes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,7 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A reply computed from the request."""
+    """A reply that is computed from the request."""
 
     make: Callable[[Request], "Reply"]
 
@@ -134,7 +137,7 @@ Reply: TypeAlias = Said | Computed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Replies to the requests that match all given conditions.
+    """Replies to all requests that match the given conditions.
 
     `prompt` and `model` must be equal. `match` is a regular expression to find in the user's last message.
     """
@@ -163,7 +166,7 @@ class Script:
 
 
 class Playback:
-    """A script and the position in each of its rules."""
+    """A script, and the current position in each of its rules."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -266,7 +269,10 @@ def load_script(path: Path) -> Script:
 
 
 def parse_script(document: Json, *, place: str = "script") -> Script:
-    """Parse a script with `default`, `rules` with `replies`, and `models`. Raises ConfigurationError."""
+    """Parse a script with `default`, `models`, and `rules` that contain `replies`.
+
+    Raises ConfigurationError.
+    """
     problems = [
         Problem(f"{place}: {error.json_path}", error.message) for error in _SCRIPT.iter_errors(document)
     ]

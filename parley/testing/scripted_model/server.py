@@ -1,4 +1,4 @@
-"""The HTTP server of the scripted model, in a thread and on the loopback interface."""
+"""The HTTP server of the scripted model, which runs in a thread on the loopback interface."""
 
 import asyncio
 import socket
@@ -40,7 +40,7 @@ class ScriptedModel:
     """A server that plays a script and records requests. It can be stopped and restarted on the same port."""
 
     def __init__(self, script: Script, *, port: int = 0) -> None:
-        """Create a server that is not started. If `port` is 0, the first start selects a free port."""
+        """Create a server without starting it. If `port` is 0, the first start selects a free port."""
         self._playback = Playback(script)
         self._port = port
         self._running: _Running | None = None
@@ -59,7 +59,7 @@ class ScriptedModel:
         return [request for request in self.requests if request.prompt_id == prompt_id]
 
     def follow(self, script: Script) -> None:
-        """Replace the script, keeping the recorded requests."""
+        """Replace the script, and keep the recorded requests."""
         self._playback = Playback(script)
 
     def start(self) -> None:
@@ -77,7 +77,7 @@ class ScriptedModel:
         self._running.start()
 
     def stop(self) -> None:
-        """Abort all connections and free the port, as if the process was killed. Can be repeated."""
+        """Abort all connections and free the port, as if the process had been killed. Safe to repeat."""
         running, self._running = self._running, None
         if running is not None:
             running.stop()
@@ -137,7 +137,7 @@ class _Running(threading.Thread):
         await self._server.serve(sockets=[self._listener])
 
     def _break_off(self) -> None:
-        """Stop immediately. uvicorn's own shutdown checks only ten times a second."""
+        """Stop immediately, because uvicorn checks for its own shutdown only ten times a second."""
         for connection in self._connections():
             connection.transport.abort()
         if self._serving is not None:
@@ -149,7 +149,7 @@ class _Running(threading.Thread):
                 connection.transport.abort()
 
     def _connections(self) -> list[Any]:
-        # uvicorn's protocols have a transport and a client, but their common type doesn't declare them.
+        # uvicorn's protocols have a transport and a client, but their common type doesn't declare these.
         return cast("list[Any]", list(self._server.server_state.connections))
 
 
@@ -251,7 +251,10 @@ async def _break(http: HttpRequest, served: Served) -> None:
 
 
 async def _gone(http: HttpRequest, within_s: float | None = None) -> bool:
-    """Wait until the client disconnects or the time has passed. Return whether it has disconnected."""
+    """Wait until the client disconnects or the timeout expires.
+
+    Return True if the client has disconnected.
+    """
     if within_s == 0:
         return False
     try:
