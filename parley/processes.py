@@ -7,7 +7,6 @@ order.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -18,20 +17,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import orjson
 import psutil
 
 from orchestrator.errors import ProcessFailed
 from parley.data_folder import CLOSED, OWNERS_ONLY
+from parley.forking import ForkedProcess, can_fork, die_with, fork_program
 from parley.signals import hurry
 
 _POLL_S = 0.02
-_READY_WITHIN_S = 180.0  # starts take a few seconds, but much longer on a busy machine
+_SAY_EVERY_S = 15.0
+_LEAST_WORK_S = 0.1
+_MOST_WORK_S = 60.0
+"""Maximum CPU time until a process is ready, in seconds: ten times that of a normal start."""
 _HURRIED_GRACE_S = 1.0
-_PR_SET_PDEATHSIG: Final = 1
-_LIBC: Final = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Program:
 
     Args:
         ready: readiness check, given the log since the start.
+        imported: whether this is a Python program whose modules are imported here, so that it can be forked.
         grace_s: seconds between `stop_signal` and a kill.
         metrics: URL of the program's metrics, or None.
     """
@@ -60,6 +62,7 @@ class Program:
     command: tuple[str, ...]
     log: Path
     ready: Callable[[str], bool]
+    imported: bool = False
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     stop_signal: signal.Signals = signal.SIGTERM
     grace_s: float = 10.0
@@ -72,6 +75,22 @@ def log_says(text: str) -> Callable[[str], bool]:
     return lambda log: text in log
 
 
+@dataclass(slots=True)
+class StartProgress:
+    """CPU time of a starting process, and the time of its last progress."""
+
+    moved_at: float
+    used_s: float = 0.0
+
+    def note(self, used_s: float, now: float) -> None:
+        if used_s - self.used_s >= _LEAST_WORK_S:
+            self.used_s, self.moved_at = used_s, now
+
+    def goes_on(self, now: float, idle_s: float) -> bool:
+        """Return whether the process worked in the last `idle_s` seconds, within its limit of CPU time."""
+        return self.used_s < _MOST_WORK_S and now - self.moved_at < idle_s
+
+
 class Child:
     """A program and its process. `notes`: folder for the pid, so that a later run can stop the process."""
 
@@ -79,7 +98,7 @@ class Child:
         self.program = program
         self._note = notes / f"{program.name}.json"
         self._log_start = 0
-        self._process: psutil.Popen | None = None
+        self._process: ForkedProcess | psutil.Popen | None = None
 
     @property
     def pid(self) -> int:
@@ -118,15 +137,38 @@ class Child:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
 
-    def await_ready(self, timeout_s: float = _READY_WITHIN_S) -> None:
-        """Block until the program is ready. Raises ProcessFailed if the process exits or times out."""
-        ends_at = time.monotonic() + timeout_s
+    def await_ready(self, timeout_s: float = 60.0, say: Callable[[str], None] = lambda _line: None) -> None:
+        """Block until the program is ready. The timeout is extended while the process makes progress.
+
+        `say`: called with progress messages. Raises ProcessFailed if the process exits, or times out without progress.
+        """
+        began_at = looked_at = said_at = time.monotonic()
+        progress = StartProgress(began_at)
         while not self.program.ready(self.logged()):
             if not self.is_running():
                 raise self._failure(f"exited with code {self.exit_code()} while starting")
-            if time.monotonic() > ends_at:
-                raise self._failure(f"was not ready after {timeout_s:.0f} s")
+            now = time.monotonic()
+            if now - looked_at > timeout_s / 60:
+                looked_at = now
+                progress.note(self._cpu_s(), now)
+            if now - said_at > _SAY_EVERY_S:
+                said_at = now
+                say(
+                    f"{self.program.name} is still starting: {now - began_at:.0f} s, {progress.used_s:.0f} s of work."
+                )
+            if now - began_at > timeout_s and not progress.goes_on(now, timeout_s / 3):
+                raise self._failure(f"was not ready after {now - began_at:.0f} s")
             time.sleep(_POLL_S)
+
+    def _cpu_s(self) -> float:
+        """Return the CPU time of the process and its descendants, in seconds."""
+        used = 0.0
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(self.pid)
+            for each in (process, *process.children(recursive=True)):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    used += sum(each.cpu_times()[:2])
+        return used
 
     def ask_to_stop(self) -> None:
         """Send the stop signal without waiting."""
@@ -195,20 +237,22 @@ def has_ended(process: psutil.Process) -> bool:
         return True
 
 
-def _begin(program: Program, log: int) -> psutil.Popen:
+def _begin(program: Program, log: int) -> ForkedProcess | psutil.Popen:
     environment = {**os.environ, **program.environment}
+    if program.imported and can_fork():
+        with Path(os.devnull).open("rb") as nothing:
+            return fork_program(
+                program.command[1:],
+                name=program.name,
+                environment=environment,
+                streams=(nothing.fileno(), log, log),
+                dies_by=program.stop_signal,
+                umask=OWNERS_ONLY,
+            )
     command, how = _as_account(program.command, program.account, program.stop_signal)
     return psutil.Popen(
         command, stdout=log, env=environment, start_new_session=True, umask=OWNERS_ONLY, **how
     )
-
-
-def _die_with(parent: int, dies_by: signal.Signals) -> None:
-    """Ask the kernel to signal this process when its parent exits. Exits if the parent already has."""
-    if _LIBC is not None:
-        _LIBC.prctl(_PR_SET_PDEATHSIG, int(dies_by))
-        if os.getppid() != parent:
-            os._exit(1)
 
 
 def _as_account(
@@ -234,5 +278,5 @@ def _as_account(
     if account is not None:
         how |= {"user": account.uid, "group": account.gid, "extra_groups": []}
     if dies_by is not None:
-        how["preexec_fn"] = partial(_die_with, os.getpid(), dies_by)
+        how["preexec_fn"] = partial(die_with, os.getpid(), dies_by)
     return command, how

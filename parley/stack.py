@@ -6,17 +6,19 @@ processes, and `parley.processes` handles a single process.
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 from orchestrator.adapters.models.trained_files import SUFFIX, TrainedFiles
-from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.errors import Unavailable
+from orchestrator.errors import ProcessFailed, Unavailable
 from orchestrator.settings import read_settings
 from orchestrator.settings.environment import read_environment
 from parley.data_folder import EVALUATIONS, hold, trained_folder
@@ -28,9 +30,24 @@ from parley.roles import FLOWER_AUTH, ONE_THREAD_EACH, Role, Seat, command_of
 
 _BRIEF_GRACE_S = 10.0
 _PRIVATE_SHUTDOWN_S = 5.0
+_STARTS = 2  # restarts of a role that is killed during startup
 TRAINED_FOLDER = "PARLEY_TRAINED_FOLDER"
 PREPARED = Path(sys.prefix, "share", "parley", "trained")
 """Models that `make` trained for this installation. New data folders receive copies."""
+_MIGRATION = "orchestrator.adapters.postgres.migrate"
+IMPORTED = (
+    *("celery.__main__", "celery.apps.worker", "celery.backends.redis", "celery.bin.celery"),
+    *("celery.concurrency.thread", "celery.worker.autoscale", "celery.worker.consumer"),
+    *("gateway.app", "kombu.transport.redis", "uvicorn.protocols.http.auto"),
+    "uvicorn.protocols.websockets.auto",
+    *(
+        "orchestrator.agent.build",
+        "orchestrator.bootstrap",
+        "sqlalchemy.dialects.postgresql.psycopg",
+        "workers.app",
+    ),
+)
+"""Modules of all roles except Flower, which is rarely used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +117,14 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
         for name in end_leftovers(plan.data_dir / "run"):
             say(f"Stopped leftover process {name} from an earlier run.")
         take_prepared(_kept_in(plan))
-        stores, children = _open_stores(plan, stack, say)
-        say("Migrating the database.")
-        migrate(stores.database_url)
+        # Import while the stores start. The thread must end before the roles are forked.
+        with ThreadPoolExecutor(1) as importing:
+            migration = importing.submit(import_module, _MIGRATION)
+            imported = importing.submit(_import_roles)
+            stores, children = _open_stores(plan, stack, say)
+            say("Migrating the database.")
+            migration.result().migrate(stores.database_url)
+            imported.result()
         flower = None if plan.private else Flower(free_port(), "parley", secrets.token_urlsafe(12))
         children += _start_roles(plan, stores, flower, stack, say)
         yield RunningStack(address_of(plan.host, plan.port), stores, flower, tuple(children))
@@ -118,6 +140,16 @@ def take_prepared(folder: Path, prepared: Path = PREPARED) -> None:
     for path in prepared.glob(f"*{SUFFIX}"):
         if not (folder / path.name).exists():
             TrainedFiles(folder).put(path.stem, path.read_bytes())
+
+
+def _import_roles() -> None:
+    """Import the roles' modules, so that forks share them."""
+    # Imported objects stay alive; collecting them took a tenth of the time.
+    gc.set_threshold(50_000)
+    for name, value in ONE_THREAD_EACH.items():
+        os.environ.setdefault(name, value)
+    for module in IMPORTED:
+        import_module(module)
 
 
 def note_models(say: Callable[[str], None]) -> None:
@@ -158,6 +190,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         return Program(
             name=name,
             command=(sys.executable, *command_of(role, seat)),
+            imported=True,
             log=plan.data_dir / "logs" / f"{name}.log",
             ready=ready,
             environment={**common, **additions},
@@ -246,8 +279,27 @@ def _start_roles(
     for child in children:
         child.start()
     for child in children:
-        child.await_ready()
+        await_role(child, say)
     return children
+
+
+def await_role(child: Child, say: Callable[[str], None]) -> None:
+    """Wait until a role is ready. Restarts a role that is killed meanwhile.
+
+    Raises ProcessFailed if the role exits, times out, or is killed repeatedly.
+    """
+    for _ in range(_STARTS):
+        try:
+            child.await_ready(say=say)
+        except ProcessFailed as error:
+            was_killed = (child.exit_code() or 0) < 0
+            if not was_killed:
+                raise
+            say(f"{error} Restarting it.")
+            child.start()
+        else:
+            return
+    child.await_ready(say=say)
 
 
 def answers(url: str) -> Callable[[str], bool]:

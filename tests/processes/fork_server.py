@@ -20,19 +20,10 @@ from pathlib import Path
 import orjson
 
 from orchestrator.adapters.domains.folder import load_domain
-from parley.stack import TRAINED_FOLDER
+from parley.forking import fork_program
+from parley.stack import IMPORTED, TRAINED_FOLDER
 from tests.processes.clusters import make_clusters_once
-from tests.processes.forking import fork_program
 
-ROLES = (
-    *("celery.__main__", "celery.apps.worker", "celery.backends.redis", "celery.bin.celery"),
-    *("celery.concurrency.thread", "celery.worker.autoscale", "celery.worker.consumer"),
-    *("gateway.app", "kombu.transport.redis", "uvicorn.protocols.http.auto"),
-    "uvicorn.protocols.websockets.auto",
-    *("orchestrator.agent.build", "orchestrator.bootstrap", "sqlalchemy.dialects.postgresql.psycopg"),
-    "workers.app",
-)
-"""What all roles except Flower import."""
 COMMANDS = ("parley.main", *(f"parley.commands.{name}" for name in ("chat", "doctor", "keys", "serve", "up")))
 DOMAINS = ("domains.analytics.internal_flows", "domains.travel.weekend")
 MODELS = ("anyio._backends._asyncio", "jsonschema", "orchestrator.adapters.models.chat", "truststore")
@@ -95,7 +86,7 @@ def _reap(running: set[int], orders: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    for needed in (*ROLES, *COMMANDS, *DOMAINS, *MODELS):
+    for needed in (*IMPORTED, *COMMANDS, *DOMAINS, *MODELS):
         import_module(needed)
     load_domain(
         "travel"

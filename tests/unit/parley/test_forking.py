@@ -24,10 +24,11 @@ print(json.dumps({
 """
 FORKING = """
 import os, signal, sys, tempfile
-from tests.processes.forking import fork_program
+from parley.forking import can_fork, fork_program
 signal.signal(signal.SIGTERM, lambda *_: None)
 kept = tempfile.TemporaryDirectory()
 print("before")
+assert can_fork()
 child = fork_program(("-m", "program", "a word"), name="sample", environment={"GIVEN": "yes"}, streams=(0, 1, 2),
                      dies_by=signal.SIGKILL)
 print(child.wait(), os.path.exists(kept.name), flush=True)
@@ -35,7 +36,7 @@ kept.cleanup()
 """
 ENDING = """
 import os, signal
-from tests.processes.forking import fork_program
+from parley.forking import fork_program
 child = fork_program(("-m", "program"), name="sample", environment=os.environ, streams=(0, 1, 2),
                      dies_by=signal.SIGKILL)
 print(int(child.wait() or 0))

@@ -35,6 +35,11 @@ class ForkedProcess(psutil.Process):
             return None
 
 
+def can_fork() -> bool:
+    """Return whether forking is safe. Another thread could hold a lock that the fork needs."""
+    return _LIBC is not None and threading.active_count() == 1
+
+
 def fork_program(
     arguments: Sequence[str],
     *,
@@ -122,6 +127,6 @@ def _run(module: str) -> int:
     except BaseException:  # noqa: BLE001 - as the interpreter would
         sys.excepthook(*sys.exc_info())  # pyright: ignore[reportArgumentType]
         code = 1
-    threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
+    threading._shutdown()  # noqa: SLF001 # pyright: ignore[reportAttributeAccessIssue]
     sys.stdout.flush()
     return code
