@@ -180,7 +180,7 @@ class TableService(Service):
 
 
 def owner_of(call: ToolCall) -> str:
-    return f"user:{call.user_id}" if call.user_id else f"session:{call.home}"
+    return f"user:{call.user_id}" if call.user_id else f"session:{call.session_id}"
 
 
 def check_name(said: str) -> str:

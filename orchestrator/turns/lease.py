@@ -59,7 +59,6 @@ class Lease:
 
     Args:
         state: the serialized working state before `patches`, or None for a new session.
-        root: the root of the fork tree, if the session is a fork.
         patches: changes that lead from `state` to the current working state.
     """
 
@@ -71,7 +70,6 @@ class Lease:
     epoch: Epoch
     state: bytes | None
     work: Work
-    root: SessionId | None = None
     patches: tuple[JsonObject, ...] = ()
 
     @property

@@ -33,7 +33,6 @@ REPORT = "20260102-100000"
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/sessions"): {"session_id": SESSION, "domain": "travel"},
     ("POST", "/v1/sessions/{session_id}/rollback"): {"epoch": 1},
-    ("POST", "/v1/sessions/{session_id}/branch"): {"epoch": 1},
     ("POST", "/v1/sessions/{session_id}/turns"): {"text": "hello"},
     ("POST", "/v1/sessions/{session_id}/repairs"): {
         "repairs": [{"kind": "drop", "flow": "bolt-flow"}],

@@ -97,9 +97,7 @@ class PostgresRecordings:
                 return read.where(table.c.session_id == named)
 
             found = {
-                row.session_id: RecordedSession(
-                    row.session_id, row.tenant_id, row.user_id, row.domain, row.root
-                )
+                row.session_id: RecordedSession(row.session_id, row.tenant_id, row.user_id, row.domain)
                 for row in await rows(of_them(sessions))
             }
             ended = await rows(finished)
