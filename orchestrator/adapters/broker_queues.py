@@ -9,14 +9,14 @@ from kombu.entity import Exchange, Queue
 from orchestrator.ports.tasks import QUEUES
 
 QUORUM: Final = {"x-queue-type": "quorum"}
-"""Arguments of a replicated RabbitMQ queue.
+"""Arguments for a replicated RabbitMQ queue.
 
 A RabbitMQ policy sets the limits and the dead-letter exchange, so senders can declare queues without them.
 """
 
 
 class SharedQueue(Queue):
-    """A queue that is declared only if it doesn't exist, because RabbitMQ rejects a second, different declaration."""
+    """A queue that is declared only if it doesn't exist, because RabbitMQ rejects differing declarations."""
 
     def queue_declare(self, nowait: bool = False, passive: bool = False, channel: Any = None) -> Any:
         channel = channel or self.channel
@@ -30,7 +30,10 @@ class SharedQueue(Queue):
 
 
 class ForeignQueue(SharedQueue):
-    """A sender's queue, reached through the default exchange. On Redis, it is a list and needs no declaration."""
+    """A sender's queue, reached through the default exchange.
+
+    On Redis, the queue is a list without a declaration.
+    """
 
     def __init__(self, name: str = "", *arguments: Any, **options: Any) -> None:
         super().__init__(name, *arguments, **{"exchange": Exchange(""), "routing_key": name, **options})
@@ -43,12 +46,12 @@ class ForeignQueue(SharedQueue):
 TASK_QUEUES: Final[list[Queue]] = [
     SharedQueue(name, Exchange(name), routing_key=name, queue_arguments=QUORUM) for name in QUEUES
 ]
-"""The queues that every sending or receiving process declares identically."""
+"""The queues that all sending and receiving processes declare identically."""
 
 DEAD_LETTERS: Final = SharedQueue(
     "parley.dead", Exchange("parley.dead", type="fanout"), queue_arguments=QUORUM
 )
-"""The queue of messages that RabbitMQ dead-letters by policy. Workers move them to `DeadLetters`."""
+"""The queue for messages that RabbitMQ dead-letters by policy. Workers move them to `DeadLetters`."""
 
 
 def _is_amqp(channel: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Rejected messages, kept in Redis for a week so that operators can replay them (RT-30).
+"""Rejected messages, stored in Redis for a week so that operators can replay them (RT-30).
 
 Operators see a message's task, queue, session and rejection reason, but never its contents.
 """
@@ -17,7 +17,7 @@ MOST_KEPT: Final = 200
 LARGEST_BYTES: Final = 128 * 1024
 KEPT_FOR_S: Final = 7 * 86_400
 OF_THE_BROKER: Final = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count")
-"""Prefixes of the headers in which RabbitMQ records past deliveries. A replay omits these headers."""
+"""Prefixes of headers in which RabbitMQ records past deliveries. A replay omits these headers."""
 
 
 class DeadLetters:
@@ -31,7 +31,10 @@ class DeadLetters:
         self._redis = redis
 
     def keep(self, facts: JsonObject, message: Any) -> None:
-        """Store a kombu message and evict the oldest messages. If the body is too large, store only the facts."""
+        """Store a kombu message and evict the oldest messages.
+
+        If the body is too large, store only the metadata.
+        """
         body: bytes = message.body.encode() if isinstance(message.body, str) else bytes(message.body or b"")
         letter_id = new_id("dead")
         told = {"id": letter_id, "at": time.time(), **facts, "bytes": len(body)}
@@ -60,7 +63,7 @@ class DeadLetters:
             self._redis.hdel(MESSAGES, *dropped)
 
     def list(self) -> list[JsonObject]:
-        """Return the facts of the stored messages, newest first."""
+        """Return the metadata of the stored messages, newest first."""
         return [orjson.loads(entry) for entry in self._redis.lrange(FACTS, 0, -1)]
 
     def message(self, letter_id: str) -> JsonObject | None:
@@ -69,7 +72,7 @@ class DeadLetters:
         return None if kept is None else orjson.loads(kept)
 
     def drop(self, letter_id: str) -> bool:
-        """Delete a message and return whether it existed."""
+        """Delete a message. Return True if it existed."""
         for entry in self._redis.lrange(FACTS, 0, -1):
             if orjson.loads(entry)["id"] == letter_id:
                 pipeline = self._redis.pipeline()

@@ -1,7 +1,7 @@
 """Event streams without gaps: the log first, then live events (RT-15).
 
-Live events are hints. When a number is missing, or a poll finds newer events, a follower reads the log again.
-Losing Redis therefore loses no events. A feed belongs to one event loop.
+Live events are hints. When an event number is missing, or a poll finds newer events, a follower reads the log
+again. Therefore, no events are lost if Redis loses data. A feed belongs to one event loop.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A listener's permission, checked with `holds` every `every_s` seconds."""
+    """A listener's permission, checked by calling `holds` every `every_s` seconds."""
 
     holds: Callable[[], Awaitable[bool]]
     every_s: float
@@ -36,11 +36,11 @@ class Leave:
 
 @dataclass(slots=True, eq=False)
 class _Follower:
-    """A follower of one session.
+    """A follower of one session's events.
 
     Args:
         last: the number of the last delivered event.
-        ask_at: when to check the permission next, in seconds of the monotonic clock.
+        ask_at: the time of the next permission check, in seconds of the monotonic clock.
         context: the context variables for store queries.
     """
 
@@ -70,7 +70,7 @@ class EventFeed:
     """A feed for any number of followers, with one Redis connection and one store poll per second.
 
     Args:
-        inbox: tells whether a turn has ended, before a late follower gets its streamed text.
+        inbox: tells if a turn has ended, before a late follower receives its streamed text.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class EventFeed:
             after = events[-1].number or after
 
     async def last_number(self, tenant_id: TenantId, session_id: SessionId) -> int:
-        """Return the number of the session's last event, or 0 if it has no events."""
+        """Return the number of the session's last event, or 0 if the session has no events."""
         return (await self._log.last_numbers(tenant_id, [session_id])).get(session_id, 0)
 
     async def follow(
@@ -106,8 +106,9 @@ class EventFeed:
     ) -> AsyncGenerator[Event]:
         """Yield every stored event above `after`, once and in order, together with live-only events.
 
-        Live-only events have no number: tokens, and the progress of a running turn. If `after` is None or past the
-        log's end, start at the end. The generator ends only when `leave` no longer holds, so close it.
+        Live-only events have no number: tokens, and the progress of a running turn. If `after` is None or
+        past the end of the log, start at the end. The generator ends only when `leave` no longer holds, so
+        callers must close it.
 
         Raises:
             Unavailable: the log cannot be read. Resume later after the last number received.
@@ -152,7 +153,7 @@ class EventFeed:
                 return
 
     async def _has_ended(self, tenant_id: TenantId, turn_id: TurnId | None) -> bool:
-        """Return whether the turn has ended. A dead worker leaves its streamed text behind."""
+        """Return whether the turn has ended, because a dead worker leaves streamed text behind."""
         if turn_id is None:
             return False
         return (await self._inbox.turn(tenant_id, turn_id)).status in FINISHED
@@ -163,7 +164,7 @@ class EventFeed:
             self._watch = asyncio.create_task(self._look(), name="ends of event logs")
 
     async def _look(self) -> None:
-        """Wake followers whose logs have grown without a live event, until no follower is left."""
+        """Wake followers whose logs have grown without a live event, as long as there are followers."""
         answering = True
         while self._followers:
             await asyncio.sleep(self._look_every_s)

@@ -1,4 +1,4 @@
-"""Protection from DNS rebinding: only `Host` headers that no public DNS name can produce pass."""
+"""Protection from DNS rebinding, which accepts only `Host` headers that no public DNS name can produce."""
 
 from collections.abc import Iterable
 from ipaddress import ip_address

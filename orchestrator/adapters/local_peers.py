@@ -1,4 +1,4 @@
-"""Ownership of the client's end of a loopback connection."""
+"""Checks which account owns the client's end of a loopback connection."""
 
 import os
 import sys
@@ -11,9 +11,9 @@ _UID = 4  # the field after both addresses, state, queues, timer and retransmiss
 
 
 def is_stranger(client: tuple[Any, ...], server: tuple[Any, ...]) -> bool:
-    """Return whether the client's socket belongs to an account other than root and this process's.
+    """Return whether the client's socket belongs to an account other than root and this process's account.
 
-    Only Linux exposes socket owners. On other systems, return False.
+    Only Linux exposes socket owners. On other systems, the result is False.
     """
     if sys.platform != "linux":
         return False
@@ -33,7 +33,7 @@ def _account_of(client: tuple[Any, ...], server: tuple[Any, ...]) -> int | None:
 
 
 def _written(address: IPv4Address | IPv6Address, port: int) -> str:
-    """Format an address and port as in /proc/net: four-byte words in host byte order."""
+    """Format an address and port as in /proc/net, with four-byte words in host byte order."""
     packed = address.packed
     words = (int.from_bytes(packed[at : at + 4], sys.byteorder) for at in range(0, len(packed), 4))
     return f"{''.join(f'{word:08X}' for word in words)}:{port:04X}"

@@ -26,7 +26,7 @@ PUBLISH_TIMEOUT_S = 2
 CONNECT_TIMEOUT_S = 2
 HEALTH_CHECK_EVERY_S = 5
 VISIBILITY_TIMEOUT_S = int(MAX_WAIT_S) + 30
-"""Time after which Redis redelivers an unacknowledged message to another consumer."""
+"""Time after which Redis redelivers an unacknowledged message to another consumer, in seconds."""
 
 _log = get_logger(__name__)
 
@@ -43,7 +43,8 @@ def transport_options(broker_url: str, reply_timeout_s: int) -> JsonObject:
             "retry_on_timeout": False,
             **sentinel_options(broker_url),
         }
-    # No read timeout: a worker's connection is silent while no messages arrive. Heartbeats detect failures.
+    # No read timeout, because a worker's connection is silent while no messages arrive. Heartbeats detect
+    # failures.
     return {"write_timeout": reply_timeout_s}
 
 
@@ -85,7 +86,7 @@ class TaskSender:
         )
 
     async def send_runs(self, started: Started) -> None:
-        """Send the tasks of runs that can start. Failures are only logged.
+        """Send the tasks of ready runs. Failures are only logged.
 
         Workers send the tasks of later runs, because Celery's canvas needs the result backend.
         """
@@ -104,7 +105,7 @@ class TaskSender:
 
 
 def run_options(run_id: str, flow: str, urgency: Urgency, task: str) -> JsonObject:
-    """Return a run's message options, with a readable name for Flower."""
+    """Return the message options for a run, including a readable name for Flower."""
     return {
         "kwargs": {"run_id": run_id, "flow": flow},
         "queue": QUEUE_OF[urgency],

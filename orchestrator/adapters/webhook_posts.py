@@ -1,6 +1,6 @@
 """HTTP posts to webhook receivers, limited in time and size and to public addresses (RT-16).
 
-The client ignores redirects and proxy settings, so it connects only to the address that it checked.
+The client ignores redirects and proxy settings, so that it connects only to the address that it checked.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ class WebhookPosts:
     """An HTTP client for webhook deliveries.
 
     Args:
-        private_networks: non-public networks that receivers may be in.
+        private_networks: non-public networks that may contain receivers.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class WebhookPosts:
         )
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryResult:
-        """Post once and return the result. HTTP failures don't raise."""
+        """Post once and return the result. HTTP failures are returned, not raised."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await self._client.post(url, headers=dict(headers), content=body)

@@ -24,7 +24,10 @@ from orchestrator.types import JsonObject, TenantId
 LONGEST_CHUNK = 900
 """Maximum length of a chunk without its headings, in characters."""
 SHORTEST_CHUNK = 200
-"""Minimum length of a chunk, in characters. Shorter paragraphs are joined with the next one in their section."""
+"""Minimum length of a chunk, in characters.
+
+Shorter paragraphs are joined with the next paragraph of their section.
+"""
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _BLANK = re.compile(r"\n\s*\n")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n")
@@ -74,7 +77,7 @@ def _sentences(paragraph: str, longest: int) -> Iterator[str]:
 
 
 def _join(pieces: Iterator[str], longest: int, enough: int, *, between: str = "\n\n") -> Iterator[str]:
-    """Join pieces until they have `enough` characters, but never more than `longest`."""
+    """Join pieces until a text has `enough` characters, but never more than `longest`."""
     held = ""
     for piece in filter(None, pieces):
         joined = f"{held}{between}{piece}" if held else piece
@@ -105,7 +108,7 @@ class BusinessContext:
 
     @property
     def space(self) -> str:
-        """Return the embedding space that documents should be in."""
+        """Return the embedding space in which new documents are embedded."""
         return self.embedder.space
 
     async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:
@@ -121,7 +124,7 @@ class BusinessContext:
     async def embed(self, tenant_id: TenantId, document_id: str) -> int | None:
         """Split and embed a document, and return its number of chunks.
 
-        Returns None if the document was changed or deleted meanwhile. Raises NotFound, Unavailable or
+        Returns None if the document was changed or deleted in the meantime. Raises NotFound, Unavailable or
         ModelUnavailable.
         """
         document = await self._documents.fetch(tenant_id, document_id)
@@ -131,7 +134,7 @@ class BusinessContext:
         space, vectors = self.embedder.space, list[tuple[float, ...]]()
         for start in range(0, len(shown), EMBEDDED_AT_ONCE):
             embedded = await self.embedder.embed(shown[start : start + EMBEDDED_AT_ONCE])
-            if vectors and embedded.space != space:  # The endpoint changed in between, so start over.
+            if vectors and embedded.space != space:  # The endpoint changed in the meantime, so start over.
                 return await self.embed(tenant_id, document_id)
             space = embedded.space
             vectors += embedded.vectors
@@ -147,7 +150,7 @@ PASSAGES_READ = 5
 
 
 class DomainDocuments:
-    """A `DocumentSearch` for the tools of one domain."""
+    """A `DocumentSearch` for one domain's tools."""
 
     def __init__(self, context: ContextSearch, domain: str) -> None:
         self._context = context
@@ -161,7 +164,7 @@ class DomainDocuments:
 
 
 class Documents(Service):
-    """The tool that searches documents for passages that answer a question."""
+    """A tool that searches documents for passages that answer a question."""
 
     async def search(self, *, question: str, call: ToolCall) -> JsonObject:
         if self.documents is None:

@@ -1,7 +1,7 @@
 """Views of the conversation so far (CO-1).
 
-They come from the working state: recent messages and a summary of earlier ones. The store has the full
-history.
+The views use the working state, which contains recent messages and a summary of earlier messages. The store
+has the full history.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ContextCoordinator:
         return list(self.history.messages[-count:]) if count > 0 else []
 
     def summary(self) -> Message | None:
-        """Return the summary of earlier messages as a system message, if there is one."""
+        """Return the summary of earlier messages as a system message, or None."""
         if self.history.summary is None:
             return None
         return Message(SYSTEM, LEAD + self.history.summary.text, self.history.summary.through_turn)

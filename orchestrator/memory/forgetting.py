@@ -1,8 +1,8 @@
 """Removal of forgotten content from stored texts, sentence by sentence (CO-4).
 
-A sentence is removed if it has most of the key terms of a forgotten sentence, in any order and form. This can
-remove too much. Outside prose, names and bare values stay, because they belong to a task and say nothing
-about the user.
+A sentence is removed if it contains most key terms of a forgotten sentence, in any order and form. Therefore,
+too many sentences may be removed. Outside prose, names and bare values stay, because they belong to a task
+and say nothing about the user.
 """
 
 import re
@@ -16,11 +16,14 @@ from orchestrator.types import Json, JsonObject, is_list, is_object
 
 FORGOTTEN = "[forgotten]"
 REPLACES = "replaces"
-"""The key in a note's origin that lists the user's earlier statements which the note replaced."""
+"""Key in a note's origin for the user's earlier statements that the note replaced."""
 MOST_WORDS = 0.75
-"""The share of a forgotten sentence's key terms that another sentence must have. Short ones need all."""
+"""Share of a forgotten sentence's key terms that another sentence must contain.
+
+Short sentences require all terms.
+"""
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[bfnrt])")
-"""Escapes in JSON text, such as stored prompts, which would merge with the next word."""
+"""Escapes in JSON text, such as stored prompts, which would otherwise merge with the next word."""
 _SENTENCE_END = re.compile(r"[.!?…]")
 _SENTENCE = re.compile(r"((?<=[.!?…])[\"”’)]*\s+|\n+)")
 _FRAME = frozenset(
@@ -31,7 +34,7 @@ _FRAME = frozenset(
 )
 """Words that introduce a statement and have no content."""
 _SPOKEN = frozenset({"text", "reply", "message", "utterance", "content", "words", "question"})
-"""The names of JSON members that contain conversation text."""
+"""Names of JSON members that contain conversation text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +42,10 @@ class Unwanted:
     """Content to remove.
 
     Args:
-        subjects: the key terms of each sentence.
+        subjects: the key terms of each forgotten sentence.
         values: slot values, which are kept where they stand alone.
-        everything_until: Unix time up to which everything must be removed.
-        kept: statements since then, which are kept.
+        everything_until: Unix time up to which all content must be removed.
+        kept: statements made since then, which are kept.
     """
 
     subjects: tuple[frozenset[str], ...]
@@ -51,12 +54,15 @@ class Unwanted:
     kept: tuple[str, ...] = ()
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text contains unwanted content."""
+        """Return True if a text contains unwanted content."""
         terms = frozenset(find_terms(text)).union(find_terms(_ESCAPE.sub(_read_escape, text)))
         return any(len(subject & terms) >= _enough(subject) for subject in self.subjects)
 
     def take_out(self, value: Json, name: str = "") -> Json:
-        """Return a JSON value without the unwanted content. `name`: the name of the member with this value."""
+        """Return a JSON value without the unwanted content.
+
+        `name`: the name of the member that has this value.
+        """
         if isinstance(value, str):
             spoken = name in _SPOKEN
             if spoken and value and self.everything_until is not None:
@@ -69,7 +75,7 @@ class Unwanted:
         return value
 
     def _is_prose(self, text: str) -> bool:
-        """Return whether a text is a sentence rather than a name or value, such as `book_hotel` or "New York"."""
+        """Return whether a text is a sentence, not a name or value such as `book_hotel` or "New York"."""
         if len(text.split()) < 2:
             return False
         terms = frozenset(find_terms(text))
@@ -83,7 +89,7 @@ class Unwanted:
         kept = [FORGOTTEN if self.is_in(part) else part for part in parts]
         return (
             "".join(kept) if kept != parts else FORGOTTEN
-        )  # Several sentences together contain the unwanted content.
+        )  # The unwanted content is spread over several sentences.
 
 
 def collect_unwanted(forgotten: Iterable[Preference]) -> Unwanted:
@@ -98,7 +104,7 @@ def collect_unwanted(forgotten: Iterable[Preference]) -> Unwanted:
 
 
 def tells(one: Preference, forgotten: Iterable[Preference]) -> bool:
-    """Return whether an inference contains forgotten content, in its text or as a task's usual value."""
+    """Return True if an inference contains forgotten content, in its text or as a task's usual value."""
     gone = list(forgotten)
     slots = {each.key.rpartition(".")[2] for each in gone if each.kind is PreferenceKind.RULE}
     usual = one.value.get("usually") if is_object(one.value) else None

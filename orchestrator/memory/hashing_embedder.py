@@ -1,7 +1,7 @@
 """Embeddings without a model: words and character n-grams, hashed to vector positions.
 
 A text has the same vector in all processes. Vectors represent spelling and shared words, not meaning.
-scikit-learn's hashing would save six lines, but cost each worker 100 MB and seconds at first use.
+scikit-learn's hashing would save six lines, but would cost each worker 100 MB and seconds at first use.
 """
 
 import time
@@ -64,15 +64,17 @@ def _features(terms: Sequence[str]) -> Iterator[tuple[str, float]]:
 
 COOLING_S = 60.0
 REFUSED_S = 3600.0
-"""Delay in seconds before retrying an endpoint that rejected the request, for example for an unknown model."""
+"""Delay before retrying an endpoint that rejected the request, for example because of an unknown model, in
+seconds.
+"""
 
 _log = get_logger(__name__)
 
 
 class FallbackEmbedder:
-    """An `Embedder` that uses `instead` while `wanted` is unavailable. Its documents are re-embedded later.
+    """An `Embedder` that uses `instead` while `wanted` is unavailable.
 
-    `clock` returns monotonic seconds.
+    Affected documents are embedded again later. `clock`: returns monotonic seconds.
     """
 
     def __init__(

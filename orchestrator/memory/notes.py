@@ -1,8 +1,8 @@
 """Session notes for tasks: short texts with the labels of their sources.
 
 `FlowNotes` stores notes in the working state, with the flows that wrote them. `SharedNotes` also reads the
-scratchpad, which has the notes of background flows and removed flows. The commit adds a turn's new notes to
-it.
+scratchpad, which contains the notes of background flows and removed flows. The commit adds a turn's new notes
+to the scratchpad.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST = 500
 """Maximum length of a note, in characters."""
 KEPT_PER_FLOW = 12
 AT_HAND = 20
-"""Maximum number of notes of completed flows in the working state, and of notes per read."""
+"""Maximum number of notes of completed flows in the working state, and of notes returned by a read."""
 _SHOWN = frozenset({EntryKind.FINDING, EntryKind.RESULT, EntryKind.PLAYBOOK})
 
 _log = get_logger(__name__)
@@ -40,7 +40,7 @@ class NoteKind(StrEnum):
 class Note:
     """A session note.
 
-    `about`: the dact of the flow that wrote it. `labels`: capability labels of its sources (PX-3).
+    `about`: the name of the flow that wrote the note. `labels`: the capability labels of its sources (PX-3).
     """
 
     text: str
@@ -78,11 +78,11 @@ class Notes(Protocol):
 
 class Preferences(Protocol):
     async def rules(self, flow: BaseFlow, slots: Iterable[SlotSpec]) -> dict[str, Preference]:
-        """Return the remembered value of each slot that has one (PX-4)."""
+        """Return the remembered values of slots (PX-4), by slot name."""
         ...
 
     async def find(self, words: str) -> list[Preference]:
-        """Return the user's preferences, most relevant to `words` first."""
+        """Return the user's preferences, ordered by relevance to `words`."""
         ...
 
 
@@ -98,7 +98,7 @@ class FlowNotes:
         return sorted(found, key=lambda note: note.turn)[-limit:] if limit else []
 
     async def write(self, flow: BaseFlow, note: Note) -> None:
-        """Add a note, unless the flow already has one with this text."""
+        """Add a note, unless the flow already has a note with this text."""
         kept = flow.progress.scratchpad
         body = note.serialize() | {"text": note.text[:LONGEST]}
         if all(entry["text"] != body["text"] for entry in kept):
@@ -107,9 +107,9 @@ class FlowNotes:
 
 @dataclass(frozen=True, slots=True)
 class SharedNotes:
-    """Notes in the working state and in the scratchpad that workers and background flows share.
+    """Notes in the working state and in the scratchpad, which workers and background flows share.
 
-    If the scratchpad is unavailable, only the notes in the working state are returned.
+    If the scratchpad is unavailable, only notes in the working state are returned.
     """
 
     own: FlowNotes
@@ -151,7 +151,7 @@ def drop_old_notes(state: DialogueState) -> None:
 
 
 def entries_of_turn(flows: Iterable[BaseFlow], turn: int, turn_id: TurnId, at: float) -> list[Entry]:
-    """Return the notes of a turn as scratchpad entries. `at`: Unix seconds."""
+    """Return a turn's notes as scratchpad entries. `at`: Unix seconds."""
     notes = [
         Note.from_dict(body) for flow in flows for body in flow.progress.scratchpad if body["turn"] == turn
     ]

@@ -1,4 +1,4 @@
-"""Answering a question by quoting passages with their sources (CO-4)."""
+"""Answers to a question that quote passages with their sources (CO-4)."""
 
 import re
 
@@ -7,7 +7,7 @@ from orchestrator.ports.memory.documents import Candidate, Passage
 from orchestrator.types import JsonObject
 
 ABOUT = 0.5
-"""The share of a question's words that a relevant passage contains at least."""
+"""Minimum share of a question's words that a relevant passage contains."""
 MOST_SENTENCES = 3
 LONGEST_HEADING = 120
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -23,7 +23,7 @@ def split_heading(passage: Passage | Candidate) -> tuple[str, str]:
 
 
 def quote(question: str, title: str, section: str, text: str) -> str:
-    """Return the sentences of a passage that are most relevant to a question, in order."""
+    """Return the most relevant sentences of a passage for a question, in order."""
     asked = set(find_terms(question)) - set(find_terms(f"{title} {section}"))
     sentences = [_BULLET.sub("", part.strip()) for part in _SENTENCE.split(text) if part.strip()]
     scores = [len(asked & set(find_terms(sentence))) for sentence in sentences]
@@ -35,7 +35,7 @@ def quote(question: str, title: str, section: str, text: str) -> str:
 
 
 def describe_passage(passage: Passage) -> JsonObject:
-    """Describe a passage and where it is from. `source` identifies it."""
+    """Describe a passage and its origin. `source` identifies the passage."""
     heading, body = split_heading(passage)
     title = passage.title or heading or "an untitled document"
     return {
@@ -47,6 +47,6 @@ def describe_passage(passage: Passage) -> JsonObject:
 
 
 def find_unfounded_numbers(answer: str, *grounds: str) -> list[str]:
-    """Return the numbers in an answer that don't occur in its source texts."""
+    """Return the numbers in an answer that are missing in its source texts."""
     known = {number for text in grounds for number in _NUMBER.findall(text)}
     return [number for number in _NUMBER.findall(answer) if number not in known]

@@ -1,7 +1,7 @@
-"""Ranking of about a hundred candidate chunks into ten passages, without a model (CO-4).
+"""Ranking of about a hundred candidate chunks, without a model, to select ten passages (CO-4).
 
-Criteria are similarity, terms, heading terms and the terms in the rest of the document. The weights were chosen with
-`tests/unit/memory/test_retrieval_quality.py`.
+The criteria are similarity, terms, heading terms and the terms in the rest of the document. The weights were
+chosen with `tests/unit/memory/test_retrieval_quality.py`.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ SATURATION, LENGTH = 1.2, 0.6
 LEAST_LIKENESS = 0.3
 """Minimum similarity of a candidate that shares no terms with the question."""
 BEST_OF_DOCUMENT = 3
-"""The number of best candidates per document that determine the document's relevance."""
+"""Number of best candidates per document that determine the document's relevance."""
 SAME = 0.9
 """Share of common terms above which a passage is omitted as redundant."""
 
@@ -26,7 +26,7 @@ SAME = 0.9
 def rank(terms: Sequence[str], candidates: Sequence[Candidate], *, limit: int) -> list[Passage]:
     """Return the best passages for a question, best first, without near-duplicates.
 
-    `terms`: the question's search terms. Of passages that score the same, newer ones come first.
+    `terms`: the question's search terms. If passages have the same score, newer passages come first.
     """
     asked = set(terms)
     words = _word_scores(asked, candidates)
@@ -52,7 +52,7 @@ def rank(terms: Sequence[str], candidates: Sequence[Candidate], *, limit: int) -
 
 
 def _word_scores(asked: set[str], candidates: Sequence[Candidate]) -> list[float]:
-    """Return the candidates' BM25 scores, relative to a text that contains all terms."""
+    """Return the BM25 scores of the candidates, relative to a text that contains all terms."""
     if not asked or not candidates:
         return [0.0] * len(candidates)
     counts = [Counter(candidate.terms) for candidate in candidates]

@@ -29,7 +29,7 @@ class RememberedContext:
 
 
 def _read(preference: Preference, question: ContextQuestion) -> Finding | None:
-    """Convert a preference rule into a finding, or return None if it concerns no requested slot.
+    """Convert a preference rule to a finding, or return None if the rule is about other slots.
 
     Rules for this task score higher than rules for all tasks.
     """

@@ -1,4 +1,4 @@
-"""Extraction of search terms: case-folded, stemmed and without stop words."""
+"""Extracts search terms: case-folded, stemmed and without stop words."""
 
 import re
 import unicodedata
@@ -18,12 +18,15 @@ MOST_REMEMBERED = 50_000
 
 
 def find_terms(text: str) -> tuple[str, ...]:
-    """Return the search terms of a text in order, with repetitions."""
+    """Return the search terms of a text in order, including repetitions."""
     return tuple(_stem(word) for word in split_words(text) if word not in STOP_WORDS)
 
 
 def share_of(text: str, other: str, *, empty: float = 0.0) -> float:
-    """Return the share of a text's search terms that occur in another text, or `empty` if the text has none."""
+    """Return the share of a text's search terms that occur in another text.
+
+    `empty`: the result for a text without search terms.
+    """
     terms = set(find_terms(text))
     return len(terms & set(find_terms(other))) / len(terms) if terms else empty
 

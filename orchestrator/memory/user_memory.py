@@ -1,6 +1,6 @@
-"""Memories of what users say about themselves, and forgetting them on request (CO-4).
+"""Memories of users' statements about themselves, which users can list and forget (CO-4).
 
-A sentence is stored as a note in the user's words. If it names a slot value, a rule is stored too.
+A sentence is stored as a note in the user's words. If the sentence names a slot value, a rule is also stored.
 """
 
 import hashlib
@@ -28,14 +28,14 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
 PRIVATE = "private"
 LIKE_ENOUGH = 0.5
-"""The share of a query's words that a preference must contain to match."""
+"""Share of a query's words that a preference must contain to match."""
 _NEGATION = re.compile(
     r"\b(?:no|not|never|without|hate|avoid|dislike|except|anything but)\b|n['’]t\b", re.IGNORECASE
 )
 
 
 SESSION_OWNER = "session:"
-"""Prefix of the owner ID if a session has no user."""
+"""Prefix of the owner ID for a session without a user."""
 
 
 _START = re.compile(r"\bfrom (.{2,60})", re.IGNORECASE)
@@ -52,7 +52,7 @@ class UserMemory:
     Args:
         store: the preference store.
         domain: defines the slots and entities that a sentence can mention.
-        word: renders a saying in the domain's language.
+        word: renders a message in the domain's language.
     """
 
     def __init__(self, store: PreferenceStore, domain: Domain, word: Callable[[Told], str] = str) -> None:
@@ -63,7 +63,7 @@ class UserMemory:
         self._entities = domain.entities
 
     async def remember(self, call: ToolCall, text: str) -> JsonObject:
-        """Store a sentence and forget the notes that it replaces."""
+        """Store a sentence, and forget the notes that it replaces."""
         said = " ".join(text.split())[:LONGEST_TEXT].rstrip(" .!")
         key = name_note(said)
         origin: JsonObject = {"session_id": call.session_id, "said_at": call.now, "note": key}
@@ -113,9 +113,10 @@ class UserMemory:
         return [one.text for one in known if one.key in keys and not _is_of_note(one)]
 
     def _ground(self, text: str) -> dict[str, str]:
-        """Return the slots for which a sentence names exactly one value. A negated sentence names none.
+        """Return the slots for which a sentence names exactly one value, or nothing for a negated sentence.
 
-        An entity counts only if it is named as an origin, because people mention many places that they like.
+        An entity counts only if the user names it as an origin, because users mention many places that they
+        like.
         """
         if _NEGATION.search(text):
             return {}
@@ -181,13 +182,13 @@ def say_where_from(one: Preference) -> Saying:
 
 
 def day_said(one: Preference) -> date:
-    """Return the UTC date on which a memory was stated or last noticed."""
+    """Return the UTC date on which the user last stated a memory, or on which it was last inferred."""
     at: Json = one.origin.get("said_at", one.updated_at)
     return datetime.fromtimestamp(float(at) if isinstance(at, int | float) else 0.0, UTC).date()
 
 
 def assumable(flow: FlowSpec) -> list[SlotSpec]:
-    """Return the slots whose values can be assumed from memory: those with a fixed set of values.
+    """Return the slots whose values can be assumed from memory: slots with a fixed set of values.
 
     Elective slots are excluded, because the user must choose among them, unless they refine another slot of
     their group.
@@ -202,7 +203,7 @@ def assumable(flow: FlowSpec) -> list[SlotSpec]:
 
 
 def name_note(text: str) -> str:
-    """Return the key of a note. It is the same for the same words."""
+    """Return the key of a note. Notes with the same words have the same key."""
     folded = " ".join(text.split()).casefold()
     return f"note.{hashlib.sha256(folded.encode()).hexdigest()[:16]}"
 
@@ -221,7 +222,7 @@ def _choose(rules: list[Preference], dact: str, spec: SlotSpec) -> Preference | 
 
 
 def _find(known: list[Preference], words: str, *, least: float = LIKE_ENOUGH) -> list[Preference]:
-    """Return the memories relevant to some words, best first, or all if the words have no search terms."""
+    """Return the memories relevant to some words, best first. Without search terms, return all memories."""
     scored = [(share_of(words, _text_of(one), empty=1.0), one) for one in known]
     return [one for score, one in sorted(scored, key=lambda pair: -pair[0]) if score >= least]
 
@@ -237,7 +238,7 @@ def _explicit(
 
 
 def _note_of(one: Preference) -> str | None:
-    """Return the key of the note that a rule was derived from, if any."""
+    """Return the key of the note from which a rule was derived, if any."""
     note = one.origin.get("note")
     return note if one.kind is PreferenceKind.RULE and isinstance(note, str) else None
 

@@ -1,1 +1,1 @@
-"""Model calls (CO-2): prompts, and everything between a prompt and a usable answer."""
+"""Model calls (CO-2): prompts, requests, retries and validation of answers."""

@@ -1,4 +1,4 @@
-"""Circuit breakers for models. They stop calls to a failing endpoint and detect its recovery.
+"""Circuit breakers for models, which stop calls to a failing endpoint and detect its recovery.
 
 Each process has one circuit per endpoint and model.
 """
@@ -22,9 +22,9 @@ class CircuitState(StrEnum):
     CLOSED = "closed"
     """Requests are sent."""
     OPEN = "open"
-    """No request is sent until the reset timeout ends."""
+    """No requests are sent until the reset timeout ends."""
     HALF_OPEN = "half_open"
-    """One request at a time is sent, to test whether the endpoint has recovered."""
+    """One request at a time is sent, to test if the endpoint has recovered."""
 
 
 class CircuitEvent(StrEnum):
@@ -50,10 +50,11 @@ TRANSITIONS: dict[tuple[CircuitState, CircuitEvent], CircuitState] = {
 
 @dataclass(frozen=True, slots=True)
 class BreakerPolicy:
-    """Limits of a circuit breaker: `threshold` consecutive failures open the circuit for `cooling_s` seconds.
+    """The limits of a circuit breaker.
 
-    An invalid key, an empty account or an unknown model opens it immediately, for `long_cooling_s` seconds,
-    because an operator must act.
+    `threshold` consecutive failures open the circuit for `cooling_s` seconds. An invalid key, an empty
+    account or an unknown model opens it immediately, for `long_cooling_s` seconds, because an operator must
+    act.
     """
 
     threshold: int = 5
@@ -63,7 +64,7 @@ class BreakerPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """The circuit of one endpoint and model. `generation`: the number of its state changes."""
+    """The circuit of one endpoint and model. `generation`: the number of state changes."""
 
     state: CircuitState = CircuitState.CLOSED
     failures: int = 0
@@ -74,7 +75,7 @@ class Circuit:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Permission to send one request. `generation`: the circuit's generation at that time."""
+    """Permission to send one request. `generation`: the circuit's generation when the permit was issued."""
 
     generation: int
     probe: bool
@@ -88,7 +89,7 @@ class CircuitView:
         retry_in_s: seconds until the next probe.
         problem: the error code of the last failure.
         not_taken: request features that the endpoint rejected.
-        never_answered: whether all requests have failed so far.
+        never_answered: True if all requests have failed so far.
     """
 
     endpoint: str
@@ -117,7 +118,7 @@ def advance(circuit: Circuit, event: CircuitEvent, now: float) -> Circuit:
 
 
 class Breaker:
-    """A circuit breaker. Each permit must be returned once: as succeeded, failed or released."""
+    """A circuit breaker. Each permit must be returned exactly once: as succeeded, failed or released."""
 
     def __init__(
         self,
@@ -154,7 +155,7 @@ class Breaker:
 
     @property
     def never_answered(self) -> bool:
-        """Return whether requests have failed and none has been answered so far."""
+        """Return True if all requests so far have failed."""
         return self._last is not None and not self._answered
 
     def view(self) -> CircuitView:
@@ -171,20 +172,20 @@ class Breaker:
         )
 
     def announce(self) -> None:
-        """Report the circuit after the endpoint's profile changed."""
+        """Report the circuit after the endpoint's profile has changed."""
         self._on_change(self.view())
 
     @contextmanager
     def guard(self) -> Generator[None, None, None]:
-        """Acquire a permit for the block and return it according to the outcome. Raises CircuitOpen.
+        """Acquire a permit for the block, and return it according to the outcome. Raises CircuitOpen.
 
-        A rate limit counts as a failure: while it lasts, turns should not wait for this model.
+        A rate limit counts as a failure, because turns should not wait for this model while the limit lasts.
         """
         permit = self.admit()
         try:
             yield
         except ModelRejected:
-            self.succeeded(permit)  # The endpoint works: it rejected only this request.
+            self.succeeded(permit)  # The endpoint works: only this request was rejected.
             raise
         except ModelUnavailable as error:
             self.failed(permit, error)
@@ -212,13 +213,13 @@ class Breaker:
         return Permit(self._circuit.generation, probe)
 
     def succeeded(self, permit: Permit) -> None:
-        """Return a permit after the endpoint answered."""
+        """Return a permit after the endpoint has answered."""
         self._answered = True
         if permit.generation == self._circuit.generation:
             self._apply(CircuitEvent.SUCCEEDED)
 
     def failed(self, permit: Permit, error: ModelUnavailable) -> None:
-        """Return a permit after the endpoint failed."""
+        """Return a permit after the endpoint has failed."""
         if permit.generation != self._circuit.generation:
             return
         self._last = error
@@ -228,7 +229,7 @@ class Breaker:
         self._apply(CircuitEvent.TRIPPED if trips else CircuitEvent.FAILED)
 
     def released(self, permit: Permit) -> None:
-        """Return a permit after the request was abandoned, so that its outcome is unknown."""
+        """Return a permit for an abandoned request, whose outcome is unknown."""
         if permit.probe and permit.generation == self._circuit.generation:
             self._circuit = replace(self._circuit, probing=False)
 
@@ -247,7 +248,7 @@ class Breaker:
 
 
 class BreakerBoard:
-    """The circuit breakers of this process, created on first use, with the profiles of their endpoints."""
+    """The circuit breakers of this process, created on first use, with the endpoints' profiles."""
 
     def __init__(
         self,

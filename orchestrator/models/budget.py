@@ -1,8 +1,8 @@
 """Token and cost budgets per call, turn, session, user, tenant and day.
 
-A call reserves its maximum cost before it is sent, so that concurrent calls can't exceed a limit together.
-The reservation is corrected after the answer. Calls and turns are counted in this process, all other scopes
-in a store.
+Each call first reserves its maximum cost, so that concurrent calls can't exceed a limit together. After the
+answer, the reservation is corrected. Counters for calls and turns are in this process, all other counters in
+a store.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from orchestrator.ports.spending import SpendingStore, Spent
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, UserId
 
 CHARACTERS_PER_TOKEN = 3
-"""A conservative estimate. English has about four characters per token, other languages have fewer."""
+"""A conservative estimate: English has about four characters per token, other languages have fewer."""
 TOKENS_PER_MESSAGE = 4
 MICROS = 1_000_000
 MINUTE_S = 60
@@ -32,7 +32,7 @@ class Tariff(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ListPrice:
-    """A provider's list price. `cost` returns US dollars."""
+    """A provider's list price. `cost`: returns US dollars."""
 
     cost: Callable[[Usage], float]
 
@@ -48,7 +48,7 @@ class Price:
     per_million_completion: float = 0.0
 
     def of(self, usage: Usage) -> Spent:
-        # Dollars per million tokens are millionths of a dollar per token.
+        # US dollars per million tokens equal micro-dollars per token.
         prompt = usage.prompt_tokens * self.per_million_prompt
         return Spent(
             usage.total_tokens, round(prompt + usage.completion_tokens * self.per_million_completion)
@@ -82,7 +82,7 @@ class BudgetLimits:
 class Spending:
     """The tokens and cost of one turn, shared by its calls.
 
-    `refused_by`: the `BudgetLimits` field that last refused a call, or None.
+    `refused_by`: the `BudgetLimits` field that last blocked a call, or None.
     """
 
     spent: Spent = _NOTHING
@@ -135,7 +135,7 @@ class Reservation:
 
 class Budgets:
     def __init__(self, limits: BudgetLimits, store: SpendingStore, wall_clock: Callable[[], float]) -> None:
-        """Create the budgets. `wall_clock` returns Unix seconds. Days are UTC days."""
+        """Create the budgets. `wall_clock`: returns Unix seconds. Days are UTC days."""
         self._limits = limits
         self._store = store
         self._wall_clock = wall_clock
@@ -168,7 +168,7 @@ class Budgets:
         return Reservation(worst, turn, tuple(taken))
 
     async def charge(self, reservation: Reservation, actual: Spent) -> None:
-        """Replace the reservation with the actual cost, which is zero if there was no answer."""
+        """Replace a reservation with the actual cost, which is zero if there was no answer."""
         await self._correct(reservation, actual.minus(reservation.worst))
 
     async def _correct(self, reservation: Reservation, correction: Spent) -> None:
@@ -207,7 +207,7 @@ def worst_usage(request: ChatRequest) -> Usage:
 
 
 def prompt_tokens(request: ChatRequest) -> int:
-    """Estimate the tokens of messages, tools and schema. Tends to overestimate."""
+    """Estimate the number of tokens in messages, tools and schema. Tends to overestimate."""
     characters = sum(len(message.content) for message in request.messages)
     characters += sum(len(call.arguments) for message in request.messages for call in message.tool_calls)
     characters += sum(len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
@@ -217,5 +217,5 @@ def prompt_tokens(request: ChatRequest) -> int:
 
 
 def completion_tokens(text: str) -> int:
-    """Estimate the tokens of an answer if the endpoint reports no usage."""
+    """Estimate the number of tokens in an answer whose endpoint reports no usage."""
     return len(text) // CHARACTERS_PER_TOKEN + 1

@@ -24,11 +24,11 @@ class CallLog:
     Args:
         model: the model that answered, as named by the endpoint.
         asked: the last model called, as configured.
-        refused_by: the budget scope that refused the call.
+        refused_by: the budget scope that blocked the call.
         corrected: request fields that were omitted or changed after an endpoint rejected them.
-        repaired: whether an unusable answer was requested again.
-        doubled: whether a truncated answer was requested again with a higher token limit.
-        shortened: whether the older half of the conversation was omitted because the request was too long.
+        repaired: True if an unusable answer was requested again.
+        doubled: True if a truncated answer was requested again with a higher token limit.
+        shortened: True if the older half of the conversation was omitted because the request was too long.
         messages: the messages of the last request.
         answer: the answer to the last request, possibly incomplete.
     """

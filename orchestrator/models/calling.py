@@ -1,4 +1,4 @@
-"""Calls to models that can fail: budgets, circuit breakers, retries and fallback.
+"""Model calls with budgets, circuit breakers, retries and fallback.
 
 This module doesn't know prompts and doesn't validate answers.
 """
@@ -68,7 +68,7 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """The turn that makes a call. Calls of the same turn share one context, or copies of it from `for_flow`.
+    """The turn that makes a call. All calls of a turn share one context, or copies of it from `for_flow`.
 
     `deadline`: the time on `Pacing.clock` at which the turn needs its answer. `journal`: stores answers for
     retries of the turn. Default: answers are not stored.
@@ -87,7 +87,7 @@ class CallContext:
         return replace(self, flow=flow)
 
     def within(self, seconds: float, clock: Callable[[], float]) -> "CallContext":
-        """Return a context whose deadline is at most `seconds` from now."""
+        """Return a context whose deadline is in at most `seconds`."""
         latest = clock() + seconds
         return (
             self if self.deadline is not None and self.deadline <= latest else replace(self, deadline=latest)
@@ -115,7 +115,10 @@ class ModelCaller:
         self._pacing = pacing
 
     def can_answer(self, prompt_id: str | None) -> bool:
-        """Return whether any model for this prompt accepts requests. None stands for the default model."""
+        """Return True if any model for this prompt accepts requests.
+
+        `prompt_id`: None for the default model.
+        """
         return any(self.would_admit(choice) for choice in self._config.choices(prompt_id))
 
     def would_admit(self, choice: ModelChoice) -> bool:
@@ -126,7 +129,7 @@ class ModelCaller:
         """Return a complete answer.
 
         Raises:
-            ModelUnavailable: the last model failed.
+            ModelUnavailable: all models failed.
             BudgetExceeded: the call would exceed a budget and was not sent.
         """
         choices = self._choices(request)
@@ -145,7 +148,7 @@ class ModelCaller:
     async def stream(
         self, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[ChatDelta, None]:
-        """Stream an answer. Raises like `complete`, but does not retry after the first text."""
+        """Stream an answer. Raises the errors of `complete`, but does not retry after the first text."""
         choices = self._choices(request)
         has_begun = False
 
@@ -170,7 +173,10 @@ class ModelCaller:
     async def complete_aloud(
         self, request: ChatRequest, call: CallContext, log: CallLog, publish: PublishCall
     ) -> ChatReply:
-        """Return a complete answer and publish its tool calls while they stream. Retry if the stream breaks off."""
+        """Return a complete answer and publish its tool calls while they stream.
+
+        Retry if the stream breaks off.
+        """
         text, finish_reason, usage, opaque = "", FinishReason.STOP, None, None
         calls: dict[int, ToolCall] = {}
         try:
@@ -196,7 +202,10 @@ class ModelCaller:
     async def _complete_once(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> ChatReply:
-        """Request a complete answer. After a rejection, retry with a form of the request that the endpoint accepts."""
+        """Request a complete answer.
+
+        After a rejection, retry with a form of the request that the endpoint accepts.
+        """
         while True:
             sent = self._begin(choice, request, call, log)
             try:
@@ -264,7 +273,7 @@ class ModelCaller:
         return self._models[choice.provider].endpoint, choice.model
 
     def _correct(self, choice: ModelChoice, sent: ChatRequest, error: ModelRejected, log: CallLog) -> bool:
-        """Learn from a rejection. Return whether to retry with a different form of the request."""
+        """Learn from a rejection. Return True if a different form of the request should be tried."""
         if log.answer is not None and log.answer.content:
             return False
         if self._board.profiles.correct(self._key(choice), sent, error) is None:
@@ -335,7 +344,7 @@ class ModelCaller:
     async def _paid(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[_Payment, None]:
-        """Reserve budget for the block, and charge the usage that the block sets."""
+        """Reserve budget for the block, and charge the usage that the block reports."""
         tariff = self._tariff(choice)
         try:
             reservation = await self._budgets.reserve(
@@ -358,7 +367,7 @@ class ModelCaller:
             try:
                 await self._budgets.charge(reservation, actual)
             except Unavailable as error:
-                # The reservation stays, so counters can be too high but never too low.
+                # The reservation stays, so counters may be too high but never too low.
                 _logger.warning("The usage of a model call could not be counted.", error=error)
 
 

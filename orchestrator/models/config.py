@@ -23,7 +23,7 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Timeouts: `request_s` for one attempt, `stream_s` for one streamed attempt, `answer_s` for all attempts."""
+    """Timeouts in seconds: `request_s` and `stream_s` for one attempt, `answer_s` for all attempts."""
 
     request_s: float = 20.0
     stream_s: float = 60.0
@@ -38,7 +38,7 @@ class ModelConfig:
         default: the model for prompts without an entry in `per_prompt`, or None for no model.
         per_prompt, max_tokens_per_prompt, effort_per_prompt: settings by prompt ID.
         prices: prices by model. Default: the provider's list price.
-        meant: configured choices, such as ``provider:name``, and the choices they resolve to.
+        meant: maps configured choices, such as ``provider:name``, to resolved choices.
     """
 
     default: ModelChoice | None = None
@@ -57,7 +57,10 @@ class ModelConfig:
     breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
 
     def choices(self, prompt_id: str | None) -> tuple[ModelChoice, ...]:
-        """Return the models to try for a prompt, in order. None stands for the default model."""
+        """Return the models to try for a prompt, in order.
+
+        `prompt_id`: None for the default model.
+        """
         own = None if prompt_id is None else self.per_prompt.get(prompt_id)
         first = own or self.default
         candidates = [self.resolve(choice) for choice in (first, self.fallback) if choice is not None]
@@ -67,7 +70,10 @@ class ModelConfig:
         return self.meant.get(choice, choice)
 
     def tokens_for(self, prompt: Prompt) -> int:
-        """Return the answer limit in tokens. A domain's limit for this prompt overrides the prompt's own."""
+        """Return the answer limit in tokens.
+
+        A domain's limit for this prompt overrides the prompt's own limit.
+        """
         return self.max_tokens_per_prompt.get(prompt.id) or prompt.max_tokens or self.max_tokens
 
     def effort_for(self, prompt: Prompt) -> Effort | None:
@@ -78,7 +84,7 @@ class ModelConfig:
 def read_model_config(
     config: DomainConfig, model: ModelChoice, fallback: ModelChoice | None = None
 ) -> ModelConfig:
-    """Convert a domain's configuration. `model` and `fallback`: the defaults from the environment."""
+    """Convert a domain's configuration. `model` and `fallback`: defaults from the environment."""
     models, budgets = config.models, config.budgets
     return ModelConfig(
         default=_choose(models.default) or model,

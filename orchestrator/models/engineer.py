@@ -1,6 +1,6 @@
 """The Prompt Engineer: the only interface to models (CO-2).
 
-It turns a prompt ID and variables into a validated answer, and records each call.
+The Prompt Engineer turns a prompt ID and variables into a validated answer, and records each call.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
@@ -103,8 +103,8 @@ class PromptEngineer:
             spending: counters of tokens and cost. Default: counters in this process.
             record: receives a signal for each call and each state change of a circuit breaker.
             pacing: clocks and sleep.
-            board: circuit breakers to share with other engineers. Default: new ones.
-            keep_prompts: whether signals include prompts and answers.
+            board: circuit breakers to share with other engineers. Default: new circuit breakers.
+            keep_prompts: True to include prompts and answers in signals.
         """
         self._prompts = prompts
         self._config = config
@@ -120,11 +120,11 @@ class PromptEngineer:
 
     @property
     def available(self) -> bool:
-        """Return whether a model is configured and its circuit breaker lets requests pass."""
+        """Return True if a model is configured and its circuit breaker lets requests pass."""
         return self.can_answer(None)
 
     def can_answer(self, prompt_id: str | None) -> bool:
-        """Return whether a model for this prompt is available. None stands for the default model."""
+        """Return True if a model for this prompt is available. `prompt_id`: None for the default model."""
         return self._caller.can_answer(prompt_id)
 
     @property
@@ -143,7 +143,7 @@ class PromptEngineer:
         """Request a JSON object that matches a JSON Schema.
 
         `schema`: requires all of its properties and allows no others, as strict modes demand. `judged_by`:
-        the schema that the answer must match. Default: `schema` with additional properties.
+        the schema that the answer must match. Default: `schema` with additional properties allowed.
         """
         prompt = self._prompts.get(prompt_id)
 
@@ -199,14 +199,14 @@ class PromptEngineer:
 
         Args:
             prompt_id: the prompt that starts the loop.
-            variables: the prompt's variables, the same in all steps.
-            tools: the tools to offer. Calls of other tools, or with invalid arguments, are repaired.
+            variables: the prompt's variables, which are the same in all steps.
+            tools: the tools to offer. Calls to other tools, or with invalid arguments, are repaired.
             call: the context of the call.
             transcript: the `reply` of each earlier step, followed by a `tool_result` for each of its calls.
-            tool_choice: whether to call a tool, or the name of the tool to call.
+            tool_choice: the choice mode, or the name of the tool that the model must call.
             find_fault: returns why an otherwise valid answer is unusable, or None.
             publish: receives tool calls while they stream, unless the answer comes from the journal or is a
-                repair.
+            repair.
         """
         shapes = {tool.name: Shape(tool.judged_by or tool.parameters) for tool in tools}
 
@@ -308,7 +308,10 @@ class PromptEngineer:
     async def _reply(
         self, request: ChatRequest, call: CallContext, log: CallLog, publish: PublishCall | None
     ) -> ChatReply:
-        """Request one answer. If the request is too long, retry without the older half of the conversation."""
+        """Request one answer.
+
+        If the request is too long, retry without the older half of the conversation.
+        """
         try:
             if publish is None:
                 return await self._caller.complete(request, call, log)
@@ -323,7 +326,7 @@ class PromptEngineer:
 
     def _request(self, prompt: Prompt, variables: Mapping[str, Json], call: CallContext) -> ChatRequest:
         return ChatRequest(
-            model="",  # Set by the caller for each attempt.
+            model="",  # The caller sets the model for each attempt.
             messages=prompt.render(variables),
             metadata=CallMetadata(prompt.id, prompt.version, call.session_id, call.turn_id),
             max_tokens=self._config.tokens_for(prompt),

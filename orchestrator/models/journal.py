@@ -20,7 +20,7 @@ class StepCaller(Protocol):
     async def call(
         self, key: str, kind: str, request: Json, run: Callable[[str], Awaitable[Json]], *, idempotent: bool
     ) -> Json | UnknownOutcome | NotBegun:
-        """Return the journaled result of `key`, or run the step and record its result."""
+        """Return the recorded result of `key`, or run the step and record its result."""
         ...
 
 
@@ -28,7 +28,7 @@ class StepCaller(Protocol):
 class CallJournal:
     """The model calls of one attempt at a turn.
 
-    Calls are identified by content, not by position. An attempt that takes a different path therefore never
+    Calls are identified by content, not by position. Therefore, an attempt that takes a different path never
     receives the answer to a different question.
     """
 
@@ -36,9 +36,9 @@ class CallJournal:
     asked: Counter[str] = field(default_factory=Counter[str])
 
     async def once(self, prompt_id: str, question: Json, run: Callable[[], Awaitable[Json]]) -> Json:
-        """Return the recorded answer to a question, or request and record it.
+        """Return the recorded answer to a question, or request and record an answer.
 
-        Errors of `run` and of the journal propagate.
+        Errors from `run` and from the journal propagate.
         """
         digest = blake2b(encode_data(question).encode(errors="surrogatepass"), digest_size=12).hexdigest()
         name = f"{KIND}:{prompt_id}:{digest}"

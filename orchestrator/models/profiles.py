@@ -1,8 +1,8 @@
-"""Endpoint profiles learned from rejected requests, per endpoint and model.
+"""Endpoint profiles per endpoint and model, learned from rejected requests.
 
-The first request uses all features. If a rejection names a field, that field is omitted or changed. Otherwise
-the request is retried once in its minimal form. If the endpoint accepted the full form before, only a second
-rejection changes the profile.
+The first request uses all features. If a rejection names a field, that field is omitted or changed. If not,
+the request is retried once in its minimal form. If the endpoint has accepted the full form before, only a
+second rejection changes the profile.
 """
 
 from collections.abc import Iterator
@@ -36,13 +36,13 @@ class ProfileBook:
         return guess or self._known.get(key) or EndpointProfile()
 
     def note_answer(self, key: Key, sent: ChatRequest) -> bool:
-        """Record that an endpoint accepted a request. Return whether this changes its profile."""
+        """Record that an endpoint accepted a request. Return True if this changes its profile."""
         self._accepted.add(_form(key, sent))
         guess, rejected = self._guesses.pop(key, (None, None))
         if rejected is None or guess != sent.profile:
             return False
         if rejected in self._accepted:
-            # The endpoint accepted this form before, so the rejection may have been an exception.
+            # The endpoint has accepted this form before, so the rejection may have been an exception.
             self._accepted.remove(rejected)
             return False
         self._known[key] = sent.profile
@@ -60,7 +60,7 @@ class ProfileBook:
             self._known[key] = corrected
             return corrected
         if rejected is not None:
-            # The minimal request was rejected too, so the form is not the cause.
+            # The minimal request was also rejected, so the form is not the cause.
             self._blameless.add(rejected)
             return None
         least, form = _least(profile, request), _form(key, request)
@@ -95,7 +95,7 @@ def _least(profile: EndpointProfile, request: ChatRequest) -> EndpointProfile:
 
 
 def _carried(request: ChatRequest) -> Iterator[RequestField]:
-    """Yield the request's optional fields, except the answer limit."""
+    """Yield the optional fields of the request, except the answer limit."""
     yield from (RequestField.METADATA, RequestField.STREAM_USAGE, RequestField.STRICT)
     if request.temperature is not None:
         yield RequestField.TEMPERATURE

@@ -1,4 +1,4 @@
-"""Retries of transient model failures, with full jitter and the delay that the endpoint asks for."""
+"""Retries of transient model failures, with full jitter and the delay requested by the endpoint."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _PASSING = (RateLimited, ModelTimedOut, ModelFailed)
 class RetryPolicy:
     """Retry limits. `attempts` includes the first attempt.
 
-    If the endpoint asks for a delay above `longest_wait_s` seconds, the call is not retried.
+    If the endpoint requests a delay above `longest_wait_s` seconds, the call is not retried.
     """
 
     attempts: int = 3
@@ -38,9 +38,9 @@ class RetryPolicy:
         """Return an iterator over the attempts at one model. The last error is raised unchanged.
 
         Args:
-            sleep: waits for some seconds.
-            in_time: returns whether the deadline permits a delay.
-            may_retry: returns whether to try again. Called after each failure.
+            sleep: waits for a number of seconds.
+            in_time: returns True if the deadline permits a delay.
+            may_retry: returns True to try again. Called after each failure.
         """
         jitter = wait_random_exponential(multiplier=self.base_s, max=self.cap_s)
         used_up = stop_after_attempt(self.attempts)

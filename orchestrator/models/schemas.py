@@ -1,7 +1,7 @@
 """JSON Schemas for model answers.
 
 Objects require all of their properties and allow no others, as strict modes demand. Texts and lists have
-limits, so that an endpoint which enforces the schema ends its answer.
+limits, so that answers end if an endpoint enforces the schema.
 """
 
 from collections.abc import Collection, Iterable
@@ -19,7 +19,10 @@ def closed(**properties: JsonObject) -> JsonObject:
 
 
 def opened(schema: Json) -> Json:
-    """Return a copy of the schema that allows additional properties, which endpoints without strict modes add."""
+    """Return a copy of the schema that allows additional properties.
+
+    Endpoints without strict modes add such properties.
+    """
     if is_list(schema):
         return [opened(one) for one in schema]
     if not is_object(schema):

@@ -22,9 +22,9 @@ from orchestrator.types import Json, JsonObject, drop_nul, is_list, is_object
 Answer = TypeVar("Answer")
 _QUALIFIER = re.compile(r"^.*[.:/]")
 LONGEST_QUOTE = 2_000
-"""Maximum length of an answer or reason in a repair request, in characters."""
+"""Maximum length of an answer or reason quoted in a repair request, in characters."""
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
-"""The text from the first brace to the last, because models add fences or prose around JSON."""
+"""The text from the first brace to the last, because models surround JSON with fences or prose."""
 _TRAILING_COMMA = re.compile(r",(?=\s*[}\]])")
 
 
@@ -35,12 +35,15 @@ class Usable(Generic[Answer]):
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """An answer that reached its token limit."""
+    """An answer that was truncated at its token limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """A missing answer: the content filter stopped it, or the model declined (`refused`)."""
+    """A withheld answer.
+
+    `refused`: True if the model declined, False if the content filter stopped the answer.
+    """
 
     refused: bool
 
@@ -91,7 +94,7 @@ class Shape:
 
 
 def check_ending(reason: FinishReason | None) -> CutOff | Withheld | None:
-    """Return how an answer ended prematurely, or None if it is complete."""
+    """Return why an answer is incomplete, or None if it is complete."""
     match reason:
         case FinishReason.LENGTH:
             return CutOff()
@@ -121,12 +124,12 @@ def validate_text(reply: ChatReply) -> Judgement[str]:
 def validate_tools(
     reply: ChatReply, tools: tuple[ToolDefinition, ...], shapes: Mapping[str, Shape]
 ) -> Judgement[ToolsAnswer]:
-    """Validate an answer with tool calls. Each call must name an offered tool and match its schema."""
+    """Validate an answer with tool calls. Each call must name an offered tool and match the tool's schema."""
     if (early := check_ending(reply.finish_reason)) is not None:
         return early
     calls: list[ToolRequest] = []
     for call in reply.tool_calls:
-        # Some models qualify names, as in `functions.search`.
+        # Some models qualify names, for example `functions.search`.
         name = call.name if call.name in shapes else _QUALIFIER.sub("", call.name)
         if name not in shapes:
             offered = ", ".join(tool.name for tool in tools)
@@ -142,7 +145,7 @@ def validate_tools(
         calls.append(ToolRequest(call.id, name, arguments))
     if not calls and not reply.text.strip():
         return Unusable("the answer is empty")
-    # An opaque answer is returned unchanged, so its tool results must use the same call names.
+    # An opaque answer is sent back unchanged, so its tool results must use the same call names.
     named = [replace(call, name=read.name) for call, read in zip(reply.tool_calls, calls, strict=True)]
     made = reply.tool_calls if reply.opaque is not None else tuple(named)
     message = ChatMessage(ChatRole.ASSISTANT, reply.text, made, opaque=reply.opaque)
@@ -150,7 +153,7 @@ def validate_tools(
 
 
 def _decode_members(arguments: JsonObject) -> JsonObject:
-    """Decode lists and objects that the model wrote as JSON strings."""
+    """Decode lists and objects that the model encoded as JSON strings."""
 
     def decode(value: Json) -> Json:
         decoded: Json = _parse(value) if isinstance(value, str) else None
@@ -160,7 +163,7 @@ def _decode_members(arguments: JsonObject) -> JsonObject:
 
 
 def read_json(text: str) -> Json:
-    """Parse JSON, or the object within a text. Return None if the text contains no JSON.
+    """Parse JSON, or the JSON object within a text. Return None if the text contains no JSON.
 
     Trailing commas and JSON within a JSON string are accepted.
     """
@@ -176,14 +179,14 @@ def _parse(text: str) -> Json:
         with suppress(orjson.JSONDecodeError):
             return orjson.loads(tried)
     for tried in (text, *inside):
-        # Models write unescaped line breaks and tabs within strings.
+        # Models sometimes write unescaped line breaks and tabs within strings.
         with suppress(ValueError, RecursionError):
             return json.loads(tried, strict=False)
     return None
 
 
 def drop_history(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...] | None:
-    """Return the messages without the older half of the conversation history, or None if they have no history."""
+    """Return the messages without the older half of the conversation history, or None without a history."""
     for at, message in enumerate(messages):
         read = read_json(message.content) if message.role is ChatRole.USER else None
         data = cast("JsonObject", read) if isinstance(read, dict) else {}

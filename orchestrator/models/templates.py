@@ -22,7 +22,7 @@ from orchestrator.types import Json
 
 _INVISIBLE = (
     "\u007f-\u009f"  # control characters that JSON does not escape
-    "\u00ad\u061c\u180e\ufeff\ufff9-\ufffb"  # soft hyphen, marks, byte order mark, annotations
+    "\u00ad\u061c\u180e\ufeff\ufff9-\ufffb"  # soft hyphen, direction marks, byte order mark, annotations
     "\u200b-\u200f\u2028-\u202f\u2060-\u206f"  # zero width, separators, text direction
     "\U000e0000-\U000e007f"  # tag characters, which hide whole sentences
 )
@@ -30,7 +30,7 @@ _TO_ESCAPE = re.compile(rf"[<>`{_INVISIBLE}]|\[(?=/?INST\])", re.IGNORECASE)
 
 
 def encode_data(value: Json) -> str:
-    """Encode a value as one line of JSON without role markers or delimiters. Decoding returns the value."""
+    """Encode a value as one line of JSON without role markers or delimiters. Decoding restores the value."""
     try:
         encoded = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
     except orjson.JSONEncodeError:
@@ -67,10 +67,10 @@ class Prompt:
     Args:
         settings: variables that the template uses.
         data: variables that the user message contains as JSON.
-        digest: distinguishes texts with the same version.
-        given: variables that callers pass. A domain's own prompt can use fewer.
-        max_tokens: the answer limit, or None for the domain's.
-        effort: the reasoning effort, or None for the domain's.
+        digest: distinguishes texts that have the same version.
+        given: variables that callers pass. A domain's own prompt can use fewer variables.
+        max_tokens: the answer limit, or None for the domain's limit.
+        effort: the reasoning effort, or None for the domain's effort.
     """
 
     id: str
@@ -116,7 +116,6 @@ class PromptRegistry:
         self._prompts = dict(prompts)
 
     def get(self, prompt_id: str) -> Prompt:
-        """Return a prompt. Raises NotFound."""
         try:
             return self._prompts[prompt_id]
         except KeyError:
@@ -127,7 +126,7 @@ class PromptRegistry:
 
 
 def load_prompts(own: Mapping[str, str] | None = None) -> PromptRegistry:
-    """Load the shipped prompts. `own`: texts by file name that replace shipped prompts.
+    """Load the built-in prompts. `own`: texts that replace built-in prompts, by file name.
 
     Raises ConfigurationError with all problems of all texts.
     """
@@ -153,7 +152,7 @@ def _take(read: Prompt | tuple[Problem, ...], prompts: dict[str, Prompt], proble
 
 
 def _replace_prompt(name: str, source: str, known: Mapping[str, Prompt]) -> Prompt | tuple[Problem, ...]:
-    """Parse a prompt that replaces a shipped one and receives the same variables."""
+    """Parse a prompt that replaces a built-in prompt and receives the same variables."""
     read = parse_prompt(name, source)
     if not isinstance(read, Prompt):
         return read
@@ -173,7 +172,7 @@ def _replace_prompt(name: str, source: str, known: Mapping[str, Prompt]) -> Prom
 
 @cache
 def parse_prompt(file_name: str, source: str) -> Prompt | tuple[Problem, ...]:
-    """Parse a prompt file, which has front matter between two lines of `---` and then the system message."""
+    """Parse a prompt file: front matter between two lines of `---`, followed by the system message."""
     opening, head, body = ("", "", "")
     if source.count(_FENCE) >= 2:
         opening, head, body = source.split(_FENCE, 2)

@@ -1,6 +1,6 @@
 """Settings of a process, read once from the environment, validated and frozen.
 
-A domain's configuration is in its folder. Secrets come only from the environment or from files that it names.
+A domain's configuration is in its folder. Secrets come only from the environment, or from files named there.
 """
 
 import re
@@ -56,7 +56,7 @@ _SHARED = ("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
 
 def variable_of(setting: str) -> str:
-    """Return a setting's environment variable, with the prefix ``PARLEY_`` unless it is shared."""
+    """Return a setting's environment variable, which starts with ``PARLEY_`` unless it is shared."""
     name = setting.upper()
     return name if name in _SHARED else f"PARLEY_{name}"
 
@@ -71,7 +71,7 @@ class _SecretFiles(EnvSettingsSource):
 
 
 class Settings(BaseSettings):
-    """Settings from environment variables. Most of the variables start with ``PARLEY_``."""
+    """Settings from environment variables, most of which start with ``PARLEY_``."""
 
     model_config = SettingsConfigDict(
         alias_generator=variable_of,
@@ -112,20 +112,25 @@ class Settings(BaseSettings):
     only the local classifier.
     """
     model: Annotated[str, WORKERS] = "gpt-4o-mini"
-    """The default model of domains: a name at that endpoint, or `provider:name`, such as
+    """The default model for domains: a name at that endpoint, or `provider:name`, such as
     `anthropic:claude-sonnet-4-5`.
     """
     fallback_model: Annotated[str | None, WORKERS] = None
-    """The default fallback model of domains, as a name or `provider:name`."""
+    """The default fallback model for domains, as a name or `provider:name`."""
     embedding_model: Annotated[str, SERVING] = "text-embedding-3-small"
-    """The embedding model at the same endpoint. If it is empty or the endpoint is not set, embeddings use no model."""
+    """The embedding model at the same endpoint.
+
+    If the model is empty or the endpoint is not set, Parley computes embeddings without a model.
+    """
     model_endpoints: Annotated[dict[str, ModelEndpoint], WORKERS] = Field(
         default_factory=dict[str, ModelEndpoint]
     )
-    """JSON object: additional model endpoints, by the name that a domain's `provider` refers to."""
+    """JSON object: additional model endpoints, by the name to which a domain's `provider` refers."""
     keep_prompts: Annotated[bool, TURNS] = False
-    """Store model prompts and answers with each turn, for operators to read in the inspector. They contain
-    users' messages, memories and tool results; secrets are hidden. `parley up` enables it.
+    """Store model prompts and answers with each turn, so that operators can read them in the inspector.
+
+    They contain users' messages, memories and tool results; secrets are hidden. `parley up` enables this
+    setting.
     """
     model_failures: Annotated[int, WORKERS, Form("failures")] = Field(5, ge=1)
     """The number of consecutive failures after which calls to a model are suspended."""
@@ -151,28 +156,34 @@ class Settings(BaseSettings):
     docs: Annotated[bool, GATEWAY] = True
     """Serve the gateway's API documentation at ``/docs``, without authentication."""
     longest_response_s: Annotated[Seconds, GATEWAY] = Field(0, ge=0)
-    """Maximum duration of a waiting call or an event stream, for proxies with a timeout. Clients call
-    again, and streams resume. 0: no limit.
+    """Maximum duration of a waiting call or an event stream, for proxies with a timeout.
+
+    Clients repeat such calls, and streams resume. 0: no limit.
     """
     owner_only: Annotated[bool, LISTENING] = False
-    """Accept connections only from programs of the same operating system user and root. `parley up`
-    enables it. A gateway with authentication doesn't need it.
+    """Accept connections only from programs of the same operating system user and of root.
+
+    `parley up` enables this setting. A gateway with authentication doesn't need it.
     """
     open_metrics: Annotated[bool, GATEWAY] = False
     """Serve ``/metrics`` without credentials, even if other routes require them."""
     caller_rate: Annotated[PerMinute, GATEWAY] = Field(3000, ge=0)
-    """Requests per minute of a user, across all keys and tokens, or of a backend's key. 0: no limit. Has
-    no effect without authentication.
+    """Maximum number of requests per minute of a user (across all keys and tokens) or of a backend's key.
+
+    0: no limit. Has no effect without authentication.
     """
     tenant_rate: Annotated[PerMinute, GATEWAY] = Field(30_000, ge=0)
-    """Requests per minute of a tenant. 0: no limit."""
+    """Maximum number of requests per minute of a tenant. 0: no limit."""
     session_rate: Annotated[PerMinute, GATEWAY] = Field(240, ge=0)
-    """Turns per minute of a session over HTTP. 0: no limit."""
+    """Maximum number of turns per minute of a session over HTTP. 0: no limit."""
     row_security: Annotated[bool, GATEWAY] = False
     """Set the tenant in every transaction of the gateway. Requires a database user with the role ``parley_gateway``."""
 
     public_url: Annotated[WebAddress, TURNS] = "http://127.0.0.1:8600"
-    """The gateway's URL for other systems, to which asynchronous tools send their results. `parley up` sets it."""
+    """The gateway's URL for other systems.
+
+    Asynchronous tools send their results to this URL. `parley up` sets it.
+    """
 
     webhook_networks: Annotated[tuple[Network, ...], INTERNAL] = ()
     """JSON list of private networks that webhooks can reach, such as ``10.1.0.0/16``. Default: none."""
@@ -182,23 +193,23 @@ class Settings(BaseSettings):
     """Time after which deliveries to a failing receiver stop until an operator retries them."""
 
     database_pool_size: Annotated[int, STORES, Form("connections")] = Field(8, ge=2)
-    """Hot-path database connections per process."""
+    """Maximum number of database connections per process for turns."""
     lanes_per_process: Annotated[int, TURNS, Form("sessions")] = Field(1000, ge=1)
     """Maximum number of sessions that a worker process runs concurrently."""
     lease_ttl_s: Annotated[Seconds, WORKERS] = Field(15.0, gt=0)
-    """Time after which an unresponsive worker loses its sessions although its connection is intact, in seconds."""
+    """Time after which an unresponsive worker with an intact connection loses its sessions, in seconds."""
     sweep_every_s: Annotated[Seconds, WORKERS] = Field(1.0, gt=0)
     """Interval at which each worker looks for unclaimed sessions, in seconds."""
     sweep_grace_s: Annotated[Seconds, WORKERS] = Field(1.0, ge=0)
-    """Time that a session must have been ready before the sweep claims it, in seconds."""
+    """Time for which a session must have been ready before the sweep claims it, in seconds."""
     turn_deadline_s: Annotated[Seconds, TURNS] = Field(120.0, gt=0)
     """Maximum duration of a turn from its first claim, in seconds."""
     sequence_gap_timeout_s: Annotated[Seconds, WORKERS] = Field(30.0, gt=0)
-    """Time that a session waits for a missing predecessor in `sequence`, in seconds."""
+    """Time for which a session waits for a missing predecessor in `sequence`, in seconds."""
     shutdown_grace_s: Annotated[Seconds, WORKERS] = Field(25.0, ge=0)
     """Time for running turns to finish when a worker stops. Unfinished turns are released."""
     runner_linger_s: Annotated[Seconds, TURNS] = Field(5.0, ge=0)
-    """Time that an idle runner waits for work before it ends."""
+    """Time for which an idle runner waits for work before it ends."""
     flower_url: Annotated[WebAddress | None, MayBeEmpty, GATEWAY] = None
     """The URL of Flower, which the inspector links to."""
     evaluations_folder: Annotated[Path | None, GATEWAY] = None
@@ -206,15 +217,18 @@ class Settings(BaseSettings):
     remote_control: Annotated[bool, WORKERS] = False
     """Enable Celery's remote control. Anyone with access to the broker can then stop workers."""
     defer_above_s: Annotated[Seconds, INTERNAL] = Field(0.25, gt=0)
-    """Defer maintenance while the 95th percentile of recent turns' waiting times for a worker is above this."""
+    """Defer maintenance while the 95th percentile of recent turns' waits for a worker is above this limit."""
     defer_at_most_s: Annotated[Seconds, INTERNAL] = Field(60.0, ge=0)
-    """Maximum time for which maintenance is deferred. After that, it runs slowly."""
+    """Maximum time for which maintenance is deferred. After that, maintenance runs slowly."""
     background_nice: Annotated[int, INTERNAL, Form("nice increment")] = Field(10, ge=0, le=19)
     """CPU priority reduction for processes that don't run turns."""
     trained_folder: Annotated[Path | None, WORKERS] = None
-    """The folder where trained local classifiers are stored for reuse. Default: train at every start."""
+    """The folder in which trained local classifiers are stored for reuse. Default: train at every start."""
     heartbeat_file: Annotated[Path | None, PULSES] = None
-    """A file that a responsive worker or beat updates every second, for `parley health`. Default: none."""
+    """A file that a responsive worker or scheduler updates every second, for `parley health`.
+
+    Default: none.
+    """
     max_attempts: Annotated[int, WORKERS, Form("attempts")] = Field(3, ge=1)
     """Maximum number of attempts at a turn before it is quarantined."""
     metrics_port: Annotated[int | None, WORKERS, Form("port number")] = Field(None, ge=1, le=65535)
@@ -228,7 +242,7 @@ class Settings(BaseSettings):
 
 
 def known_secrets(settings: Settings) -> frozenset[str]:
-    """Return the secrets of this process, which logs must not contain."""
+    """Return the secrets of this process, which must not appear in logs."""
     endpoints = (endpoint.api_key for endpoint in settings.model_endpoints.values())
     keys = (settings.openai_api_key, settings.jwt_key, *endpoints)
     found = {key.get_secret_value() for key in keys if key is not None}
@@ -250,7 +264,10 @@ def load_settings() -> Settings:
 
 
 def read_settings(**given: str) -> Settings:
-    """Read the settings from the environment and from `given`, which takes precedence. Raises ConfigurationError."""
+    """Read the settings from the environment and from `given`, which takes precedence.
+
+    Raises ConfigurationError.
+    """
     try:
         return Settings(**given)  # pyright: ignore[reportArgumentType]  # the rest: environment
     except (ValidationError, SettingsError) as error:
@@ -258,7 +275,7 @@ def read_settings(**given: str) -> Settings:
 
 
 def _find_problems(error: ValidationError | SettingsError) -> list[Problem]:
-    """Return one problem per variable, without repeating its value."""
+    """Return one problem per variable, without the variable's value."""
     if isinstance(error, SettingsError):
         return [_not_json(error)]
     return [
@@ -277,7 +294,10 @@ def _advise(found: ErrorDetails) -> str:
 
 
 def _not_json(error: SettingsError) -> Problem:
-    """Return the problem of a value that is not JSON. Pydantic names the field only in its message."""
+    """Return the problem for a value that is not JSON.
+
+    Pydantic names the field only in its message.
+    """
     (name,) = re.findall(r'field "(\w+)"', str(error)) or [""]
     field = Settings.model_fields.get(name)
     variable = field.alias if field is not None and field.alias else name

@@ -16,12 +16,12 @@ _SECRETS = (
     "PARLEY_API_KEY",
     "FLOWER_BASIC_AUTH",
 )
-# Names of variables with secrets, including those of tools.
+# Names of variables with secrets, including the secrets of tools.
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD)$")
 
 
 def read_variable(name: str) -> str | None:
-    """Return a variable, or the content of the file that ``<name>_FILE`` names.
+    """Return a variable, or the content of the file named by ``<name>_FILE``.
 
     Raises ConfigurationError if the file cannot be read.
     """
@@ -51,7 +51,7 @@ def environment_secrets() -> frozenset[str]:
     try:
         environment = read_environment()
     except ConfigurationError:
-        # The reader of that setting reports the unreadable file.
+        # The code that reads this setting reports the unreadable file.
         environment = dict(os.environ)
     found = {value for name, value in environment.items() if _SECRET_NAME.search(name)}
     found |= {password for value in environment.values() for password in password_of(value)}

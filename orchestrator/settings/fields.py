@@ -1,4 +1,4 @@
-"""Formats and units of settings, and the roles that use them."""
+"""Formats and units of settings, and the roles that use the settings."""
 
 import ipaddress
 import re
@@ -64,13 +64,13 @@ BrokerAddress = Annotated[
     Form("address"),
 ]
 MayBeEmpty = BeforeValidator(_unset_if_empty)
-"""Treats an empty value as unset, because deployments provide unused secrets as empty files."""
+"""Treats an empty value as missing, because deployments provide unused secrets as empty files."""
 Network = Annotated[str, AfterValidator(_check_network)]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadBy:
-    """The roles that use a setting, as named by `parley serve`."""
+    """The roles that use a setting. `parley serve` uses the same names."""
 
     roles: tuple[str, ...]
 
@@ -93,11 +93,11 @@ class ModelEndpoint(BaseModel):
 
     Args:
         provider: a provider such as ``anthropic``, or ``compatible`` for an endpoint with the
-            chat-completions API.
+        chat-completions API.
         base_url: the URL. Default: the provider's URL.
-        responses: whether to use the Responses API of a compatible endpoint.
-        metadata: whether requests include session, turn and prompt IDs.
-        store: whether OpenAI may store requests.
+        responses: True to use the Responses API of a compatible endpoint.
+        metadata: True to include session, turn and prompt IDs in requests.
+        store: True if OpenAI may store requests.
         extra_body: members to add to every request of the ``openai`` client.
     """
 

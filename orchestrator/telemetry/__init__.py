@@ -1,6 +1,6 @@
 """Observability: logs, signals, metrics and traces (RT-24, CO-6).
 
-Telemetry contains no text from users, models or tools. Such text stays in the store.
+Telemetry contains no text from users, models or tools. Such text is only in the store.
 """
 
 from orchestrator.telemetry.logs import get_logger

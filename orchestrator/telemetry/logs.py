@@ -1,4 +1,4 @@
-"""JSON logs on standard error, one line each. Messages are sentences; facts are fields."""
+"""JSON logs on standard error, one line per event. Messages are sentences; facts are fields."""
 
 import logging
 import os
@@ -18,11 +18,14 @@ from orchestrator.redaction import hide_secrets, learn_secrets
 
 OURS: Final = frozenset({"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley"})
 CARRIERS: Final = frozenset({"httpcore", "httpcore2", "httpx", "httpx2", "mcp", "openai"})
-"""Libraries that handle content of users, models and tools. Adapters log their failures instead."""
+"""Libraries that handle content of users, models and tools.
+
+Adapters log these libraries' failures instead.
+"""
 LONGEST_VALUE: Final = 1_000
 """Maximum length of a logged value, in characters."""
 WARNINGS: Final = "py.warnings"
-"""The logger of Python warnings. They can quote errors, so only their location and category are logged."""
+"""The logger of Python warnings. Warnings can quote errors, so only location and category are logged."""
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
@@ -41,9 +44,9 @@ def _add_trace(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def _render_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Replace errors by their type and traceback, except the messages of Parley's own errors.
+    """Replace errors with their type and traceback, but keep the messages of Parley's own errors.
 
-    Messages of other errors can contain text of users or tools, or a URL with its password.
+    Messages of other errors can contain text from users or tools, or a URL with its password.
     """
     error = _error_of(event.pop("exc_info", None))
     if error is not None:
@@ -60,7 +63,7 @@ def _render_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def name_error(error: BaseException) -> str:
-    """Return a one-line description of an error: the message of Parley's errors, or the type of other errors."""
+    """Return a one-line description of an error: its message if it is Parley's, or its type."""
     kind = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
     match error:
         case ParleyError():
@@ -72,14 +75,14 @@ def name_error(error: BaseException) -> str:
 
 
 def _error_of(given: Any) -> BaseException | None:
-    """Return the error of an `exc_info` value: True, an error or a triple."""
+    """Return the error in an `exc_info` value, which is True, an error or a triple."""
     if given is True:
         return sys.exc_info()[1]
     return given if isinstance(given, BaseException) else given[1] if given else None
 
 
 def _chain_of(error: BaseException) -> Generator[BaseException]:
-    """Yield the causes of an error, root cause first, and then the error."""
+    """Yield the causes of an error, root cause first, followed by the error."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None:
         yield from _chain_of(cause)
@@ -87,7 +90,7 @@ def _chain_of(error: BaseException) -> Generator[BaseException]:
 
 
 def _without_words(message: str, error: BaseException) -> str:
-    """Return a library's log message without error texts that it repeats."""
+    """Return a library's log message without the error texts that it repeats."""
     for each in _chain_of(error):
         if not isinstance(each, ParleyError) and str(each):
             message = message.replace(repr(each), name_error(each)).replace(str(each), name_error(each))
@@ -104,7 +107,7 @@ def _lines_of(error: BaseException) -> Generator[str]:
 
 
 def _is_logged(record: logging.LogRecord) -> bool:
-    """Return whether to log a record. Libraries quote content at debug level."""
+    """Return True if a record should be logged. Libraries quote content at debug level."""
     library = record.name.partition(".")[0]
     if library in OURS:
         return True
@@ -112,15 +115,15 @@ def _is_logged(record: logging.LogRecord) -> bool:
 
 
 def _hide(_logger: Any, _method: str, line: Any) -> str:
-    """Hide secrets in the rendered line. Libraries may log their configuration."""
+    """Hide secrets in the rendered line, because libraries may log their configuration."""
     return hide_secrets(line)
 
 
 def _print_until_set_up() -> None:
     """Configure safe logging for programs that only import Parley, such as notebooks or a domain's tests.
 
-    By default, structlog prints local variables in tracebacks, which include configuration, secrets and
-    content. An existing structlog configuration is not changed.
+    By default, structlog prints local variables in tracebacks, including configuration, secrets and content.
+    An existing structlog configuration is not changed.
     """
     if structlog.is_configured():
         return
@@ -145,7 +148,7 @@ _print_until_set_up()
 def set_up_logging(level: int | str = logging.INFO, secrets: frozenset[str] = frozenset()) -> None:
     """Route all logs and unhandled errors of this process through structlog.
 
-    `level`: a number, or a name in capitals. `secrets`: texts that logs must not contain.
+    `level`: a number, or a name in capitals. `secrets`: texts that must not appear in logs.
     """
     learn_secrets(secrets)
     shared = [

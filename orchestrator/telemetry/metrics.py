@@ -1,6 +1,6 @@
-"""Prometheus metrics of one process. `adapters.postgres.status` has the metrics from the store.
+"""Prometheus metrics of one process. For metrics from the store, see `adapters.postgres.status`.
 
-The alerts and the dashboard in `deploy/` depend on names and labels. Labels are from closed sets such as
+The alerts and the dashboard in `deploy/` depend on names and labels. Labels come from closed sets such as
 flows, tools, models and checks, and never from users' text.
 """
 
@@ -65,7 +65,7 @@ LISTENERS = Gauge("parley_event_listeners", "Connected clients that follow a ses
 
 
 for _scope in ("call", "turn", "session", "day"):
-    # Prometheus misses the first increment of a series that starts with it, so export the series now.
+    # Prometheus misses a new series' first increment, so export the series at 0.
     BUDGET_REFUSALS.labels(_scope)
 
 
@@ -87,7 +87,7 @@ def count_signal(signal: Signal) -> None:
 
 
 def _count_model_call(payload: Json) -> None:
-    # The configured name. Endpoints may return other names, and failed calls return none.
+    # The configured name, because endpoints may return other names, and failed calls return none.
     model = payload["asked"] or "none"
     MODEL_CALLS.labels(model, payload["prompt_id"], payload["outcome"]).inc()
     MODEL_SECONDS.labels(model).observe(payload["duration_ms"] / 1000)

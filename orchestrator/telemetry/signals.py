@@ -1,6 +1,6 @@
 """Signals: events worth evaluating, in a common format (CO-6).
 
-Callers pass a `RecordSignal`, which decides where signals are stored.
+Callers pass a `RecordSignal`, which decides where to store signals.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +30,7 @@ class SignalType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """An event of a turn, for evaluation. `source`: the component that reports it."""
+    """An event of a turn, for evaluation. `source`: the component that reports the event."""
 
     source: str
     type: SignalType
@@ -40,7 +40,7 @@ class Signal:
     prompt_version: str | None = None
     payload: Mapping[str, Json] = field(default_factory=dict[str, Json])
     contents: Mapping[str, Json] = field(default_factory=dict[str, Json], repr=False)
-    """User, model or tool text. It is stored with the turn and never logged."""
+    """Text from users, models or tools. The text is stored with the turn and never logged."""
     id: str = field(default_factory=partial(new_id, "signal"))
     time: datetime = field(default_factory=partial(datetime.now, UTC))
 
@@ -53,7 +53,7 @@ def drop_signal(signal: Signal) -> None:
 
 
 def describe(signal: Signal) -> dict[str, Json]:
-    """Return a signal as stored with its turn, without the turn's own IDs."""
+    """Return a signal in the format that is stored with its turn, without the turn's own IDs."""
     body: dict[str, Json] = {
         "id": signal.id,
         "source": signal.source,
@@ -81,7 +81,7 @@ def keep_for_turn(turn_id: TurnId, kept: list[Signal]) -> None:
 
 
 def keep(signal: Signal) -> None:
-    """Add a signal to its turn, from components without access to the turn."""
+    """Add a signal to its turn. For components without access to the turn."""
     at_work = _turn.get()
     if at_work is not None and at_work[0] == signal.turn:
         at_work[1].append(signal)
@@ -93,7 +93,7 @@ _signals = structlog.get_logger("orchestrator.signals")
 
 
 def log_signal(signal: Signal) -> None:
-    """Log signals that operators need: model calls and circuit breaker changes."""
+    """Log the signals that operators need: model calls and circuit breaker changes."""
     match signal.type:
         case SignalType.BREAKER:
             _signals.warning("A model's circuit breaker changed.", **signal.payload)

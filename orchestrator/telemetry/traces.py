@@ -1,4 +1,4 @@
-"""Traces: each turn is one trace across all processes (RT-24).
+"""Traces, in which each turn is one trace across all processes (RT-24).
 
 Trace IDs are derived from turn IDs, so retries, other workers and background flows continue the trace without
 propagation. Tracing is off until `set_up_tracing` finds an endpoint.
@@ -30,7 +30,7 @@ Attributes = Mapping[str, str | int | float | bool]
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
 _wanted: ContextVar[tuple[int, int] | None] = ContextVar("wanted", default=None)
-"""The trace ID and span ID of the span being created, if they are not random."""
+"""The trace ID and span ID for the next span, or None for random IDs."""
 
 
 class _State:
@@ -38,9 +38,10 @@ class _State:
 
 
 def set_up_tracing(role: str, environment: Mapping[str, str]) -> bool:
-    """Export spans by OTLP over HTTP if OpenTelemetry's variables set an endpoint. Return whether they do.
+    """Export spans by OTLP over HTTP if an environment variable of OpenTelemetry names an endpoint.
 
-    The service name is ``parley-`` and `role`, unless OTEL_SERVICE_NAME is set.
+    Returns True if spans are exported. The service name is ``parley-`` and `role`, unless OTEL_SERVICE_NAME
+    is set.
     """
     address = environment.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or environment.get(
         "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -78,7 +79,10 @@ def span(name: str, **attributes: str | float | bool) -> AbstractContextManager[
 def turn_span(
     name: str, turn_id: TurnId, *, waited_s: float | None = None, **attributes: str | float | bool
 ) -> AbstractContextManager[object]:
-    """Open a span in a turn's trace. `waited_s`: the duration of a span for the queue, added before this one."""
+    """Open a span in a turn's trace.
+
+    `waited_s`: the duration of an additional, preceding span for the wait in the queue.
+    """
     if _State.tracer is None:
         return _NOTHING
     parent = trace.set_span_in_context(NonRecordingSpan(root_of(turn_id)))
@@ -89,7 +93,7 @@ def turn_span(
 
 
 def note_failure(kind: str) -> None:
-    """Mark the current span as failed although no error leaves its block.
+    """Mark the current span as failed, although no error leaves its block.
 
     `kind`: an error code or type. Error messages can contain users' text.
     """
@@ -98,7 +102,7 @@ def note_failure(kind: str) -> None:
 
 
 def note_accepted(turn_id: TurnId, session_id: str) -> None:
-    """Start a turn's trace with its acceptance, linked to the request that submitted the turn."""
+    """Start a turn's trace when the turn is accepted, linked to the request that submitted it."""
     if _State.tracer is None:
         return
     root = root_of(turn_id)
@@ -139,7 +143,7 @@ def _open(
 
 
 def make_discreet(exporter: Any) -> Any:
-    """Wrap an exporter to remove URL queries and secrets."""
+    """Wrap an exporter so that URL queries and secrets are removed."""
     from opentelemetry.sdk.trace import ReadableSpan  # noqa: PLC0415
     from opentelemetry.sdk.trace.export import SpanExporter  # noqa: PLC0415
 
@@ -181,7 +185,7 @@ def _make_ids() -> Any:
     from opentelemetry.sdk.trace.id_generator import RandomIdGenerator  # noqa: PLC0415
 
     class TurnIds(RandomIdGenerator):
-        """Random IDs, except for the root span of a turn's trace."""
+        """A generator of random IDs, except for the root span of a turn's trace."""
 
         def generate_trace_id(self) -> int:
             wanted = _wanted.get()
@@ -196,7 +200,7 @@ def _make_ids() -> Any:
 
 @dataclass(slots=True)
 class Phases:
-    """A timer for the consecutive phases of a turn, which also opens a span for each.
+    """A timer for a turn's consecutive phases, which also opens a span for each phase.
 
     Usage: ``with Phases("load") as phases: … phases.enter("understand") …``. Names are metric labels, so they
     must be few and fixed.

@@ -1,6 +1,6 @@
 """The Python files of a domain folder. Their exceptions are reported as problems of the folder.
 
-A shipped domain is imported under its package name, any other domain under a name derived from its path.
+A built-in domain is imported under its package name, and any other domain under a name derived from its path.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ SHIPPED = "domains"
 
 
 def shipped_folder() -> Path | None:
-    """Return the folder of the shipped domains, or None if they are not installed."""
+    """Return the folder of the built-in domains, or None if they are not installed."""
     try:
         package = importlib.import_module(SHIPPED)
     except ModuleNotFoundError:
@@ -34,7 +34,7 @@ def import_services(folder: Path, problems: Problems) -> dict[str, Any]:
 
 
 def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:
-    """Return the names that internal_flows.py itself defines, or an empty dict if the file doesn't exist."""
+    """Return the names that internal_flows.py defines, or an empty dict if the file doesn't exist."""
     module = _import(folder, "internal_flows", problems)
     if module is None:
         return {}
@@ -73,7 +73,7 @@ def forget(folder: Path) -> None:
 
 
 def _package(folder: Path) -> str:
-    """Return the package name of a folder, creating the package if needed."""
+    """Return a folder's package name, and create the package if it doesn't exist."""
     shipped = shipped_folder()
     if shipped is not None and folder.parent == shipped.resolve() and (folder / "__init__.py").exists():
         return f"{SHIPPED}.{folder.name}"
@@ -101,7 +101,7 @@ def _import(folder: Path, name: str, problems: Problems) -> ModuleType | None:
 
 
 def _line_in(error: BaseException, path: Path) -> int | None:
-    """Return the last line of this file in the error's traceback, or None if the file is not in it."""
+    """Return the last line of this file in the error's traceback, or None if the traceback lacks the file."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)

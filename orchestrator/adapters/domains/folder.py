@@ -1,4 +1,4 @@
-"""Domains, loaded from shipped packages or from folders.
+"""Domains, loaded from built-in packages or from folders.
 
 `domain.compile` interprets the files and reports their problems.
 """
@@ -51,7 +51,7 @@ class LoadedDomain:
 
 
 def load_domain(name_or_path: str | Path) -> LoadedDomain:
-    """Load a domain. Raises ConfigurationError listing every problem."""
+    """Load a domain. Raises ConfigurationError with all problems."""
     problems = Problems()
     loaded = _load(name_or_path, problems)
     if problems.found or loaded is None:
@@ -60,14 +60,14 @@ def load_domain(name_or_path: str | Path) -> LoadedDomain:
 
 
 def check_domain(name_or_path: str | Path) -> list[Problem]:
-    """Return every problem of a domain folder, or an empty list if it can be loaded."""
+    """Return all problems of a domain folder, or an empty list if the domain can be loaded."""
     problems = Problems()
     _load(name_or_path, problems)
     return problems.found
 
 
 def shipped_domains() -> list[str]:
-    """Return the names of the domains that ship with Parley."""
+    """Return the names of the built-in domains."""
     folder = shipped_folder()
     return sorted(path.parent.name for path in folder.glob("*/ontology.yaml")) if folder else []
 
@@ -78,7 +78,7 @@ def domain_folder(name_or_path: str | Path) -> Path | None:
 
 
 def served_folders(name_or_path: str | Path) -> list[Path]:
-    """Return the folders of all available domains: the shipped domains, then the configured domain."""
+    """Return the folders of all available domains: the built-in domains, then the configured domain."""
     named = domain_folder(name_or_path)
     shipped = [folder for name in shipped_domains() if (folder := domain_folder(name)) not in {None, named}]
     return [folder for folder in (*shipped, named) if folder is not None]
@@ -168,7 +168,7 @@ def _read_mapping(folder: Path, name: str, problems: Problems) -> SourceFile:
 
 
 def _read_configuration(folder: Path, problems: Problems) -> SourceFile:
-    """Read domain.yaml, adding the domain's prompts as one section."""
+    """Read domain.yaml, and add the domain's prompts as a section."""
     file = _read_mapping(folder, "domain.yaml", problems)
     try:
         prompts = read_prompts(folder / "prompts")
@@ -180,7 +180,7 @@ def _read_configuration(folder: Path, problems: Problems) -> SourceFile:
 
 
 def read_prompts(folder: Path) -> dict[str, str]:
-    """Return the prompts of a folder, by file name. Raises ConfigurationError listing every problem."""
+    """Return the prompts in a folder, by file name. Raises ConfigurationError with all problems."""
     problems = Problems()
     read = {path.name: read_text(path, path.name, problems) for path in sorted(folder.glob("*.md"))}
     texts = {name: text for name, text in read.items() if text is not None}
@@ -198,7 +198,7 @@ def _read_templates(folder: Path, problems: Problems) -> dict[str, str]:
 
 
 def _read_shared_skills(ontology: SourceFile, problems: Problems) -> dict[str, SkillSource]:
-    """Return the shipped skills of flows that the domain defines."""
+    """Return the built-in skills of the domain's flows."""
     flows = ontology.body.get("flows") if is_object(ontology.body) else None
     shared = _read_skills(DEFAULTS.parent, problems)
     return {dact: skill for dact, skill in shared.items() if is_object(flows) and dact in flows}
@@ -215,7 +215,7 @@ def _read_skills(folder: Path, problems: Problems) -> dict[str, SkillSource]:
 
 
 def _split_skill(text: str, name: str, problems: Problems) -> SkillSource:
-    """Split a skill into the front matter, between two lines of dashes, and the body.
+    """Split a skill into its front matter, between two lines of dashes, and its body.
 
     Line numbers count from the top of the file.
     """
@@ -231,7 +231,8 @@ class DomainRegistry:
     """The domains that sessions can use.
 
     Args:
-        configured: name of a shipped domain, or path of a folder. The default for new sessions.
+        configured: name of a built-in domain, or path of a folder. This domain is the default for new
+        sessions.
     """
 
     def __init__(self, configured: str) -> None:
@@ -254,7 +255,6 @@ class DomainRegistry:
         return name
 
     def names(self) -> list[str]:
-        """Return the names of all available domains, sorted."""
         return sorted(self._places)
 
     def place(self, name: str) -> str:
@@ -264,7 +264,7 @@ class DomainRegistry:
     def config(self, name: str) -> DomainConfig:
         """Return the domain's configuration, as of its first use.
 
-        Raises InvalidInput for an unknown domain, and ConfigurationError for an invalid file.
+        Raises InvalidInput for an unknown domain, or ConfigurationError for an invalid file.
         """
         known = self._configs.get(name)
         if known is None:
@@ -285,7 +285,7 @@ class DomainRegistry:
             return ENGLISH
 
     def events(self, name: str) -> frozenset[str]:
-        """Return the external events that start a flow of the domain, or an empty set if its ontology is invalid."""
+        """Return the external events that start a flow, or an empty set if the ontology is invalid."""
         return frozenset(event for flow in self.flows(name).values() for event in flow.events)
 
     def flows(self, name: str) -> Mapping[str, FlowEntry]:
@@ -301,7 +301,7 @@ class DomainRegistry:
         return known
 
     def if_busy(self, name: str) -> IfBusy:
-        """Return the default `if_busy` of a domain's sessions.
+        """Return the default `if_busy` for sessions of a domain.
 
         An invalid domain gets a fallback, because each of its turns reports the problems.
         """

@@ -1,7 +1,7 @@
-"""Further pages of frames' tables, and exports, requested from a domain's services outside turns.
+"""Further pages of tables in frames, and exports, which clients request outside turns.
 
-A domain with tables longer than one page has a service that implements `domain.services.Paged`. A domain with
-exports has one that implements `Exporting`.
+The services of a domain provide both: `domain.services.Paged` for tables longer than one page, and
+`Exporting` for exports.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ MakeServices: TypeAlias = Callable[[LoadedDomain], Callable[[TenantId], Mapping[
 
 
 class FramePages:
-    """Pages and exports of frames. Domains are loaded at their first use."""
+    """Pages and exports of frames. Domains are loaded on first use."""
 
     def __init__(self, domains: DomainRegistry, make_services: MakeServices) -> None:
         self._domains = domains

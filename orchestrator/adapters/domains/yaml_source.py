@@ -1,4 +1,4 @@
-"""YAML files as JSON data, with the line of every key. Problems are reported, not raised.
+"""YAML files as JSON data, with the line of every key. Problems are reported instead of raised.
 
 Scalars follow YAML 1.2: ``no``, ``12:30`` and dates are strings.
 """
@@ -15,7 +15,7 @@ from orchestrator.types import Json
 
 MAX_FILE_BYTES = 2 * 1024 * 1024
 MAX_NODES = 200_000
-"""Maximum number of nodes, counted at each use, because nested aliases can make a small file huge."""
+"""Maximum number of nodes. An alias counts at each use, because nested aliases can make a small file huge."""
 
 
 class _Loader(Composer, yaml.CSafeLoader):
@@ -45,7 +45,7 @@ for _kind, (_pattern, _first) in _RESOLVERS.items():
 
 
 def read_text(path: FilePath, name: str, problems: Problems) -> str | None:
-    """Return a file's text, or report a problem and return None if the file cannot be read."""
+    """Return a file's text, or report a problem and return None if the file can't be read."""
     file = SourceFile(name)
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
@@ -66,7 +66,7 @@ def read_yaml(path: FilePath, name: str, problems: Problems) -> SourceFile:
 
 
 def parse_yaml(text: str, name: str, problems: Problems) -> SourceFile:
-    """Parse a YAML document. If it is broken, report the problem and return an empty source."""
+    """Parse a YAML document. If the document is invalid, report the problem and return an empty source."""
     loader = _Loader(text)
     try:
         root = loader.get_single_node()

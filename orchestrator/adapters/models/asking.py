@@ -1,4 +1,4 @@
-"""The library's settings, tools and output mode for a request."""
+"""The model library's settings, tools and output mode for a request."""
 
 from dataclasses import asdict
 from typing import Any, cast
@@ -27,7 +27,10 @@ _THOUGHT = {
     Effort.MEDIUM: 10_000,
     Effort.HIGH: 16_384,
 }
-"""Thinking tokens by effort: the library's budgets for Anthropic models, which must stay below the token limit."""
+"""Thinking tokens by effort.
+
+For Anthropic models, these are the library's budgets, which must stay below the token limit.
+"""
 PROMPT_HEADER = "X-Parley-Prompt"
 """Header with the prompt's name, for scripts and proxies. Providers ignore it."""
 _TEMPLATE = (
@@ -36,7 +39,7 @@ _TEMPLATE = (
 
 
 def settings_for(endpoint: Endpoint, model: Model[Any], request: ChatRequest) -> ModelSettings:
-    """Return the request's model settings, except those that the endpoint rejects."""
+    """Return the request's model settings, without settings that the endpoint rejects."""
     takes, effort = request.profile.takes, _effort(request)
     wanted: JsonObject = {"timeout": request.timeout_s}
     if takes(RequestField.TOKEN_LIMIT):
@@ -62,7 +65,7 @@ def _openai_settings(endpoint: Endpoint, request: ChatRequest) -> JsonObject:
         settings["openai_store"] = endpoint.store
         # The library requests cache diagnostics by default, but Parley doesn't read them.
         settings["openai_prompt_cache_diagnostics"] = False
-    # OpenAI accepts metadata only on requests that it stores.
+    # OpenAI accepts metadata only for requests that it stores.
     tells = endpoint.store if may_store else endpoint.metadata and endpoint.is_compatible
     if tells and request.profile.takes(RequestField.METADATA):
         body["metadata"] = asdict(request.metadata)
@@ -76,14 +79,14 @@ def _effort(request: ChatRequest) -> Effort | None:
 
 
 def _room_for_thought(model: Model[Any], effort: Effort | None) -> int:
-    """Return the tokens to reserve for thinking. Providers count thinking and the answer against one limit."""
+    """Return the tokens to reserve for thinking, which providers count against the answer's limit."""
     thinks = effort is not None and bool(model.profile.get("supports_thinking", False))
     return _THOUGHT[effort] if effort is not None and thinks else 0
 
 
 def _thinking(endpoint: Endpoint, effort: Effort) -> JsonObject:
     if endpoint.is_compatible:
-        # Whether a model behind a URL reasons is unknown. Send the effort, and remember a rejection.
+        # For a model known only by URL, send the effort and remember a rejection: the model may not reason.
         return {"openai_reasoning_effort": effort.value}
     return {"thinking": False if effort is Effort.NONE else effort.value}
 
@@ -95,7 +98,7 @@ def _forced_tool(request: ChatRequest) -> str | None:
 
 
 def parameters_for(model: Model[Any], request: ChatRequest) -> ModelRequestParameters:
-    """Return the request's tools and output, in the best mode that the model and endpoint support."""
+    """Return the request's tools and output, in the best mode that the model and the endpoint support."""
     if request.output is not None:
         return _output(model, request.output, request)
     tools = [

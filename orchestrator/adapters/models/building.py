@@ -1,4 +1,4 @@
-"""The library's clients and models for endpoints."""
+"""The model library's clients and models for endpoints."""
 
 from inspect import iscoroutinefunction
 from typing import Any
@@ -19,7 +19,7 @@ from orchestrator.ports.language_model import EndpointProfile, OutputMode, Reque
 from orchestrator.settings import OPENAI_URL
 
 NO_KEY = "none"
-"""Placeholder for the key of local endpoints, because the client insists on sending one."""
+"""Placeholder key for local endpoints, because the client always sends a key."""
 _RESPONSES = frozenset({"openai", "openai-responses", "azure-responses"})
 _OWN_CLIENTS = frozenset(name for name, provider in PROVIDERS.items() if provider.package)
 
@@ -62,7 +62,7 @@ def _open_provider(endpoint: Endpoint, name: str) -> Provider[Any]:
 def build_model(
     endpoint: Endpoint, provider: Provider[Any], name: str, profile: EndpointProfile
 ) -> Model[Any]:
-    """Build the library's model without opening a connection."""
+    """Create the library's model without opening a connection."""
     kind = endpoint.provider
     if kind in _OWN_CLIENTS:
         return infer_model(f"{kind}:{name}", lambda _kind: provider)

@@ -1,4 +1,4 @@
-"""The model port on top of the library, for any provider.
+"""The model port, implemented with the model library for any provider.
 
 Each request is sent once. The library's retries are off, because `orchestrator.models` retries.
 """
@@ -42,13 +42,13 @@ from orchestrator.ports.language_model import (
 
 
 class LibraryChat:
-    """A `ChatModel` for one endpoint. Belongs to the event loop that first uses it."""
+    """A `ChatModel` for one endpoint, bound to the event loop that first uses it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._settings = endpoint
         self._provider = open_provider(endpoint)
         self._models: dict[tuple[str, EndpointProfile], Model[Any]] = {}
-        # Without the credentials that the URL may contain.
+        # Without credentials, which the URL may contain.
         self._endpoint = str(httpx2.URL(self._provider.base_url).copy_with(userinfo=b"")).rstrip("/")
 
     @property
@@ -75,7 +75,7 @@ class LibraryChat:
         except UserError:
             if "tool_choice" not in settings:
                 raise
-            # The library knows that it cannot force this model to call a specific tool.
+            # The library knows that this model can't be forced to call a specific tool.
             del settings["tool_choice"]
             return await model.request(messages, settings, parameters)
 
@@ -96,7 +96,7 @@ class LibraryChat:
                         raise self._streams_nothing() from error
                 events = aiter(streamed)
             while True:
-                # The timeout must not be active while the consumer holds the generator.
+                # The timeout must be inactive while the consumer holds the generator.
                 with self._translated(request):
                     until = min(deadline, asyncio.get_running_loop().time() + self._settings.silence_s)
                     async with asyncio.timeout_at(until):

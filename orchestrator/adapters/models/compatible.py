@@ -16,13 +16,13 @@ from orchestrator.types import Json, JsonObject
 
 
 class MisreadThought(Exception):
-    """A streamed answer ended a thought that had already been forwarded as text."""
+    """Raised when a streamed answer ends a thought that was already forwarded as text."""
 
 
 class CompatibleChatModel(OpenAIChatModel):
     """A chat-completions model for any endpoint.
 
-    `tells_stream_usage`: whether to request token counts for streams.
+    `tells_stream_usage`: True to request token counts for streams.
     """
 
     tells_stream_usage = True
@@ -64,7 +64,7 @@ class _NormalizedStream(OpenAIStreamedResponse):
 
 
 def raise_error_member(body: Json, model_name: str) -> None:
-    """Raise the error in a response with status 200, which some gateways send."""
+    """Raise the error that a response with status 200 contains, as some gateways send."""
     error: Json = body.get("error")
     if not error or body.get("choices"):
         return

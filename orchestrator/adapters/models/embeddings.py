@@ -15,11 +15,11 @@ from orchestrator.ports.memory.documents import Embedded
 WITHIN_S = 20.0
 RETRIES = 2
 MOST_DIMENSIONS = 16_000
-"""Maximum number of dimensions in pgvector."""
+"""Maximum number of vector dimensions in pgvector."""
 
 
 class OpenAIEmbedder:
-    """An `Embedder` that uses an endpoint. Belongs to the event loop that first uses it."""
+    """An `Embedder` that uses an endpoint, bound to the event loop that first uses it."""
 
     def __init__(self, endpoint: Endpoint, model: str) -> None:
         self._provider = open_provider(endpoint)
@@ -43,7 +43,7 @@ class OpenAIEmbedder:
 
 
 def _normal(vector: list[float]) -> tuple[float, ...]:
-    """Return the vector scaled to length 1. Raises ValueError if the vector is too long or cannot be scaled."""
+    """Return the vector scaled to length 1. Raises ValueError if it is too long or cannot be scaled."""
     length = sqrt(sum(value * value for value in vector))
     if not 0 < length < float("inf") or len(vector) > MOST_DIMENSIONS:
         raise ValueError(f"a vector of {len(vector)} numbers and length {length:g}")

@@ -1,6 +1,6 @@
-"""Translation of library and endpoint failures into `orchestrator.errors`.
+"""Translation of library and endpoint failures to `orchestrator.errors`.
 
-An endpoint's message is never repeated, because it can quote the key or the request.
+Endpoint messages are never repeated, because they can quote the key or the request.
 """
 
 import re
@@ -61,7 +61,7 @@ _WIRE_NAMES: dict[RequestField, tuple[str, ...]] = {
     RequestField.TOOL_CHOICE: ("tool_choice",),
     RequestField.STREAM: ("stream",),
 }
-"""The endpoints' names for optional parts of a request, in search order."""
+"""Names that endpoints use for optional parts of a request, in search order."""
 _TOO_LONG = re.compile(r"context (size|length|window)|too many tokens", re.IGNORECASE)
 _LOOKED_AT = 600
 """Maximum number of characters to search in an endpoint's message."""
@@ -139,22 +139,23 @@ def _of_status(status: int | None, text: str, said: EndpointError, wait_s: float
 
 
 def _rejected_field(body: object, status: int | None) -> str | None:
-    """Return the `RequestField` that an error response rejects, or None if it rejects none."""
+    """Return the `RequestField` that an error response rejects, or None."""
     if status in {400, 404, 422}:
         return find_field(body)
-    # Some servers report a rejection as an internal error: ik_llama.cpp an output mode, chat templates a role.
+    # Some servers report a rejection as an internal error: ik_llama.cpp for an output mode, chat templates
+    # for a role.
     field = find_field(body) if status in {500, 501} else None
     return field if field in {RequestField.OUTPUT, RequestField.SYSTEM_ROLE} else None
 
 
 def _is_too_long(body: object) -> bool:
-    """Return whether a rejection concerns the context window, in wording that the library doesn't know."""
+    """Return whether a rejection is about the context window, in wording that the library doesn't know."""
     message = _error_of(body).get("message", body)
     return isinstance(message, str) and _TOO_LONG.search(message[:_LOOKED_AT]) is not None
 
 
 def _wait_s(error: ModelAPIError) -> float | None:
-    """Return the endpoint's retry delay. The library parses only integer seconds and dates."""
+    """Return the endpoint's retry delay in seconds. The library parses only integer seconds and dates."""
     asked = (error.headers or {}).get("retry-after", "") if isinstance(error, ModelHTTPError) else ""
     return float(asked) if re.fullmatch(r"\s*\d+\.\d+\s*", asked) else error.retry_after
 
@@ -176,7 +177,7 @@ def _codes(error: ModelAPIError) -> Iterable[str]:
 
 
 def _error_of(body: object) -> JsonObject:
-    """Return the error object of a body: its `error`, that of the first object in a list, or the body itself."""
+    """Return the error object of a body: its `error`, that of a list's first object, or the body itself."""
     if isinstance(body, list) and body:
         body = cast("list[Json]", body)[0]
     if not isinstance(body, dict):
@@ -186,9 +187,9 @@ def _error_of(body: object) -> JsonObject:
 
 
 def find_field(body: object) -> str | None:
-    """Return the `RequestField` that a rejection concerns, or None if the body doesn't mention one.
+    """Return the `RequestField` that a rejection is about, or None if the body doesn't mention a field.
 
-    Endpoints mention it as `param`, as the location of a validation error, or in their message.
+    Endpoints name the field as `param`, as the location of a validation error, or in the message.
     """
     error = _error_of(body)
     nested = _error_of({"error": error.get("message")})
@@ -217,7 +218,7 @@ def _places(detail: Json) -> Iterable[str]:
 
 
 def _violations(error: JsonObject) -> Iterable[str]:
-    """Yield `details[].fieldViolations[].description` of Google's errors."""
+    """Yield the `details[].fieldViolations[].description` values of a Google error."""
     details = error.get("details")
     for detail in cast("list[Json]", details) if isinstance(details, list) else []:
         listed = cast("JsonObject", detail).get("fieldViolations") if isinstance(detail, dict) else None

@@ -13,7 +13,7 @@ LONGEST_RESPONSE = 8_000_000
 
 
 class ResponseTooLong(httpx2.TransportError):
-    """The response exceeds `LONGEST_RESPONSE`."""
+    """Raised if a response exceeds `LONGEST_RESPONSE`."""
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -38,7 +38,7 @@ async def _bound(response: httpx2.Response) -> None:
 
 @cache
 def _trusted() -> SSLContext:
-    """Return the trusted certificates. All clients share them, because loading takes 0.1 s."""
+    """Return the trusted certificates, which all clients share because loading takes 0.1 s."""
     return httpx2.create_ssl_context()
 
 

@@ -43,7 +43,8 @@ def write_messages(
 ) -> list[ModelMessage]:
     """Convert a conversation to the library's messages. Opaque parts go only to the endpoint that wrote them.
 
-    `system_role`: whether the endpoint accepts system messages. If not, their text precedes the next user message.
+    `system_role`: True if the endpoint accepts system messages. If not, their text precedes the next user
+    message.
     """
     written: list[ModelMessage] = []
     parts: list[ModelRequestPart] = []
@@ -80,7 +81,7 @@ def _write_answer(message: ChatMessage, endpoint: str) -> ModelResponse:
         try:
             (known,) = ModelMessagesTypeAdapter.validate_python([opaque.body])
         except ValidationError:
-            pass  # Another release of the library wrote it. The other fields contain the same, without signatures.
+            pass  # Written by another release of the library. The other fields contain the same, without signatures.
         else:
             return cast("ModelResponse", known)
     said = [TextPart(message.content)] if message.content else []
@@ -89,7 +90,10 @@ def _write_answer(message: ChatMessage, endpoint: str) -> ModelResponse:
 
 
 def read_response(response: ModelResponse, endpoint: str, *, output_tool: str | None = None) -> ChatReply:
-    """Convert the library's answer to a `ChatReply`. `output_tool`: the tool whose arguments are the answer's text."""
+    """Convert the library's answer to a `ChatReply`.
+
+    `output_tool`: the tool whose arguments are the answer's text.
+    """
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
     if output_tool is not None:
@@ -129,7 +133,7 @@ def _finish_reason(response: ModelResponse) -> FinishReason:
 
 
 def _keep_opaque(response: ModelResponse, endpoint: str) -> Opaque | None:
-    """Return an answer in its provider's form, or None if the fields of `ChatReply` cover all of it."""
+    """Return an answer in its provider's form, or None if `ChatReply` represents it completely."""
     if not any(_is_signed(part) for part in response.parts):
         return None
     kept = ModelResponse(

@@ -1,6 +1,6 @@
 """Normalization of responses from endpoints that claim compatibility with the chat-completions API.
 
-The result always has the API's types. Anything without a meaning in the API is dropped.
+The result always has the API's types. Values without a meaning in the API are dropped.
 """
 
 import json
@@ -63,7 +63,7 @@ def _listed_calls(message: JsonObject) -> list[JsonObject]:
 
 
 def _written_calls(text: str) -> list[JsonObject]:
-    """Return the calls in a text. Servers without a parser for a model's tool calls leave the calls there."""
+    """Return the tool calls written in a text, as servers without a tool-call parser leave them there."""
     found = (_read_object(match[1]) for match in _WRITTEN_CALL.finditer(text))
     return [{"function": call} for call in found if call is not None]
 
@@ -111,13 +111,13 @@ class ChunkNormalizer:
         return self._thought.misread
 
     def normalize(self, chunk: Json) -> JsonObject:
-        """Return a valid chunk. Without content, its `choices` are empty."""
+        """Return a valid chunk. The `choices` of a chunk without content are empty."""
         chunk = _object(chunk)
         choices = [self._choice(choice) for choice in _objects(chunk.get("choices"))[:1]]
         return _envelope(chunk, "chat.completion.chunk") | {"choices": choices}
 
     def end(self) -> JsonObject | None:
-        """Return a last chunk with the buffered content, or None if nothing is buffered."""
+        """Return a last chunk with the buffered content, or None if the buffer is empty."""
         rest = self._thought.end()
         return (
             self.normalize({"choices": [{"delta": {"content": rest}, "finish_reason": "stop"}]})
@@ -146,7 +146,7 @@ class ChunkNormalizer:
         }
 
     def _piece(self, piece: JsonObject) -> JsonObject | None:
-        """Return a normalized piece of a call, or None while the call has no name."""
+        """Return a normalized part of a call, or None while the call has no name."""
         function = _object(piece.get("function"))
         given, name = _name(piece.get("id")), _name(function.get("name"))
         arguments = _arguments(function.get("arguments"))
@@ -169,7 +169,7 @@ class ChunkNormalizer:
         } | _signature(piece)
 
     def _place(self, index: Json, given: str | None, name: str | None, arguments: str) -> int:
-        """Return the index of a piece's call: the one with the same index, unless the piece starts another call."""
+        """Return the index of a part's call: the call with the same index, or a new call."""
         known = [at for at, call in enumerate(self._places) if call.index == index]
         if known:
             call = self._places[known[-1]]
@@ -186,7 +186,7 @@ class ChunkNormalizer:
 
 
 class _Call:
-    """A partially received call."""
+    """A call that has been received partially."""
 
     def __init__(self, index: Json, given: str | None) -> None:
         self.index = index
@@ -201,7 +201,7 @@ class _Call:
 
 
 def new_call_id() -> str:
-    """Return an ID for a call without an ID."""
+    """Return an ID for a call that has none."""
     return f"call_{uuid4().hex[:24]}"
 
 

@@ -1,7 +1,7 @@
 """The models of one process: endpoints, shared circuit breakers, and a Prompt Engineer per configuration.
 
-Domain configurations define how models are used, and the environment defines where they are. The model library is
-loaded only if an endpoint is configured, because its import takes two seconds.
+Domain configurations define how models are used, and the environment defines their endpoints. The model
+library is loaded only if an endpoint is configured, because its import takes two seconds.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _log = get_logger(__name__)
 
 
 def read_endpoints(settings: Settings) -> dict[str, Endpoint]:
-    """Return the endpoints that the environment configures, by name, or an empty dict if it configures none.
+    """Return the endpoints configured in the environment, by name.
 
-    OPENAI_BASE_URL and OPENAI_API_KEY define `default`. A provider in PARLEY_MODEL defines an endpoint with the
-    provider's name. PARLEY_MODEL_ENDPOINTS defines more.
+    OPENAI_BASE_URL and OPENAI_API_KEY define `default`. A provider in PARLEY_MODEL defines an endpoint with
+    the provider's name. PARLEY_MODEL_ENDPOINTS defines further endpoints.
     """
     endpoints = {name: _read_endpoint(endpoint) for name, endpoint in settings.model_endpoints.items()}
     url, key = settings.openai_base_url, settings.openai_api_key
@@ -75,7 +75,7 @@ def _read_endpoint(endpoint: ModelEndpoint) -> Endpoint:
 
 
 class ModelPool:
-    """A factory of Prompt Engineers. Belongs to the event loop that first uses an engineer."""
+    """A factory of Prompt Engineers, bound to the event loop that first uses an engineer."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class ModelPool:
             spending: counters shared with other processes. Default: counters of this process.
             record: receives a signal for every call and every change of a breaker.
             pacing: clock and random numbers.
-            keep_prompts: whether signals include prompts and answers.
+            keep_prompts: True to include prompts and answers in signals.
         """
         self._endpoints = dict(endpoints)
         self._model = ModelChoice(model)
@@ -170,7 +170,7 @@ class ModelPool:
         return choice if provider is None else ModelChoice(name, provider)
 
     def _can_serve(self, wanted: ModelConfig) -> bool:
-        """Open the endpoints of a configuration. Return whether any is available."""
+        """Open the endpoints of a configuration. Return True if any of them is available."""
         providers = sorted({choice.provider for choice in wanted.meant.values()})
         missing = [name for name in providers if not self._open(name)]
         if missing and self._clients:
@@ -178,13 +178,16 @@ class ModelPool:
         return len(missing) < len(providers)
 
     def _open(self, name: str) -> bool:
-        """Open a configured endpoint, or a provider that needs no configuration. Return whether it is open."""
+        """Open a configured endpoint, or a provider that needs no configuration.
+
+        Return True if the endpoint is open.
+        """
         if name in self._clients:
             return True
         endpoint = self._endpoints.get(name) or (Endpoint(provider=name) if name in PROVIDERS else None)
         if endpoint is None:
             return False
-        # The library is slow to import.
+        # The library's import is slow.
         from orchestrator.adapters.models.chat import LibraryChat  # noqa: PLC0415
 
         try:
@@ -195,10 +198,10 @@ class ModelPool:
         return True
 
     async def warm_up(self) -> None:
-        """Wait until local servers have loaded their models, so that users don't have to.
+        """Wait until local servers have loaded their models, so that users don't have to wait.
 
-        Each server gets a one-word request with a long timeout, because some servers stop loading when a request times
-        out.
+        Each server gets a one-word request with a long timeout, because some servers stop loading a model
+        when a request times out.
         """
         choices = {choice for asked, _ in self._engineers for choice in asked[0].meant.values()}
         local = [choice for choice in choices if self._loads(choice)]

@@ -1,4 +1,4 @@
-"""Published prices of models, from `genai-prices`."""
+"""Published model prices, from `genai-prices`."""
 
 from genai_prices import Usage as PricedUsage
 from genai_prices import calc_price
@@ -8,7 +8,7 @@ from orchestrator.ports.language_model import Usage
 
 
 def list_price(endpoint: Endpoint, url: str, model: str, usage: Usage) -> float:
-    """Return the cost of token counts in US dollars, or 0 if the provider publishes no price.
+    """Return the cost in US dollars, or 0 if the provider publishes no price.
 
     Compatible endpoints are recognized by URL, so that a local server is free even if its model has a price.
     """
@@ -22,5 +22,5 @@ def list_price(endpoint: Endpoint, url: str, model: str, usage: Usage) -> float:
         if provider in PROVIDERS and not endpoint.is_compatible:
             return float(calc_price(counts, model, provider_id=provider).total_price)
         return float(calc_price(counts, model, provider_api_url=url).total_price)
-    except (LookupError, ValueError):  # no price for this model or these counts
+    except (LookupError, ValueError):  # no price is known for this model or these counts
         return 0.0

@@ -1,7 +1,7 @@
 """Known model providers by name, and endpoints by URL.
 
-The library knows each provider's protocol. Only `orchestrator.adapters.models.chat` imports it, because its import
-is slow.
+The model library knows each provider's protocol. Only `orchestrator.adapters.models.chat` imports the
+library, because its import is slow.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from orchestrator.models.config import DEFAULT_PROVIDER
 from orchestrator.types import Json
 
 COMPATIBLE = "compatible"
-"""Provider name of endpoints with the chat-completions API that are known only by URL."""
+"""Provider name for endpoints with the chat-completions API that are known only by URL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,10 @@ class Provider:
 
     Args:
         keys: environment variables with its key or URL. Any of them configures the provider.
-        package: module of its client, installed by the extra of the same name, or empty for the `openai` client.
-        compatible: whether to assume only what all compatible endpoints share.
-        base_url: default URL.
+        package: module of its client, installed by the extra of the same name, or empty for the `openai`
+        client.
+        compatible: True to assume only the features that all compatible endpoints share.
+        base_url: the default URL.
     """
 
     keys: tuple[str, ...]
@@ -54,10 +55,10 @@ PROVIDERS: Mapping[str, Provider] = {
 
 
 def split_model(name: str, endpoints: Mapping[str, "Endpoint"]) -> tuple[str | None, str]:
-    """Split ``provider:name`` into provider or endpoint, or None if the name has neither, and model name.
+    """Split ``provider:name`` into a provider or endpoint, or None, and a model name.
 
-    Local model names can also contain colons (``mistral:7b``). If the default endpoint has a URL, a prefix therefore
-    counts as a provider only if its key is set.
+    Names of local models can also contain colons (``mistral:7b``). Therefore, if the default endpoint has a
+    URL, a prefix counts as a provider only if the provider's key is set.
     """
     prefix, colon, rest = name.partition(":")
     if not colon or not rest:
@@ -78,11 +79,11 @@ class Endpoint:
     Args:
         provider: a key of `PROVIDERS`, or `compatible`.
         base_url, api_key: empty to use the provider's environment variables.
-        responses: whether to call a compatible endpoint through the Responses API.
-        metadata: whether requests identify the caller. Dropped if a compatible endpoint rejects it.
-        store: whether OpenAI may store requests.
+        responses: True to call a compatible endpoint through the Responses API.
+        metadata: True to identify the caller in requests, unless a compatible endpoint rejects it.
+        store: True if OpenAI may store requests.
         extra_body: additions to every request of the `openai` client.
-        silence_s: maximum wait for the next piece of a streamed answer.
+        silence_s: maximum wait for the next part of a streamed answer, in seconds.
     """
 
     provider: str = COMPATIBLE
@@ -98,7 +99,7 @@ class Endpoint:
 
     @property
     def is_compatible(self) -> bool:
-        """Return whether to assume only what all compatible endpoints share."""
+        """Return whether to assume only the features that all compatible endpoints share."""
         return self.provider == COMPATIBLE or PROVIDERS[self.provider].compatible
 
     @property
@@ -114,5 +115,5 @@ class Endpoint:
 
     @property
     def loads_models(self) -> bool:
-        """Return whether the endpoint may be a local server, which loads models at their first use."""
+        """Return whether the endpoint may be a local server that loads models on first use."""
         return self.is_compatible or self.provider in {"ollama", "vllm"}

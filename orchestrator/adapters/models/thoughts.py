@@ -1,4 +1,4 @@
-"""Leading thoughts, which servers without a reasoning parser leave in the text of answers."""
+"""Removal of leading thoughts, which servers without a reasoning parser leave in answers."""
 
 import re
 
@@ -22,7 +22,7 @@ def cut_thought(text: str) -> str:
 
 
 def _is_quoted(text: str, closed: re.Match[str]) -> bool:
-    """Return whether a closing tag is part of JSON or code instead of ending a thought."""
+    """Return whether a closing tag is part of JSON or code, instead of ending a thought."""
     return text.lstrip().startswith(("{", "[", "`")) and not text[closed.end() :].lstrip().startswith(
         ("{", "[")
     )
@@ -31,8 +31,8 @@ def _is_quoted(text: str, closed: re.Match[str]) -> bool:
 class ThoughtFilter:
     """A filter that removes the leading thought from streamed text.
 
-    It buffers text only while the text may be part of a thought. `misread`: whether a closing tag followed text that
-    was already forwarded.
+    Text is buffered only while it may be part of a thought. `misread`: True if a closing tag followed text
+    that was already forwarded.
     """
 
     def __init__(self) -> None:
@@ -64,6 +64,6 @@ class ThoughtFilter:
 
 
 def _may_open(text: str) -> bool:
-    """Return whether more text could complete this text to an opening tag."""
+    """Return whether further text could turn this text into an opening tag."""
     start = text.lstrip().lower()
     return any(tag.lower().startswith(start) and tag.lower() != start for tag in _OPENING)

@@ -1,7 +1,7 @@
 """Trained models as files in one folder, which only this account and root may write.
 
-Several processes share the folder, and files appear atomically. A read-only folder, such as one in an image, is only
-read.
+Several processes share the folder, and files appear atomically. In a read-only folder, such as a folder in an
+image, files are only read.
 """
 
 import os
@@ -21,13 +21,13 @@ _log = get_logger(__name__)
 
 
 class TrainedFiles:
-    """A `TrainedModels` in a folder, created on first use."""
+    """A `TrainedModels` in a folder that is created on first use."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def require_writable(self) -> None:
-        """Raise Unavailable if the folder is not writable, for callers that only fill it."""
+        """Raise Unavailable if the folder is not writable. For callers that only fill the folder."""
         try:
             self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self._folder):
@@ -74,7 +74,7 @@ class TrainedFiles:
             raise
 
     def _remove_oldest(self) -> None:
-        """Remove the oldest models, because those of earlier domain versions are useless."""
+        """Remove the oldest models, which belong to earlier versions of domains."""
         kept = sorted(self._folder.glob(f"*{SUFFIX}"), key=_written_at, reverse=True)
         for path in kept[KEPT_AT_MOST:]:
             path.unlink(missing_ok=True)
@@ -88,4 +88,4 @@ def _written_at(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except FileNotFoundError:
-        return 0.0  # another process has removed it
+        return 0.0  # another process has removed the file

@@ -1,7 +1,7 @@
 """Fenced claims of session lanes and runs: their holders, renewal and recovery.
 
-A claim is a row with a token, an expiry time and a worker. A takeover changes or removes the token, so that later
-statements of the former holder write nothing (RT-3, IF-9).
+A claim is a row with a token, an expiry time and a worker. A takeover changes or removes the token, so that
+later statements of the former holder write nothing (RT-3, IF-9).
 """
 
 import asyncio
@@ -32,9 +32,9 @@ _Name = TypeVar("_Name", bound=Hashable)
 class WorkerLock:
     """Proof that a worker is alive: a database connection that closes with the process (RT-11).
 
-    The worker's row identifies the connection. Other workers notice a death before its claims expire, and no other
-    database user can fake the connection. After a reconnect, the worker has a new ID, and another worker's next sweep
-    releases the remaining claims of the old ID.
+    The worker's row identifies the connection. Other workers notice a death before its claims expire, and
+    other database users cannot fake the connection. After a reconnect, the worker has a new ID, and another
+    worker's next sweep releases the remaining claims of the old ID.
     """
 
     def __init__(self, database_url: str) -> None:
@@ -75,7 +75,7 @@ class WorkerLock:
         return connection
 
     async def _keep(self) -> None:
-        """Watch the connection. When it breaks, register again under a new ID."""
+        """Watch the connection. When the connection breaks, register again under a new ID."""
         delay_s = _RECONNECT_FIRST_S
         while True:
             try:
@@ -116,7 +116,10 @@ async def _take_number(connection: Connection) -> WorkerId:
 
 @dataclass(frozen=True, slots=True)
 class HeldClaim:
-    """A claim of this process. For a session lane, it also has the current turn and the number of pending turns."""
+    """A claim of this process.
+
+    A claim of a session lane also has the current turn and the number of pending turns.
+    """
 
     token: int
     turn_id: TurnId | None = None
@@ -127,7 +130,7 @@ class HeldClaims(Generic[_Name]):
     """The claims of this process, renewed in one statement until they are dropped or lost.
 
     Args:
-        renewal: the renewing statement. It returns a row per current claim, with the claim's name first.
+        renewal: the renewing statement, which returns a row per current claim, with the claim's name first.
     """
 
     def __init__(self, database: Database, worker: WorkerLock, renewal: str, *, lease_ttl_s: float) -> None:
@@ -138,7 +141,7 @@ class HeldClaims(Generic[_Name]):
         self._held: dict[_Name, HeldClaim] = {}
 
     def owner(self) -> dict[str, object]:
-        """Return the arguments that every claiming statement needs. Raises Unavailable while the worker reconnects."""
+        """Return the arguments for statements that claim. Raises Unavailable while the worker reconnects."""
         return {"worker_id": self._worker.worker_id, "ttl_s": self._ttl_s}
 
     def keep(self, name: _Name, claim: HeldClaim) -> None:
@@ -175,7 +178,8 @@ class HeldClaims(Generic[_Name]):
 async def reap_dead(database: Database) -> list[SessionId]:
     """Delete dead workers and release their session lanes. Return the released sessions.
 
-    Callers must offer these sessions, because sweeps don't return them before the grace period ends.
+    Callers must offer these sessions to workers, because sweeps don't return them before the grace period
+    ends.
     """
     freed = await database.fetch_all(statement("reap_dead"), {})
     return [SessionId(row[0]) for row in freed]

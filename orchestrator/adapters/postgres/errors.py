@@ -1,4 +1,4 @@
-"""Translation of database driver errors into Parley's errors."""
+"""Translation of database driver errors to Parley's errors."""
 
 import re
 from collections.abc import Generator
@@ -26,7 +26,7 @@ _KINDS = {
 class Translated:
     """A context manager that translates driver errors.
 
-    It is not a generator, because every statement passes through it.
+    It is a class instead of a generator for speed, because every statement passes through it.
     """
 
     def __enter__(self) -> None:

@@ -1,4 +1,4 @@
-"""Connections kept open between hot-path statements, with their prepared statements."""
+"""Connections that stay open between hot-path statements, with their prepared statements."""
 
 import asyncio
 import select
@@ -26,11 +26,17 @@ Connection = psycopg.AsyncConnection[TupleRow]
 Query: TypeAlias = Statement | LiteralString
 
 _AT_HAND_FOR_S = 600.0
-"""Age at which a connection goes back to the pool, which renews it or closes it if surplus."""
+"""Age at which a connection returns to the pool, in seconds.
+
+The pool renews the connection or closes it if surplus.
+"""
 MOST_PREPARED = 200
-"""Maximum number of prepared statements per connection. Each combination of text and argument types needs one."""
+"""Maximum number of prepared statements per connection.
+
+Each combination of text and argument types is a statement.
+"""
 _STOPPED_WITHIN_S = 5.0
-"""Timeout for stopping the server's statement when its caller is canceled."""
+"""Timeout for stopping a statement on the server after its caller is canceled, in seconds."""
 _FAILED = ExecStatus.FATAL_ERROR
 _IDLE = TransactionStatus.IDLE
 _number = count()
@@ -41,8 +47,8 @@ _log = get_logger(__name__)
 class HotConnection:
     """A connection with its prepared statements, used by one borrower at a time.
 
-    Statements go directly to libpq, because psycopg's cursors cost more than a small statement. psycopg still converts
-    the types. Ad hoc statements use `connection`.
+    Statements go directly to libpq, because psycopg's cursors cost more CPU time than a small statement.
+    psycopg still converts the types. Ad hoc statements use `connection`.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -61,20 +67,20 @@ class HotConnection:
 
     @property
     def connection(self) -> Connection:
-        """Return the psycopg connection, and stop watching its socket, because psycopg watches it."""
+        """Return the psycopg connection, and stop watching its socket, because psycopg watches the socket."""
         if self._watched:
             self._loop.remove_reader(self._socket)
             self._watched = False
         return self._connection
 
     def is_fresh(self) -> bool:
-        """Return whether the connection is intact, outside a transaction, and not too old to keep."""
+        """Return whether the connection is intact, outside a transaction, and recent enough to keep."""
         return self._server.transaction_status == _IDLE and time.monotonic() - self._since < _AT_HAND_FOR_S
 
     async def check(self) -> None:
         """Raise psycopg's error if the connection is dead.
 
-        A closed connection has something to read (the end of the stream). Only then is a round trip needed.
+        A closed connection has data to read (the end of the stream). Only then is a round trip needed.
         """
         if self._poller.poll(0):
             await self.connection.execute("SELECT 1")
@@ -160,7 +166,7 @@ class HotConnection:
             self._waiter = None
 
     def _note_input(self) -> None:
-        """Resume the waiter. Input without a waiter means that the server closes the connection; see `check`."""
+        """Resume the waiting statement. Without one, the server is closing the connection; see `check`."""
         if self._waiter is None:
             if self._poller.poll(0):
                 self._loop.remove_reader(self._socket)
@@ -179,9 +185,10 @@ class HotConnection:
 
 
 class HotConnections:
-    """Connections kept between statements. The pool below creates connections and replaces broken or old ones.
+    """Connections that stay open between statements.
 
-    Going through the pool costs more CPU time than a small statement. If all connections are in use, borrowers queue.
+    The underlying pool creates connections and replaces broken or old ones. Using the pool directly costs
+    more CPU time than a small statement. If all connections are in use, borrowers queue.
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""API keys on PostgreSQL. The gateway cannot read their table, only look up single keys with a database function."""
+"""API keys on PostgreSQL.
+
+The gateway cannot read the table of keys, only look up single keys with a database function.
+"""
 
 from datetime import datetime
 

@@ -1,6 +1,6 @@
-"""Rare changes of session lanes, in transactions that lock the lane's row.
+"""Rare changes to session lanes, in transactions that lock the lane's row.
 
-Frequent changes are merged statements in `sql/`. The lock order is always the lane, then its turns.
+Frequent changes are single statements in `sql/`. The lock order is always the lane, then its turns.
 """
 
 from functools import partial
@@ -15,13 +15,16 @@ from orchestrator.turns.turn import TurnStatus, require_transition, unanswered
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId
 
 TOKEN_STEP = 1 << 32
-"""Increment of a lease token's upper half. The lower half is random (`sql/claim.sql`)."""
+"""Increment for the upper half of a lease token. The lower half is random (`sql/claim.sql`)."""
 
 
 async def lock_lane(
     connection: AsyncConnection, session_id: SessionId, tenant_id: TenantId | None = None
 ) -> Row[Any] | None:
-    """Lock the lane until the transaction ends. Return its row, or None if the tenant has no such lane."""
+    """Lock the lane until the transaction ends.
+
+    Return the lane's row, or None if the tenant has no such lane.
+    """
     query = select(lanes).where(lanes.c.session_id == session_id).with_for_update()
     if tenant_id is not None:
         query = query.where(lanes.c.tenant_id == tenant_id)
@@ -56,7 +59,7 @@ def unfinished(session_id: str, done_seq: int) -> Select[Any]:
 
 
 async def free_lane(connection: AsyncConnection, lane: Row[Any]) -> None:
-    """Release a locked lane. The running turn is queued again, and its attempt doesn't count."""
+    """Release a locked lane. The running turn is queued again, without counting its attempt."""
     freed = {"lease_owner": None, "lease_until": None, "lease_token": lane.lease_token + TOKEN_STEP}
     await connection.execute(
         update(lanes)

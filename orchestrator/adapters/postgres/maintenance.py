@@ -1,4 +1,4 @@
-"""Maintenance on PostgreSQL: idle, old and forgotten data, found and deleted in batches."""
+"""Maintenance on PostgreSQL, which finds and deletes idle, old and forgotten data in batches."""
 
 import time
 from collections.abc import Mapping
@@ -21,12 +21,12 @@ _LOOK_BACK_S = 86_400.0
 PAGE = 500
 """Number of sessions per statement."""
 BATCH = 5000
-"""Maximum number of rows deleted per transaction, few enough not to delay turns."""
+"""Maximum number of rows deleted per transaction. Small, so that turns are not delayed."""
 _PAGE = parse("SELECT session_id FROM lanes WHERE session_id > %(after)s ORDER BY session_id LIMIT %(limit)s")
 
 
 class PostgresMaintenance:
-    """The `maintenance` tool of background flows, for all tenants. Every method raises Unavailable."""
+    """The `maintenance` tool for background flows, across all tenants. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -34,9 +34,10 @@ class PostgresMaintenance:
     async def states(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
     ) -> list[SessionState]:
-        """Return open sessions with stacked tasks or approvals and without activity for `quiet_for_s` seconds, by ID.
+        """Return quiet open sessions that have stacked tasks or approvals, ordered by ID.
 
-        `among`: consider only these sessions. Default: all.
+        `quiet_for_s`: minimum time without activity, in seconds. `among`: consider only these sessions.
+        Default: all sessions.
         """
         query = (
             select(sessions.c.tenant_id, sessions.c.session_id, states.c.epoch, states.c.body, DIFFS)
@@ -60,7 +61,7 @@ class PostgresMaintenance:
     async def broken(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
     ) -> list[SessionRows]:
-        """Return quiet sessions, by ID, with their numbers of inconsistent turns, frames and plans."""
+        """Return quiet sessions with inconsistent turns, frames or plans and their numbers, ordered by ID."""
         arguments = {"after": after, "limit": limit, "quiet_s": quiet_for_s, "sessions": among}
         rows = await self._database.fetch_all(statement("find_broken"), arguments)
         return [SessionRows(TenantId(row[1]), SessionId(row[0]), *row[2:]) for row in rows]
@@ -105,7 +106,7 @@ class PostgresMaintenance:
             for table in ("internal_runs", "sessions"):  # foreign keys delete the rest
                 deletion = f"DELETE FROM {table} WHERE session_id = :session AND tenant_id = :tenant"  # noqa: S608
                 await connection.execute(text(deletion), names)
-            # Memories of an anonymous user last as long as the session.
+            # Memories of an anonymous user last only as long as the session.
             await _delete_user(connection, tenant_id, owner_of(None, session_id))
 
     async def delete_user(self, tenant_id: TenantId, user_id: UserId) -> None:
@@ -116,9 +117,9 @@ class PostgresMaintenance:
     async def prune_archive(
         self, *, keep_flows: int, keep_epochs: int, within_s: float
     ) -> tuple[dict[str, int], bool]:
-        """Delete archived flows and epochs beyond the per-session limits (ST-3).
+        """Delete archived flows and epochs beyond the limits per session (ST-3).
 
-        Return the number of deleted rows by table, and whether pruning finished within `within_s` seconds.
+        Returns the number of deleted rows by table, and True if pruning finished within `within_s` seconds.
         """
         kept: dict[str, JsonObject] = {
             "flows_archive": {"keep": keep_flows},
@@ -127,7 +128,10 @@ class PostgresMaintenance:
         return await self._prune({}, kept, within_s)
 
     async def prune_runtime(self, *, older_than_s: float, within_s: float) -> tuple[dict[str, int], bool]:
-        """Delete old events, journal steps, runs, firings and scheduled events. Return the same as `prune_archive`."""
+        """Delete old events, journal steps, runs, firings and scheduled events.
+
+        Returns the same values as `prune_archive`.
+        """
         old: JsonObject = {"old_s": older_than_s}
         aged: dict[str, JsonObject] = dict.fromkeys(
             ("journal", "internal_runs", "schedule_firings", "scheduled_events"), old
@@ -137,7 +141,7 @@ class PostgresMaintenance:
     async def _prune(
         self, whole: Mapping[str, JsonObject], by_session: Mapping[str, JsonObject], within_s: float
     ) -> tuple[dict[str, int], bool]:
-        """Prune some tables as a whole and others by pages of sessions, so that each step uses an index."""
+        """Prune some tables as a whole and others in pages of sessions, so that each step uses an index."""
         ends_at = time.monotonic() + within_s
         counts: dict[str, int] = dict.fromkeys((*whole, *by_session), 0)
         for name, arguments in whole.items():
@@ -164,14 +168,17 @@ class PostgresMaintenance:
     async def unsummarized(
         self, *, idle_s: float, least_turns: int, limit: int = 100
     ) -> list[tuple[TenantId, SessionId, Epoch]]:
-        """Return open sessions idle for `idle_s` seconds with at least `least_turns` unsummarized turns."""
+        """Return open sessions that are idle and have unsummarized turns.
+
+        `idle_s`: minimum idle time, in seconds. `least_turns`: minimum number of unsummarized turns.
+        """
         query = (
             select(lanes.c.tenant_id, lanes.c.session_id, lanes.c.epoch)
             .join(states, states.c.session_id == lanes.c.session_id)
             .where(
                 lanes.c.closed.is_(False),
                 lanes.c.pending == 0,
-                # Older sessions were checked before. Don't retry their failures forever.
+                # Older sessions were already checked. Don't retry their failures forever.
                 lanes.c.updated_at.between(_ago(idle_s + _LOOK_BACK_S), _ago(idle_s)),
                 states.c.unsummarized >= least_turns,
             )

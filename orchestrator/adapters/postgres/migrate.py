@@ -12,11 +12,11 @@ from orchestrator.errors import Unavailable
 
 FIRST = "0001"
 HEAD = "0001"
-"""The newest revision. A test compares it with the migration scripts."""
+"""The newest revision. A test compares this value with the migration scripts."""
 _LOCK = 0x5041524C4D494752
 _GUARD: Final = "SELECT parley_guard_all()"
-"""Statement that applies row-level policies to every table, including new ones (RT-22)."""
-# A transaction ID requires what every write requires: a primary server and room for a lock.
+"""Statement that applies row-level policies to all tables, including new tables (RT-22)."""
+# A new transaction ID has the same requirements as a write: a primary server and room for a lock.
 _CAN_WRITE: Final = """SELECT CASE WHEN current_setting('transaction_read_only') = 'off'
 THEN pg_current_xact_id() IS NOT NULL END"""
 _REVISIONS: Final = """CREATE TABLE alembic_version (
@@ -41,7 +41,7 @@ def migrate(database_url: str) -> None:
 
 
 def check_schema(database_url: str) -> None:
-    """Raise Unavailable if the database's schema is older than this release's."""
+    """Raise Unavailable if the database's schema is older than this release's schema."""
     try:
         with psycopg.connect(database_url, connect_timeout=10) as connection:
             found = current_revision(connection)
@@ -51,7 +51,7 @@ def check_schema(database_url: str) -> None:
 
 
 async def ping_schema(database: Database) -> None:
-    """Check that the schema is current and turns can be written, for probes. Raises Unavailable."""
+    """Check for probes that the schema is current and turns can be written. Raises Unavailable."""
     if await database.fetch_one(_CAN_WRITE, {}) != (True,):
         raise Unavailable("The database is read-only: it is a replica, or writes are switched off.")
     there = await database.fetch_one("SELECT to_regclass('alembic_version') IS NOT NULL", {})
@@ -86,14 +86,15 @@ def read_first_schema() -> list[str]:
 def _make_first_schema(connection: psycopg.Connection[Any]) -> str:
     """Create the schema of an empty database and return its revision.
 
-    Alembic is avoided, because its import takes longer. A test compares the result with Alembic's.
+    Alembic is not used, because its import takes longer. A test compares the result with Alembic's.
     """
     with connection.transaction():
         connection.execute(_REVISIONS)
         for part in read_first_schema():
             connection.execute(part.encode())
         connection.execute("INSERT INTO alembic_version VALUES (%s)", (FIRST,))
-        # Before the commit: guarding locks all tables, which could deadlock with running workers.
+        # Do this before the commit: applying policies locks all tables, which could deadlock with running
+        # workers.
         make_session_flows_role(connection)
         connection.execute(_GUARD)
     return FIRST

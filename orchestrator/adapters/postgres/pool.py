@@ -45,7 +45,7 @@ _PLANS = (
 )
 """Server settings that force index plans.
 
-Hot-path statements access single rows, and are planned only once, perhaps while the tables are empty.
+Hot-path statements access single rows and are planned only once, possibly while the tables are empty.
 """
 
 
@@ -57,8 +57,9 @@ def connection_options(application: str) -> dict[str, Any]:
 def pooled_options(application: str) -> dict[str, Any]:
     """Return options for connections to a pooler, which assigns a server connection per transaction.
 
-    The pooler would reject session settings or leak them to others. Statements are therefore not prepared, and the
-    login role has the limits (`roles.make_login`). Each call plans its statement, so no plans need to be forced.
+    The pooler would reject session settings, or leak them to other clients. Therefore, statements are not
+    prepared, and the login role has the limits (`roles.make_login`). Each call plans its statement, so plans
+    need not be forced.
     """
     return {**_KEEPALIVE, "prepare_threshold": None, "application_name": application}
 
@@ -86,12 +87,12 @@ class Database:
             size: number of hot-path connections.
             reading_size: number of additional connections for reads and rare writes.
             application: name of the connections in ``pg_stat_activity``.
-            pooled: whether `database_url` is a pooler, which shares connections between transactions.
-            timeout_s: maximum wait for a connection.
-            tenant_bound: whether every transaction sets its tenant (see `acting_tenant`), as the policies of the
-                gateway's role require.
-            role: if set, every transaction has only this role's privileges.
-            read_only: whether to reject all changes.
+            pooled: True if `database_url` is a pooler, which shares connections between transactions.
+            timeout_s: maximum wait for a connection, in seconds.
+            tenant_bound: True to set the tenant in every transaction (see `acting_tenant`), as the policies
+            for the gateway's role require.
+            role: if set, every transaction has only this role's rights.
+            read_only: True to reject all changes.
         """
         self.url = database_url
         options = pooled_options(application) if pooled else connection_options(application)
@@ -175,7 +176,7 @@ class Database:
 
     @asynccontextmanager
     async def _acting(self) -> AsyncGenerator[HotConnection]:
-        """Yield a hot-path connection, in a transaction of the acting tenant or role if required."""
+        """Yield a hot-path connection, in a transaction for the acting tenant or role if required."""
         async with self._borrowed() as hot:
             if self._opening is None:
                 yield hot
@@ -232,7 +233,7 @@ class Database:
 
 
 def engine_url(database_url: str) -> str:
-    """Return the URL with SQLAlchemy's driver name and socket-folder syntax."""
+    """Return the URL with SQLAlchemy's driver name and syntax for socket folders."""
     scheme, _, rest = database_url.partition("://")
     user, at, place = rest.rpartition("@")
     if place.startswith("%2F"):

@@ -1,6 +1,6 @@
 """Database roles and their login users, created once by an administrator (RT-22).
 
-The database function `parley_guard` defines each role's privileges on each table.
+The database function `parley_guard` defines each role's rights on each table.
 """
 
 from contextlib import suppress
@@ -19,13 +19,16 @@ from orchestrator.types import TenantId
 OWNER: Final = "parley_owner"
 """Role that owns the tables and runs migrations."""
 RUNTIME: Final = "parley_runtime"
-"""Role of workers, with access to the rows of all tenants but no schema changes."""
+"""Role for workers, with access to the rows of all tenants, but without schema changes."""
 GATEWAY: Final = "parley_gateway"
-"""Role of the gateway, with access to the rows of the tenant that each transaction sets."""
+"""Role for the gateway, with access to the rows of the tenant set in each transaction."""
 READER: Final = "parley_reader"
-"""Role of SQL users, with access to the rows of the tenant that their login role is bound to."""
+"""Role for SQL users, with access to the rows of the tenant assigned to their login role."""
 SESSION_FLOWS: Final = "parley_session_flows"
-"""Role of session flows, with access to scratchpads and memories, but not sessions. Workers assume it."""
+"""Role for session flows, with access to scratchpads and memories but not to sessions.
+
+Workers switch to it.
+"""
 SESSION_FLOWS_CONNECTIONS: Final = 4
 """Number of connections per worker for the session-flow role."""
 
@@ -37,12 +40,12 @@ _SCHEMA_RIGHTS: tuple[tuple[str, LiteralString], ...] = (
     (SESSION_FLOWS, "USAGE"),
 )
 READER_CONNECTIONS: Final = 4
-"""Connection limit of a reader's login."""
+"""Maximum number of connections for a reader's login."""
 READER_TEMPORARY_FILES: Final = "1GB"
-"""Limit on the temporary disk space of a reader's queries."""
+"""Maximum temporary disk space for a reader's queries."""
 
-# Functions that affect the whole server: advisory locks fill the lock table that all transactions share, the
-# others fill the disk or the notification queue. `open`: whether a reader can still call the function.
+# Functions that affect the whole server: advisory locks fill the lock table that all transactions share, and
+# the others fill the disk or the notification queue. `open`: True if a reader can still call the function.
 _SERVER_WIDE: Final[LiteralString] = """
 SELECT oid::regprocedure::text AS function, proname LIKE '%%advisory%%' AS locks,
        has_function_privilege(%(reader)s, oid, 'EXECUTE') AS open
@@ -65,7 +68,9 @@ _TRY_AGAIN = (
     psycopg.errors.InternalError_,
     psycopg.errors.DeadlockDetected,
 )
-"""Errors if another database of the server creates the role at the same time, or workers use the tables."""
+"""Errors that occur if another database on the server creates the role concurrently, or workers use the
+tables.
+"""
 _LOCK: Final = 0x5041524C524F4C45
 """Key of the advisory lock that serializes grants, because concurrent grants of the same rights conflict."""
 
@@ -73,10 +78,10 @@ _log = get_logger(__name__)
 
 
 def make_roles(database_url: str) -> list[str]:
-    """Create the missing roles, grant all privileges, and return the names of the new roles.
+    """Create missing roles, grant all rights, and return the names of the new roles.
 
     The database must be migrated, and the URL's user must be an administrator or the tables' owner with
-    CREATEROLE. Raises Unavailable, Refused.
+    CREATEROLE. Raises Unavailable or Refused.
     """
     try:
         with psycopg.connect(database_url, connect_timeout=10) as connection:
@@ -89,7 +94,7 @@ def make_roles(database_url: str) -> list[str]:
             connection.execute(
                 sql.SQL("GRANT {} TO {}").format(sql.Identifier(SESSION_FLOWS), sql.Identifier(RUNTIME))
             )
-            # Every process checks whether the schema matches its release.
+            # Every process checks that the schema matches its release.
             readers = sql.SQL(", ").join(sql.Identifier(name) for name, _ in _SCHEMA_RIGHTS)
             connection.execute(sql.SQL("GRANT SELECT ON alembic_version TO {}").format(readers))
             connection.execute("SELECT parley_guard_all()")
@@ -102,16 +107,16 @@ def make_roles(database_url: str) -> list[str]:
 
 
 def may_run_session_flows(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether this user can assume the session-flow role and the role has its privileges in this database.
+    """Return whether this user can switch to the session-flow role and the role has its rights here.
 
-    Roles belong to the server and privileges to the database, so either can exist without the other.
+    Roles belong to the server and rights to the database, so either can exist without the other.
     """
     row = connection.execute(_MAY_ACT, {"role": SESSION_FLOWS}).fetchone()
     return row is not None and row[0]
 
 
 def make_session_flows_role(connection: psycopg.Connection[Any]) -> None:
-    """Create the session-flow role and let this user assume it, or log a warning if this user may not do that."""
+    """Create the session-flow role and let this user switch to it, or log a warning if not permitted."""
     role = sql.Identifier(SESSION_FLOWS)
     try:
         for _ in range(_ATTEMPTS):
@@ -128,13 +133,13 @@ def make_session_flows_role(connection: psycopg.Connection[Any]) -> None:
 
 
 def make_login(database_url: str, login_url: str, role: str) -> str:
-    """Create the URL's user with its password and the privileges of a role. Return the user's name.
+    """Create the URL's user with its password and a role's rights. Return the user's name.
 
     An existing user gets this password.
 
     Raises:
         InvalidInput: the URL has no user or no password.
-        Refused: the user has more privileges than the role, or cannot be created.
+        Refused: the user has more rights than the role, or cannot be created.
         Unavailable: the database is not responding.
     """
     given = conninfo_to_dict(login_url)
@@ -155,7 +160,7 @@ def make_login(database_url: str, login_url: str, role: str) -> str:
 
 
 def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
-    """Restrict an existing login role to the rows of one tenant, and limit its connections and disk space.
+    """Restrict an existing login role to one tenant's rows, and limit its connections and disk space.
 
     Raises NotFound, Unavailable, or Refused if this user cannot change the role.
     """
@@ -180,9 +185,9 @@ def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
 
 
 def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None:
-    """Revoke functions with which a reader could block all tenants, except from the roles that need them.
+    """Revoke functions with which a reader could block all tenants, except from roles that need them.
 
-    Only a server administrator can do this. PostgreSQL ignores the statement of other users with a warning.
+    Only a server administrator can do this. For other users, PostgreSQL ignores the statement with a warning.
     """
     row = connection.execute(_TABLE_OWNER).fetchone()
     assert row is not None
@@ -208,7 +213,7 @@ def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None
 
 
 def _limit_temporary_files(connection: psycopg.Connection[Any], role: sql.Identifier) -> None:
-    """Limit the disk space of a reader's queries, if this user may set the limit."""
+    """Limit the disk space for a reader's queries, if this user may set the limit."""
     limit = sql.SQL("ALTER ROLE {} SET temp_file_limit TO {}")
     try:
         with connection.transaction():
@@ -227,7 +232,7 @@ def _make_role(connection: psycopg.Connection[Any], name: str) -> bool:
 def _set_login(connection: psycopg.Connection[Any], user: str, password: str, role: str) -> None:
     """Create or change a login. The server and its log receive only a digest of the password.
 
-    The limits belong to the login, because a pooler does not forward the limits that a connection requests.
+    The limits belong to the login, because a pooler does not forward limits that a connection requests.
     """
     digest = connection.pgconn.encrypt_password(password.encode(), user.encode(), b"scram-sha-256").decode()
     verb = sql.SQL("ALTER" if _exists(connection, user) else "CREATE")

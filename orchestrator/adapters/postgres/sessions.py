@@ -249,7 +249,7 @@ def _lines(row: Row[Any]) -> Iterator[JsonObject]:
 
 
 def _last_of_user(name: str, tenant_id: TenantId, user_id: UserId | None) -> Any:
-    """Return a subquery for the value in the user's latest session that has one, or None without a user."""
+    """Return a subquery for a column's value in the user's latest session with a value, or None."""
     if user_id is None:
         return None
     column = lanes.c[name]
@@ -285,7 +285,7 @@ async def _lock(connection: AsyncConnection, tenant_id: TenantId, session_id: Se
 
 
 async def _make_checkpoint(connection: AsyncConnection, session_id: SessionId, epoch: Epoch) -> None:
-    """Store a snapshot with the epoch, so that the session can be restored without diffs (CO-1)."""
+    """Store a snapshot at this epoch, so that the session can be restored without diffs (CO-1)."""
     state = await fold(connection, session_id)
     kept = state_history.c
     if state is not None:

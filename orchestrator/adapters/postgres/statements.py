@@ -21,7 +21,7 @@ _PART = re.compile(r"^-- only with: (\w+)\n(.*?)^-- end\n", re.MULTILINE | re.DO
 class Statement:
     """A statement with numbered arguments, their names in order and their wire formats.
 
-    The driver would otherwise translate the named arguments of long statements at each call.
+    Without numbers, the driver would translate the named arguments of long statements at each call.
     """
 
     text: LiteralString
@@ -45,10 +45,10 @@ def source(name: str) -> str:
 
 @cache
 def statement(name: str, without: frozenset[str] = frozenset()) -> Statement:
-    """Return the statement of `sql/<name>.sql`, which writes arguments as ``%(name)s``.
+    """Return the statement in `sql/<name>.sql`, which writes arguments as ``%(name)s``.
 
-    `without`: arguments that are always null. The lines between ``-- only with: <argument>`` and ``-- end`` are
-    removed for them.
+    `without`: arguments that are always null. The lines between ``-- only with: <argument>`` and ``-- end``
+    are removed for these arguments.
     """
     return parse(leave_out(source(name), without))
 
@@ -64,12 +64,12 @@ def with_colons(written: str) -> str:
 
 
 def as_text(name: str) -> TextClause:
-    """Return the statement of `sql/<name>.sql` for SQLAlchemy."""
+    """Return the statement in `sql/<name>.sql`, for SQLAlchemy."""
     return text(with_colons(source(name)))
 
 
 async def run_named(connection: AsyncConnection, name: str, **arguments: Any) -> Any:
-    """Run the statement of `sql/<name>.sql` in an SQLAlchemy transaction."""
+    """Run the statement in `sql/<name>.sql` in an SQLAlchemy transaction."""
     return await connection.exec_driver_sql(source(name), arguments)
 
 

@@ -10,7 +10,7 @@ from orchestrator.types import SessionId, TenantId
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue's length, and the waiting time of its first entry in seconds (0 if the queue is empty)."""
+    """A queue's length, and the waiting time of its first entry in seconds, or 0 if the queue is empty."""
 
     waiting: int = 0
     oldest_s: float = 0.0
@@ -73,7 +73,7 @@ NEWEST_TURNS = 200
 
 @dataclass(frozen=True, slots=True)
 class SessionBacklog:
-    """The backlog of a session: the number of due maintenance runs, and the age of the oldest."""
+    """A session's backlog: the number of due maintenance runs, and the age of the oldest in seconds."""
 
     session_id: SessionId | None
     runs: int
@@ -87,13 +87,16 @@ class PostgresLoad:
         self._database = database
 
     async def turn_wait_s(self) -> float:
-        """Return the 95th percentile of recent user turns' wait for a worker in seconds, or 0 without such turns."""
+        """Return the 95th percentile of recent user turns' waits for a worker, in seconds.
+
+        Returns 0 if there were no user turns.
+        """
         arguments = {"since_s": SINCE_S, "newest": NEWEST_TURNS}
         row = await self._database.fetch_one(statement("turn_wait"), arguments)
         return 0.0 if row is None or row[0] is None else row[0]
 
     async def backlog(self, tenant_id: TenantId | None = None, *, limit: int = 100) -> list[SessionBacklog]:
-        """Return the backlog by session, oldest first. Default: of all tenants."""
+        """Return the backlog by session, oldest first. Default: the backlog of all tenants."""
         arguments = {"tenant_id": tenant_id, "limit": limit}
         rows = await self._database.fetch_all(statement("run_backlog"), arguments)
         return [SessionBacklog(*row) for row in rows]

@@ -1,7 +1,7 @@
-"""SQLAlchemy tables, and records from their rows.
+"""SQLAlchemy tables, and records created from their rows.
 
-The columns come from `schema/*.sql`, the only definition of each table. The hot path (submit, claim, commit) uses
-`sql/*.sql` instead.
+The columns come from `schema/*.sql`, the only definition of each table. The hot path (submit, claim, commit)
+uses `sql/*.sql` instead.
 """
 
 import re
@@ -37,7 +37,7 @@ _Record = TypeVar("_Record")
 metadata = MetaData()
 
 NOW = func.clock_timestamp()
-"""The database's clock, which all leases and deadlines use."""
+"""The database's clock, which determines all leases and deadlines."""
 
 
 def seconds(count: float) -> ColumnElement[Any]:
@@ -110,7 +110,7 @@ def _reader(kind: type[_Record]) -> TypeAdapter[_Record]:
 
 
 def record_of(kind: type[_Record], row: Row[Any], /, **given: Any) -> _Record:
-    """Create a dataclass from the columns with its fields' names. `given` overrides the columns."""
+    """Create a dataclass from the columns with the names of its fields. `given`: overrides the columns."""
     return _reader(kind).validate_python(_members(row) | given)
 
 
@@ -129,7 +129,7 @@ def any_of(names: Collection[str]) -> ColumnElement[Any]:
 
 
 def required(found: _Record | None, kind: str, name: str) -> _Record:
-    """Return the row, or raise NotFound if it is None."""
+    """Return the record, or raise NotFound if it is None."""
     if found is None:
         raise NotFound(kind, name)
     return found

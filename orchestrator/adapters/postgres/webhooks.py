@@ -1,6 +1,6 @@
-"""Webhooks on PostgreSQL. Triggers mark feeds with pending deliveries.
+"""Webhooks on PostgreSQL. Triggers mark feeds that have pending deliveries.
 
-A token fences each feed, as in session lanes, so that a former holder cannot change the feed.
+As for session lanes, a token fences each feed, so that a former holder cannot change the feed.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ class PostgresWebhooks:
         session_id: SessionId | None = None,
         events: tuple[str, ...] | None = None,
     ) -> Webhook:
-        """Subscribe a URL to future events of a session, or of all sessions. Raises InvalidInput, NotFound."""
+        """Subscribe a URL to future events of one session or all sessions.
+
+        Raises InvalidInput or NotFound.
+        """
         concerned = update(lanes).where(lanes.c.tenant_id == tenant_id, lanes.c.closed.is_(False))
         if session_id is not None:
             concerned = concerned.where(lanes.c.session_id == session_id)
@@ -134,7 +137,7 @@ class PostgresWebhooks:
         return await self._database.write(again)
 
     async def rotate_secret(self, tenant_id: TenantId) -> str:
-        """Create a secret that signs deliveries together with its predecessor. Delete older secrets."""
+        """Create a secret, which signs deliveries together with its predecessor. Delete older secrets."""
         async with self._database.transaction() as connection:
             secret = await _add_secret(connection, tenant_id)
             mine = webhook_secrets.c.tenant_id == tenant_id
@@ -149,7 +152,7 @@ class PostgresWebhooks:
 
 
 class PostgresWebhookFeeds:
-    """Webhook feeds for the process that delivers events. Every method raises Unavailable."""
+    """Webhook feeds, for processes that deliver events. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -157,7 +160,7 @@ class PostgresWebhookFeeds:
     async def take_due(
         self, *, limit: int, hold_s: float, per_host: int, busy_hosts: Collection[str] = ()
     ) -> list[HeldFeed]:
-        """Claim up to `limit` feeds with due deliveries: a few per host, and none of busy hosts."""
+        """Claim up to `limit` feeds with due deliveries: a few feeds per host, and none of busy hosts."""
         arguments = {
             "limit": limit,
             "hold_s": hold_s,
@@ -173,7 +176,10 @@ class PostgresWebhookFeeds:
         return await read_events(self._database, feed.session_id, after=after, limit=limit)
 
     async def delivered(self, feed: HeldFeed, number: int, *, hold_s: float) -> bool:
-        """Record the delivery of events up to `number`. Return False if another process has taken the feed."""
+        """Record that events up to `number` were delivered.
+
+        Return False if another process has claimed the feed.
+        """
         return await self._change(
             feed,
             delivered=number,
@@ -184,14 +190,17 @@ class PostgresWebhookFeeds:
         )
 
     async def finish(self, feed: HeldFeed) -> None:
-        """Release a feed that has nothing to deliver."""
+        """Release a feed without pending deliveries."""
         kept = webhook_feeds.c
-        # Events that arrived meanwhile are due immediately.
+        # Events that arrived in the meantime are due immediately.
         due = case((kept.wanted > kept.delivered, NOW), else_=None)
         await self._change(feed, held_until=None, due_at=due)
 
     async def failed(self, feed: HeldFeed, error: str, *, again_s: float, give_up_s: float) -> bool:
-        """Schedule a retry, or abandon a feed that has failed for `give_up_s`. Return whether it was abandoned."""
+        """Schedule a retry, or abandon a feed that has failed for `give_up_s` seconds.
+
+        Returns True if the feed was abandoned.
+        """
         kept = webhook_feeds.c
         since = func.coalesce(kept.failing_since, NOW)
         over = since <= NOW - seconds(give_up_s)

@@ -1,4 +1,4 @@
-"""Redis access control lists: one user for each kind of process (RT-22).
+"""Redis access control lists, with one user for each kind of process (RT-22).
 
 The rules use Redis 7 syntax. No user can configure, dump, flush or monitor the server.
 """
@@ -16,10 +16,10 @@ _EVERYTHING: Final = (
     *("-@all", "+@read", "+@write", "+@connection", "+@transaction", "+@pubsub", "+@blocking", "-@dangerous"),
     *("+eval", "+evalsha", "+script|load", "+script|exists", "+select", "+time", "+info"),
 )
-"""Commands of workers and the gateway. Key patterns restrict these users further."""
+"""Commands for workers and the gateway, which key patterns restrict further."""
 _LISTENING: Final = ("+subscribe", "+psubscribe", "+unsubscribe", "+punsubscribe")
 _DECLARING: Final = ("+multi", "+exec", "+discard", "+sadd", "+srem", "+smembers", "+scard", "+sismember")
-"""Commands with which Celery records the bindings of queues to exchanges."""
+"""Commands with which Celery records how queues are bound to exchanges."""
 _KEEPING_A_BOOK: Final = (
     *(
         "+set",
@@ -47,7 +47,7 @@ _RESULTS: Final = "celery-task-meta-*"
 _GROUPS: Final = "celery-taskset-meta-*"
 """Keys of group results and chord counters."""
 _CELERY_EVENTS: Final = "/0.celeryev/*"
-"""The pattern to which Celery subscribes. Redis compares it literally. The number is the database's."""
+"""The pattern to which Celery subscribes, with the number of the database. Redis compares it literally."""
 _REMOTE_CONTROL: Final = "/*celery.pidbox*"
 _BROADCASTS: Final = "/0.celery.pidbox"
 _MAILBOXES: Final = "*.celery.pidbox*"
@@ -60,7 +60,7 @@ class RedisUser:
 
     Args:
         keys, channels: Redis patterns.
-        commands: rules, starting from no permitted commands.
+        commands: rules that are applied to an empty set of commands.
         further: selectors with separate keys, channels and commands.
     """
 
@@ -71,7 +71,7 @@ class RedisUser:
     further: tuple[str, ...] = ()
 
     def rules(self) -> tuple[str, ...]:
-        """Return the arguments that follow the name and password in `ACL SETUSER`."""
+        """Return the arguments of `ACL SETUSER` that follow the name and the password."""
         return (
             *("resetkeys", "resetchannels"),
             *(key if key.startswith("%") else f"~{key}" for key in self.keys),
@@ -82,7 +82,7 @@ class RedisUser:
 
 
 def _of(*queues: str) -> tuple[str, ...]:
-    """Return key patterns for the lists of these queues. Each priority has a suffix."""
+    """Return key patterns for the lists of these queues. Each priority adds a suffix."""
     return tuple(f"{queue}*" for queue in queues)
 
 
@@ -91,16 +91,18 @@ def _read_only(*queues: str) -> tuple[str, ...]:
 
 
 USERS: Final[tuple[RedisUser, ...]] = (
-    # Workers and beat. They may push to any list, because callbacks go to senders' queues of any name.
+    # Workers and beat. They may push to any list, because callbacks go to senders' queues, which can have any
+    # name.
     RedisUser(
         "parley-worker",
         (_OURS, _BINDINGS, *_of(*QUEUES), "unacked*", _RESULTS, _GROUPS, _MAILBOXES),
         (_OURS, _RESULTS, _GROUPS, _CELERY_EVENTS, _REMOTE_CONTROL, _BROADCASTS),
         further=("~* +lpush",),
     ),
-    # The gateway wakes workers. It cannot read the messages that backends submit.
+    # The gateway wakes workers. It cannot read messages that backends submit.
     RedisUser("parley-gateway", (_OURS, _BINDINGS, *_of(TURNS, INTERNAL, URGENT)), (_OURS,)),
-    # Backends that use Celery. They can submit, read results, send groups and chords, and revoke, but not consume.
+    # Backends that use Celery. They can submit, read results, send groups and chords, and revoke, but not
+    # consume.
     RedisUser(
         "parley-sender",
         (_BINDINGS, *_of(SUBMISSIONS), _RESULTS),
@@ -108,7 +110,7 @@ USERS: Final[tuple[RedisUser, ...]] = (
         (*_CONNECTING, *_LISTENING, *_DECLARING, "+lpush", "+llen", "+get", "+mget", "+del"),
         (f"~{_GROUPS} &{_GROUPS} +set +setex +get +del +expire +publish", f"&{_REMOTE_CONTROL} +publish"),
     ),
-    # Flower reads worker events and queue lengths, but no messages.
+    # Flower reads worker events and queue lengths, but cannot read messages.
     RedisUser(
         "parley-flower",
         (_BINDINGS, "celeryev.*", _REPLIES, *_read_only(*QUEUES)),
@@ -132,7 +134,7 @@ def write_acl_file(passwords: Mapping[str, str]) -> str:
 
 
 def write_template() -> str:
-    """Return an ACL file with ``@name@`` placeholders for plain passwords, which a shell script can fill in."""
+    """Return an ACL file with ``@name@`` placeholders for plain passwords, for a shell script to replace."""
     return _write(lambda name: f">@{name}@")
 
 

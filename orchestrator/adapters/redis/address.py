@@ -1,8 +1,8 @@
 """Redis URLs of a server, a Unix socket, or sentinels that know the current master.
 
 Sockets: ``unix://user:password@/path?db=0``. Sentinels:
-``redis+sentinel://user:password@host:26379,host:26379/master/0``, with the servers' user and password.
-Celery uses other forms; see `for_celery`.
+``redis+sentinel://user:password@host:26379,host:26379/master/0``, with the servers' user and password. Celery
+uses different URLs; see `for_celery`.
 """
 
 import ssl
@@ -19,7 +19,7 @@ SENTINEL_PORT: Final = 26379
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The sentinels of a master, with its name, database and credentials."""
+    """A master's sentinels, name, database and credentials."""
 
     sentinels: tuple[tuple[str, int], ...]
     master: str
@@ -27,11 +27,11 @@ class Watched:
     user: str | None
     password: str | None
     userinfo: str
-    """User and password as in the URL, with ``@``, or an empty string."""
+    """User and password as in the URL, followed by ``@``, or an empty string."""
 
 
 def read_watched(url: str) -> Watched | None:
-    """Parse a sentinel URL. Return None for any other URL."""
+    """Parse a sentinel URL. Return None for other URLs."""
     parts = urlsplit(url)
     if parts.scheme != SCHEME:
         return None
@@ -58,7 +58,7 @@ def is_socket(url: str) -> bool:
 
 
 def for_celery(url: str) -> str:
-    """Return the URL in Celery's form. Only socket and sentinel URLs change."""
+    """Return the URL in Celery's format, which differs only for sockets and sentinels."""
     if is_socket(url):
         return urlunsplit(urlsplit(url)._replace(scheme="redis+socket")).replace("?db=", "?virtual_host=")
     watched = read_watched(url)
@@ -70,9 +70,10 @@ def for_celery(url: str) -> str:
 
 
 def tls_options(url: str) -> JsonObject:
-    """Return the options with which Celery verifies a ``rediss://`` server, or an empty dict if the URL sets them.
+    """Return Celery's options for verifying a ``rediss://`` server.
 
-    Without them, Celery's broker skips verification and its result backend rejects the URL.
+    Without these options, Celery's broker skips verification and its result backend rejects the URL. Returns
+    an empty dict if the URL already sets them.
     """
     parts = urlsplit(url)
     if parts.scheme != "rediss" or "ssl_cert_reqs=" in parts.query:

@@ -1,4 +1,4 @@
-"""Circuit breaker states of all processes, for display only.
+"""Circuit breaker states of all processes, only for display.
 
 Each process reports its own breakers. Losing a report is harmless.
 """
@@ -18,14 +18,14 @@ from orchestrator.types import JsonObject, new_id
 
 KEY = "parley:circuits"
 FORGOTTEN_AFTER_S = 600.0
-"""Lifetime of a report, because a process that dies cannot withdraw its reports."""
+"""Lifetime of a report in seconds, because a process that dies cannot withdraw its reports."""
 
 _log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class CircuitNote:
-    """An open or half-open breaker of one process. `since`: Unix time in seconds."""
+    """An open or half-open breaker of one process. `since`: Unix time, in seconds."""
 
     endpoint: str
     model: str
@@ -41,10 +41,12 @@ class RedisCircuits:
         self._clock = clock
         self._process = new_id("process")
         self._writing: set[asyncio.Task[None]] = set()
-        self._in_order = asyncio.Lock()  # otherwise two connections could write an earlier change last
+        self._in_order = (
+            asyncio.Lock()
+        )  # without this lock, two connections could write an earlier change last
 
     def note(self, signal: Signal) -> None:
-        """Report a breaker change in the background."""
+        """Report a breaker's change in the background."""
         if signal.type is not SignalType.BREAKER:
             return
         seen = signal.payload

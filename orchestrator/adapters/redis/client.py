@@ -26,10 +26,10 @@ _Reply = TypeVar("_Reply")
 
 
 class _Sending(AbstractConnection):
-    """A connection that handles cancellation and closed sockets correctly while sending.
+    """A connection that handles cancellation and closed sockets correctly when sending.
 
     The driver sends within `asyncio.wait_for`, which before Python 3.12 can lose a cancellation. On a closed
-    connection, the driver raises the event loop's errors instead of its own.
+    connection, the driver raises the event loop's errors instead of its own errors.
     """
 
     async def send_packed_command(
@@ -49,7 +49,7 @@ class _Sending(AbstractConnection):
 
 
 class Gathered(Generic[_Item, _Reply]):
-    """A batcher that gives many callers one round trip: items that arrive during a batch go into the next batch.
+    """A batcher that gives many callers one round trip. Items that arrive during a batch join the next batch.
 
     Args:
         send: sends a batch. All its callers get the same reply or error. Never called concurrently.
@@ -83,7 +83,10 @@ class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
     """A pool of connections to the current master. Callers wait for a free connection."""
 
     async def disconnect(self, inuse_connections: bool = True) -> None:
-        """Close the connections to the master and, if used connections are closed too, to the sentinels."""
+        """Close the connections to the master.
+
+        If connections in use are closed, also close those to the sentinels.
+        """
         await super().disconnect(inuse_connections)
         if inuse_connections:
             manager: Any = self.sentinel_manager  # pyright: ignore[reportUnknownMemberType]  # untyped
@@ -92,9 +95,10 @@ class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
 
 
 def connect(url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_connections: int = 32) -> Redis:
-    """Create a client with a separate pool, which belongs to the event loop that first uses it.
+    """Create a client with a separate pool, bound to the event loop that first uses it.
 
-    Callers wait for a free connection. The client never retries, because a command whose reply was lost may have run.
+    Callers wait for a free connection. The client never retries, because a command whose reply was lost may
+    have run.
     """
     options: dict[str, Any] = {
         "max_connections": max_connections,
@@ -141,7 +145,7 @@ def _from_pool(pool: BlockingConnectionPool) -> Redis:
 
 @contextmanager
 def connect_blocking(url: str, *, timeout_s: float) -> Generator[redis.Redis]:
-    """Open a blocking client for command-line commands, which have no event loop."""
+    """Open a blocking client, for commands without an event loop."""
     limits: dict[str, Any] = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
     watched = read_watched(url)
     with ExitStack() as stack:

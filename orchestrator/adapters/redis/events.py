@@ -1,7 +1,7 @@
 """Live events over Redis publish/subscribe, with one listening connection per process.
 
-Redis stores only the streamed text of a running turn, for two minutes. `lua/stream_text.lua` appends a piece and
-publishes it atomically. Late listeners read the log.
+Redis stores only the streamed text of a running turn, for two minutes. `lua/stream_text.lua` appends a part
+and publishes it atomically. Late listeners read the log.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ RECONNECT_AFTER_S = 0.5
 READ_FOR_S = 1.0
 HEARTBEAT_EVERY_S = 5.0
 SILENT_FOR_S = 12.0
-"""Silence after which a connection counts as dead: two missed heartbeats."""
+"""Silence after which a connection counts as dead, in seconds: two missed heartbeats."""
 
 _log = get_logger(__name__)
 
@@ -46,10 +46,10 @@ class _Channel:
 
 
 class RedisEvents:
-    """A `LiveEvents` over Redis. Belongs to one event loop, which must also close it.
+    """A `LiveEvents` over Redis, bound to one event loop, which must also close it.
 
-    Only the reader task connects and reads, because concurrent reads of one connection fail. Other tasks only write
-    subscriptions.
+    Only the reader task connects and reads, because concurrent reads of one connection fail. Other tasks only
+    write subscriptions.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -101,7 +101,7 @@ class RedisEvents:
         return await pipeline.execute()
 
     async def _read_streamed(self, session_id: SessionId) -> Streamed | None:
-        """Return the streamed text of the session's running turn, or None if it has none or Redis is unavailable."""
+        """Return the streamed text of the session's running turn, if there is any and Redis is available."""
         try:
             turn_id, text, stamp = await self._redis.hmget(STREAMED + session_id, "turn", "text", "stamp")
         except (RedisError, OSError) as error:
@@ -116,7 +116,7 @@ class RedisEvents:
     async def listen(
         self, session_id: SessionId, *, with_streamed: bool = False
     ) -> AsyncGenerator[Subscription]:
-        """Listen from now on. While Redis is unavailable, no events arrive and no error is raised."""
+        """Listen from now on. While Redis is unavailable, no events arrive and no errors are raised."""
         name = CHANNEL + session_id
         subscription = Subscription(session_id, self._read_streamed if with_streamed else None)
         joined = name in self._channels
@@ -140,10 +140,10 @@ class RedisEvents:
         await self._messages.settle()
 
     async def _confirm(self, channel: _Channel) -> None:
-        """Wait up to `SUBSCRIBED_WITHIN_S` for the channel's subscription."""
+        """Wait up to `SUBSCRIBED_WITHIN_S` seconds for the channel's subscription."""
         if self._reader is None or self._reader.done():
             self._reader = asyncio.create_task(self._keep_reading(), name="live events")
-        with contextlib.suppress(TimeoutError):  # Redis is unavailable: the listener reads the log meanwhile
+        with contextlib.suppress(TimeoutError):  # Redis is unavailable, so the listener reads the log
             async with asyncio.timeout(SUBSCRIBED_WITHIN_S):
                 await channel.confirmed.wait()
 
@@ -156,8 +156,8 @@ class RedisEvents:
     async def _write(self, command: str, *names: str) -> None:
         """Write a subscribe or unsubscribe command, without waiting for the confirmation.
 
-        A separate task writes it, because the driver closes a connection whose sender is canceled, and all listeners
-        share this connection.
+        A separate task writes the command, because the driver closes a connection whose sender is canceled,
+        and all listeners share this connection.
         """
         if self._pubsub is not None:
             writing = asyncio.create_task(self._send_command(self._pubsub, command, names))
@@ -167,7 +167,7 @@ class RedisEvents:
 
     async def _send_command(self, pubsub: Any, command: str, names: tuple[str, ...]) -> None:
         connection = pubsub.connection
-        # Leave a broken connection alone: the driver would reconnect concurrently with the reader.
+        # Don't touch a broken connection: the driver would reconnect concurrently with the reader.
         if connection is not None and connection.is_connected:
             with contextlib.suppress(RedisError, OSError):
                 await connection.send_command(command, *names, check_health=False)
@@ -206,7 +206,7 @@ class RedisEvents:
                 await pubsub.aclose()
 
     async def _read(self) -> None:
-        """Deliver one message. During silence, send heartbeats and raise if they don't return."""
+        """Deliver one message. During silence, send heartbeats and raise an error if they don't return."""
         message = await self._pubsub.get_message(timeout=READ_FOR_S)
         now = time.monotonic()
         if message is not None:
@@ -248,14 +248,17 @@ def _encode(event: Event) -> JsonObject:
 
 
 def _piece(tokens: list[Event]) -> tuple[str, int, str, int]:
-    """Merge consecutive tokens. Return their turn, offset and text, and the answer's length with them."""
+    """Merge consecutive tokens.
+
+    Return their turn, offset and text, and the total length of the answer so far.
+    """
     text = "".join(token.payload["text"] for token in tokens)
     offset = tokens[0].payload["offset"]
     return tokens[0].turn_id or "", offset, text, offset + len(text)
 
 
 def _decode(session_id: SessionId, message: bytes) -> tuple[int, list[Event]]:
-    """Return a message's token stamp, or 0 if it has none, and its events."""
+    """Return a message's token stamp, or 0 without a stamp, and its events."""
     stamp, bracket, entries = message.partition(b"[")
     events = [
         Event(

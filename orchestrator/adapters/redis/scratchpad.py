@@ -1,7 +1,7 @@
-"""Scratchpads in Redis, changed atomically by Lua scripts.
+"""Scratchpads in Redis, which Lua scripts change atomically.
 
-Writes go to the PostgreSQL archive first. If Redis loses a scratchpad, the next use refills it from the archive
-(RT-14). Concurrent writes to several scratchpads share one SQL statement.
+Writes go to the PostgreSQL archive first. If Redis loses a scratchpad, the next use restores it from the
+archive (RT-14). Concurrent writes to several scratchpads share one SQL statement.
 """
 
 from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ class RedisScratchpad:
     """A `Scratchpad` in Redis, backed by an archive in PostgreSQL.
 
     Args:
-        keep_s: time after the last write for which Redis keeps a scratchpad, in seconds.
+        keep_s: seconds for which Redis keeps a scratchpad after its last write.
     """
 
     def __init__(self, redis: Redis, archive: PostgresScratchpadArchive, *, keep_s: int = KEEP_S) -> None:
@@ -88,7 +88,9 @@ class RedisScratchpad:
     async def _save(self, owned: tuple[OwnedEntry, ...]) -> None:
         try:
             await self._saves.add(owned)
-        except NotFound:  # the missing session may not be ours: save this batch on its own
+        except (
+            NotFound
+        ):  # the missing session may belong to another caller's batch, so save this batch separately
             await self._archive.save(owned)
 
     async def _save_all(self, several: list[tuple[OwnedEntry, ...]]) -> None:
@@ -100,7 +102,7 @@ class RedisScratchpad:
     async def _whole(
         self, tenant_id: TenantId, session_id: SessionId, act: Callable[[], Awaitable[Any]]
     ) -> list[bytes]:
-        """Run an operation. If Redis has lost the scratchpad, refill it from the archive and retry."""
+        """Run an operation. If Redis has lost the scratchpad, restore it from the archive and retry."""
         answer = await act()
         if answer is None:
             kept = tuple(await self._archive.load(tenant_id, session_id))
@@ -125,13 +127,16 @@ class RedisScratchpad:
 
 
 def _keys(tenant_id: TenantId, session_id: SessionId) -> tuple[str, str, str, str]:
-    """Return the keys of entries, use order, operations and use counter. The braces put them into one hash slot."""
+    """Return the keys of entries, use order, operations and use counter.
+
+    Braces put them into one hash slot.
+    """
     family = f"{PREFIX}{{{tenant_id}/{session_id}}}:"
     return f"{family}entries", f"{family}used", f"{family}operations", f"{family}filled"
 
 
 def _named(entry: Entry, operation: str | None, place: int) -> Entry:
-    """Return the entry with an ID. Repeating an operation gives the same IDs."""
+    """Return the entry with an ID. A repeated operation assigns the same IDs."""
     if entry.entry_id:
         return entry
     name = new_entry_id() if operation is None else f"note_{operation}_{place}"

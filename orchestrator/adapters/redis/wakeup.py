@@ -1,4 +1,4 @@
-"""Wake-ups through a sorted set of ready sessions, in which tenants take turns.
+"""Wake-ups through a sorted set of ready sessions that serves tenants in turn.
 
 Awake runners poll the set. A Celery message is sent only if they cannot keep up.
 """
@@ -27,16 +27,16 @@ AWAKE_FOR_MS = 3000
 ATTEND_EVERY_S = 1.0
 WAKE_AT_MOST_EVERY_MS = 100
 WAKE_AT_LEAST_EVERY_MS = 1000
-"""Longest pause between wake-up messages while a backlog remains."""
+"""Maximum pause between wake-up messages while a backlog remains, in milliseconds."""
 BACKLOG = 2
 
 _log = get_logger(__name__)
 
 _Offer = tuple[tuple[SessionId, ...], TenantId, bool]
-"""Sessions, their tenant, and whether to wake a worker even without a backlog."""
+"""Sessions, their tenant, and True to wake a worker even without a backlog."""
 
 SendMessage = Callable[[SessionId], Awaitable[None]]
-"""A function that sends `orchestrator.run_session`. Raises Unavailable if the broker is not responding."""
+"""A function that sends `orchestrator.run_session`, or raises Unavailable if the broker is not responding."""
 
 
 class RedisWakeup:
@@ -44,7 +44,8 @@ class RedisWakeup:
 
     Args:
         redis: client for short commands.
-        waiting: client for the blocking take, which only runners need. Its reply timeout exceeds every `timeout_s`.
+        waiting: client for the blocking `take`, which only runners need. Its reply timeout exceeds every
+        `timeout_s`.
         send: sends a wake-up message to a worker.
     """
 
@@ -85,14 +86,14 @@ class RedisWakeup:
         try:
             retired = await self._retire(keys=[READY, AWAKE], args=[self._runner, "1" if force else "0"])
         except (RedisError, OSError) as error:
-            # Until the entry expires, a wake-up may be missed. The sweep recovers such sessions.
+            # Until the entry expires, a wake-up may be missed. The sweep recovers the affected sessions.
             _log.warning("A runner could not retire.", error=error)
             return True
         self._attended_at = 0.0
         return bool(retired)
 
     async def _leave(self, offers: list[_Offer]) -> SessionId | None:
-        """Publish offers in one round trip. Return the session to wake a worker for, or None."""
+        """Publish offers in one round trip. Return the session for which to wake a worker, or None."""
         of_tenants = [(session_id, tenant_id) for several, tenant_id, _ in offers for session_id in several]
         backlog = 0 if any(nobody_came for *_, nobody_came in offers) else BACKLOG
         limits = WAKE_AT_MOST_EVERY_MS, WAKE_AT_LEAST_EVERY_MS, backlog

@@ -1,6 +1,6 @@
 """The registry of running workers and beats, for display and probes.
 
-It is a sorted set whose entries expire unless they are renewed.
+The registry is a sorted set whose entries expire unless they are renewed.
 """
 
 import os
@@ -16,7 +16,7 @@ from orchestrator.adapters.redis.client import read_script, translated
 
 PROCESSES = "parley:processes"
 REFUSED = "parley:refused"
-"""Key of the dropped-message list: newest first, as JSON without contents."""
+"""Key of the list of dropped messages, newest first, as JSON without contents."""
 MOST_REFUSED = 100
 KNOWN_FOR_MS = 15_000
 ANNOUNCE_EVERY_S = 5.0
@@ -73,7 +73,7 @@ class WorkerRegistry:
 
 
 def read_process(member: bytes) -> RegisteredProcess:
-    """Parse an entry. Ignore fields that other releases may add."""
+    """Parse an entry. Ignore unknown fields, which other releases may add."""
     known: dict[str, Any] = orjson.loads(member)
     return RegisteredProcess(
         role=known["role"],

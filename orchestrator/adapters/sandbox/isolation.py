@@ -24,7 +24,7 @@ SECCOMP_RET_ALLOW = 0x7FFF0000
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 SIGKILL = 9
 OUT_OF_MEMORY = 3
-"""Exit code of a process without enough memory to write a response."""
+"""Exit code of a process that has too little memory to write a response."""
 
 SYSTEM_CALLS = {
     "x86_64": (
@@ -38,11 +38,12 @@ SYSTEM_CALLS = {
         131,
     ),
 }
-"""Architecture in `seccomp_data.arch`, permitted system calls, and `tgkill`, by machine.
+"""For each machine: the architecture in `seccomp_data.arch`, the permitted system calls, and `tgkill`.
 
 The permitted calls are read, write, mmap, mprotect, munmap, brk, rt_sigaction, rt_sigprocmask, rt_sigreturn,
-mremap, madvise, exit, exit_group, futex, sched_yield, restart_syscall, clock_gettime, gettimeofday, getrandom,
-getpid and gettid. A process may send `tgkill` only to itself, because it aborts that way when out of memory.
+mremap, madvise, exit, exit_group, futex, sched_yield, restart_syscall, clock_gettime, gettimeofday,
+getrandom, getpid and gettid. A process may send `tgkill` only to itself, because it aborts in this way when
+out of memory.
 """
 
 
@@ -65,14 +66,14 @@ def leave_network(libc: Any) -> bool:
 
 
 def drop_identity() -> None:
-    """Switch from root to the `nobody` account, because root ignores the limits."""
+    """Switch from root to the `nobody` account, because limits do not apply to root."""
     if os.getuid() != 0:
         return
     try:
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)
-    except OSError:  # a user namespace without this account; its root has no rights outside
+    except OSError:  # a user namespace without this account, whose root has no rights outside
         return
 
 
@@ -94,7 +95,10 @@ def set_limits(limits: dict[str, int]) -> None:
 
 
 def filter_system_calls(libc: Any) -> bool:
-    """Install a seccomp filter that kills the process at any call outside the table. Return whether that worked."""
+    """Install a seccomp filter that kills the process at any system call outside the table.
+
+    Returns True if the filter was installed.
+    """
     machine = os.uname().machine
     if machine not in SYSTEM_CALLS:
         return False
@@ -107,7 +111,7 @@ def filter_system_calls(libc: Any) -> bool:
         (LOAD_WORD, 0, 0, 0),  # seccomp_data.nr
         *((JUMP_IF_EQUAL, last - at, 0, number) for at, number in enumerate(allowed)),
         (JUMP_IF_EQUAL, 0, 2, send_signal),
-        (LOAD_WORD, 0, 0, 16),  # the lower half of its first argument: the target
+        (LOAD_WORD, 0, 0, 16),  # the lower half of the first argument, the target
         (JUMP_IF_EQUAL, 1, 0, os.getpid()),
         (RETURN, 0, 0, SECCOMP_RET_KILL_PROCESS),
         (RETURN, 0, 0, SECCOMP_RET_ALLOW),

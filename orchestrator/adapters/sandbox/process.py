@@ -26,11 +26,12 @@ from orchestrator.types import JsonObject
 
 PYTHON_WORKER = Path(__file__).with_name("python_worker.py")
 SQL_WORKER = Path(__file__).with_name("sql_worker.py")
-# No environment variables, user packages, bytecode files or warnings. Python code also gets -S: no site packages.
+# No environment variables, user packages, bytecode files or warnings. Python code also gets -S, so no site
+# packages.
 INTERPRETER_FLAGS = ("-I", "-B", "-W", "ignore")
-ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # each further arena would use up limited address space
+ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # each additional arena would use up limited address space
 OUT_OF_MEMORY = 3
-"""Exit code of a process without enough memory to write a response."""
+"""Exit code of a process that has too little memory to write a response."""
 ANSWER_OVERHEAD_BYTES = 4096
 DEFAULT_LIMITS = SandboxLimits()
 DEFAULT_QUERY_LIMITS = QueryLimits()
@@ -54,9 +55,11 @@ class Layer(StrEnum):
     NETWORK = "network"
     """A network namespace without interfaces, if the system permits one."""
     CALLS = "calls"
-    """A seccomp filter: the kernel kills the process at any system call that computation doesn't need."""
+    """A seccomp filter, with which the kernel kills the process at any system call that computation doesn't
+    need.
+    """
     EVENTS = "events"
-    """An audit hook: the process exits when its code tries to reach the system."""
+    """An audit hook, which exits the process when its code tries to reach the system."""
 
 
 class PythonSandbox:
@@ -66,7 +69,7 @@ class PythonSandbox:
 
     Args:
         max_parallel: maximum number of processes. Waiting for a free place doesn't count as run time.
-        without: layers to disable, so that tests can show what the others stop.
+        without: layers to disable, so that tests can show what the other layers stop.
     """
 
     def __init__(
@@ -143,7 +146,7 @@ class SqlSandbox:
 
 
 def _write_tables(tables: Mapping[str, Table], folder: Path) -> JsonObject:
-    """Write each table to a JSON Lines file. Return the path and columns of each."""
+    """Write each table to a JSON Lines file. Return each table's path and columns."""
     written: JsonObject = {}
     for number, (name, table) in enumerate(tables.items()):
         path = folder / f"{number}.json"
@@ -204,11 +207,11 @@ async def _send(stream: asyncio.StreamWriter, request: bytes) -> None:
         await stream.drain()
         stream.close()
     except (BrokenPipeError, ConnectionResetError):
-        return  # the process exited early; its exit code says why
+        return  # the process exited early; its exit code tells why
 
 
 async def _receive(stream: asyncio.StreamReader, most: int) -> bytes | None:
-    """Read to the end. Return None if there are more than `most` bytes."""
+    """Read to the end of the stream. Return None if it has more than `most` bytes."""
     parts = bytearray()
     while chunk := await stream.read(65536):
         parts += chunk
@@ -247,7 +250,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 async def _wait(process: asyncio.subprocess.Process) -> None:
-    # Drain the output first: with a full buffer, `wait` would never return.
+    # Drain the output first, because `wait` never returns while the buffer is full.
     while process.stdout is not None and await process.stdout.read(65536):
         pass
     await process.wait()

@@ -1,7 +1,7 @@
-"""The process that runs one model-written function, started by file in a bare interpreter.
+"""The process that runs one model-written function, started as a file in a bare interpreter.
 
-It reads one JSON request, drops its rights, calls the function, writes one JSON response and exits. It imports
-only the standard library, and trusts no input, even if the guardrails have checked it.
+The process reads one JSON request, drops its rights, calls the function, writes one JSON response and exits.
+It imports only the standard library, and trusts no input, even if the guardrails have checked the input.
 """
 
 import importlib
@@ -12,7 +12,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))  # the interpreter starts without a path to this folder
+sys.path.insert(0, str(Path(__file__).parent))  # the interpreter's path does not include this folder
 
 from isolation import answer, isolate, serve, stopped
 
@@ -21,7 +21,7 @@ OWN_NAME = "sandboxed"
 # Events that harmless code triggers: namedtuple evaluates a template and looks up its caller's name.
 HARMLESS_EVENTS = frozenset({"exec", "compile", "sys._getframe", "sys._getframemodulename", "builtins.id"})
 
-# Modules that others import on first use. After isolation, nothing can be imported.
+# Modules that other modules import on first use. After isolation, imports fail.
 LOADED_LATE = {
     "datetime": ("_strptime", "time"),
     "json": ("json.decoder", "json.encoder"),
@@ -37,11 +37,14 @@ NotImplementedError OverflowError RuntimeError StopIteration TypeError ValueErro
 
 
 def watch_events() -> None:
-    """Install an audit hook that ends the process at the first event that is not harmless. Cannot be undone."""
+    """Install an audit hook that ends the process at the first event that is not harmless.
+
+    Cannot be undone.
+    """
     end, reply = os._exit, answer
 
     def watch(event: str, arguments: tuple[object, ...], harmless: frozenset[str] = HARMLESS_EVENTS) -> None:
-        # Errors inspect frames and namedtuple sets defaults, but no code needs to replace code objects.
+        # Errors inspect frames and namedtuple sets defaults, but code never needs to replace code objects.
         reflects = event in {"object.__getattr__", "object.__setattr__"} and arguments[1] != "__code__"
         if event not in harmless and not reflects:
             reply({"stopped": "forbidden", "message": f"The code tried to use {event}."})
@@ -51,7 +54,7 @@ def watch_events() -> None:
 
 
 def make_facade(name: str) -> types.SimpleNamespace:
-    """Return a module's public names, except the modules that it imports."""
+    """Return a module's public names, without the modules that it imports."""
     module = importlib.import_module(name)
     names: list[str] = getattr(module, "__all__", None) or [key for key in dir(module) if key[0] != "_"]
     public = {key: getattr(module, key) for key in names}
@@ -61,13 +64,13 @@ def make_facade(name: str) -> types.SimpleNamespace:
 
 
 class NotAllowed(Exception):
-    """A rejected import. Not an ImportError, because the code might catch one."""
+    """Raised for a rejected import. Not an ImportError, which the code might catch."""
 
 
 def load_late(names: list[str]) -> dict[str, types.SimpleNamespace]:
-    """Load the modules that the named ones import on first use, and return empty substitutes for the code.
+    """Load the modules that the named modules import on first use, and return empty substitutes for the code.
 
-    The interpreter finds the real ones in `sys.modules`.
+    The interpreter finds the real modules in `sys.modules`.
     """
     late = [module for name in names for module in LOADED_LATE.get(name, ())]
     for module in late:
@@ -127,7 +130,7 @@ def attempt(request: dict[str, Any]) -> str:
     try:
         return run(request, code, builtins)
     except MemoryError:
-        pass  # the code's objects are only freed when this block ends
+        pass  # the code's objects are freed only when this block ends
     except NotAllowed as error:
         return stopped("forbidden", str(error))
     except BaseException as error:  # noqa: BLE001 - every error of the code is a result

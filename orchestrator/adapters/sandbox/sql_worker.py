@@ -1,8 +1,8 @@
-"""The process that runs one model-written query on a copy of its tables, started by file.
+"""The process that runs one model-written query on a copy of its tables, started as a file.
 
-It loads the tables into an in-memory database, drops its rights, runs the query, writes one JSON response and
-exits. It trusts no input, even if the guardrails have checked it. A query cannot reach files, the network or
-other tables.
+The process loads the tables into an in-memory database, drops its rights, runs the query, writes one JSON
+response and exits. It trusts no input, even if the guardrails have checked the input. A query cannot reach
+files, the network or other tables.
 """
 
 import json
@@ -14,22 +14,22 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
-import _duckdb as duckdb  # only the engine: the `duckdb` wrapper takes longer to load than a query to run
+import _duckdb as duckdb  # only the engine, because loading the `duckdb` wrapper takes longer than running a query
 
-sys.path.insert(0, str(Path(__file__).parent))  # started by file, outside the package
+sys.path.insert(0, str(Path(__file__).parent))  # the process starts as a file, outside the package
 
 from isolation import isolate, serve, stopped
 
 SETTINGS: dict[str, Any] = {
     "threads": 1,
-    "async_threads": 0,  # the system-call filter applies to the thread that installs it
+    "async_threads": 0,  # the system-call filter applies only to the thread that installs it
     "temp_directory": "",
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "allow_community_extensions": False,
     "python_enable_replacements": False,
 }
-# One value of each type, fetched before isolation: the Python modules for them cannot be loaded later.
+# One value of each type, fetched before isolation, because the types' Python modules can't be loaded later.
 EVERY_KIND = """SELECT 1, 1.5, 1e0, 'a', true, DATE '2024-01-01', TIME '10:00', now(), now()::TIMESTAMP,
     INTERVAL 1 DAY, uuid(), [1], {'a': 1}, MAP {'a': 1}, 'a'::BLOB, 1::HUGEINT"""
 

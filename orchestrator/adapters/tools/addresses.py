@@ -1,6 +1,6 @@
 """Public and special addresses, from IANA's special-purpose registries (RFC 6890 and later).
 
-The lists are here because those of Python's standard library differ between versions.
+The lists are here because the lists in Python's standard library differ between versions.
 """
 
 import ipaddress
@@ -10,8 +10,9 @@ from typing import Final, TypeAlias
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# Not globally reachable or not useful for tools: this network, private use, shared, loopback, link-local, protocol
-# assignments, documentation, 6to4 relays, benchmarks, multicast, reserved, broadcast.
+# Addresses that are not globally reachable or not useful for tools: this network, private use, shared,
+# loopback, link-local, protocol assignments, documentation, 6to4 relays, benchmarks, multicast, reserved,
+# broadcast.
 _SPECIAL_IPV4 = """
     0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
     192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24
@@ -19,7 +20,7 @@ _SPECIAL_IPV4 = """
 """
 # Only 2000::/3 is assigned. Excluded: protocol assignments, documentation, AS112, segment routing.
 _SPECIAL_IPV6 = "2001::/23 2001:db8::/32 2620:4f:8000::/48 3fff::/20 5f00::/16"
-# A public address that a cloud uses for internal services.
+# A public address that a cloud provider uses for internal services.
 _OF_CLOUDS = "168.63.129.16/32"
 
 SPECIAL: Final[tuple[Network, ...]] = tuple(
@@ -32,7 +33,7 @@ _ISATAP = frozenset({0x00005EFE, 0x02005EFE})
 
 
 class AddressGuard:
-    """A guard that allows public addresses and those in `private_networks`."""
+    """A guard that allows public addresses and addresses in `private_networks`."""
 
     def __init__(self, private_networks: Iterable[str]) -> None:
         self._private = [ipaddress.ip_network(network) for network in private_networks]

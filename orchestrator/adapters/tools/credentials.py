@@ -21,7 +21,7 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import TenantId, UserId, is_object
 
 KEPT_S = 60.0
-"""Maximum time for which a credential is reused. Its source can shorten the time."""
+"""Maximum time for which a credential is reused, in seconds. Its source can shorten the time."""
 MOST_KEPT = 1000
 
 _Key = tuple[TenantId, UserId, str]
@@ -35,7 +35,10 @@ class _Kept:
 
 
 class UserCredentials:
-    """Users' credentials, fetched at a call and cached briefly. No other component of a turn sees their values."""
+    """Users' credentials, fetched when a tool is called and cached briefly.
+
+    Other components never see their values.
+    """
 
     def __init__(
         self,
@@ -51,7 +54,10 @@ class UserCredentials:
         self._kept: dict[_Key, _Kept] = {}
 
     async def read(self, tool: ToolSpec, call: ToolCall) -> Mapping[str, str]:
-        """Return the credentials that a tool's headers use. A ToolFailure means that the tool was not called."""
+        """Return the credentials that a tool's headers use.
+
+        A ToolFailure means that the tool was not called.
+        """
         texts: Mapping[str, str] = tool.options["headers"]
         names = {name for text in texts.values() for name in credential_placeholders(text)}
         if not names:
@@ -62,7 +68,7 @@ class UserCredentials:
         return {name: await self._read(tool, (call.tenant_id, call.user_id, name)) for name in sorted(names)}
 
     def forget(self, call: ToolCall) -> None:
-        """Fetch the user's credentials again at the next call, because the endpoint rejected them."""
+        """Discard the user's cached credentials, because the endpoint rejected them."""
         self._kept = {
             key: kept for key, kept in self._kept.items() if key[:2] != (call.tenant_id, call.user_id)
         }

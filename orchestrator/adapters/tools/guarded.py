@@ -14,19 +14,19 @@ import httpx2
 from orchestrator.adapters.tools.addresses import AddressGuard
 
 LookUp: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
-"""A function that resolves a host and port to addresses. Raises OSError."""
+"""A function that resolves a host and port to addresses, or raises OSError."""
 
 
 class AddressRefused(httpx2.TransportError):
-    """The host resolves to an address that tools may not reach."""
+    """Raised if the host resolves to an address that tools may not reach."""
 
 
 class AnswerTooLong(httpx2.StreamError):
-    """The response exceeds the size limit."""
+    """Raised if the response exceeds the size limit."""
 
 
 class AnswerEncoded(httpx2.TransportError):
-    """A compressed response that the request did not permit. Its size cannot be limited."""
+    """Raised for a compressed response, which the request did not permit and whose size can't be limited."""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
@@ -34,7 +34,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     Args:
         max_bytes: maximum response size. Longer responses raise AnswerTooLong.
-        listens: whether event streams are exempt from the limit, because their reader limits each event.
+        listens: True to exempt event streams from the limit, because their reader limits each event.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return addresses
 
     async def _send(self, request: httpx2.Request, addresses: list[str]) -> httpx2.Response:
-        """Try each address in turn. A failed connection has not sent the request."""
+        """Try each address in turn. If connecting fails, the request was not sent."""
         *first, last = addresses
         for address in first:
             try:
@@ -91,7 +91,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         host = request.url.host
         extensions = dict(request.extensions)
         if not _is_address(host):
-            extensions["sni_hostname"] = host  # the certificate names the host
+            extensions["sni_hostname"] = host  # the certificate contains the host name
         directed = httpx2.Request(
             request.method,
             request.url.copy_with(host=address),

@@ -1,7 +1,8 @@
 """Tools that are HTTP endpoints, with failures in the categories of PX-8.
 
-A call with side effects is done, certainly not done, or unknown (RT-33). Unless the response shows that the server
-did not act, the outcome is unknown. The ledger then uses the tool's status query, or asks the user.
+The outcome of a call with side effects is done, certainly not done, or unknown (RT-33). Unless the response
+shows that the server did not act, the outcome is unknown. The ledger then uses the tool's status query, or
+asks the user.
 """
 
 import os
@@ -78,7 +79,7 @@ class HttpTools:
         transport = GuardedTransport(guard, max_bytes=network.max_output_bytes, look_up=look_up)
         no_cookies = CookieJar(
             DefaultCookiePolicy(allowed_domains=())
-        )  # cookies of one user must not reach another
+        )  # one user's cookies must not reach another user
         self._client = httpx2.AsyncClient(transport=transport, trust_env=False, cookies=no_cookies)
         self._credentials = UserCredentials(credentials or {}, self._client, self._environment)
 
@@ -109,7 +110,7 @@ class HttpTools:
     async def _exchange(
         self, request: httpx2.Request, redirects: list[str]
     ) -> tuple[int, httpx2.Headers, bytes]:
-        """Send a request and follow redirects on the same host, which are added to `redirects`.
+        """Send a request and follow redirects on the same host. Add the redirects to `redirects`.
 
         Other redirects are returned as responses.
         """
@@ -176,7 +177,7 @@ def _failure(
 def _in_words_of_author(
     failure: ToolFailure, tool: ToolSpec, status: int, arguments: JsonObject
 ) -> ToolFailure:
-    """Return the failure with the manifest's message for this status, if the manifest has one."""
+    """Return the failure with the manifest's message for this status, if there is one."""
     sentence: str | None = tool.options["errors"].get(str(status))
     if sentence is None or failure.undecided:
         return failure
@@ -212,7 +213,7 @@ def _translate(tool: ToolSpec, error: httpx2.HTTPError | AnswerTooLong) -> ToolF
 
 
 def _retry_after_s(value: str | None) -> float | None:
-    """Parse a Retry-After header with seconds or an HTTP date. Return None if it is neither."""
+    """Parse a Retry-After header with seconds or an HTTP date. Return None for other values."""
     if value is None:
         return None
     if value.strip().isdecimal():

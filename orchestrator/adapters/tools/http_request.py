@@ -42,7 +42,7 @@ def build_request(
     environment: Mapping[str, str],
     credentials: Mapping[str, str] | None = None,
 ) -> HttpRequest:
-    """Build a request by filling the entry's placeholders. `credentials`: the user's credentials, by name.
+    """Build a request by filling in the entry's placeholders. `credentials`: the user's credentials, by name.
 
     Raises ToolFailure for values that cannot be sent.
     """
@@ -132,7 +132,7 @@ class _Filler:
         self._environment = environment
 
     def fill(self, template: Json) -> Json:
-        """Fill the placeholders of a JSON value. Parts whose input is missing are omitted."""
+        """Fill in the placeholders of a JSON value. Parts whose input is missing are omitted."""
         if isinstance(template, str):
             name = sole_input(template)
             if name is not None:
@@ -158,7 +158,7 @@ class _Filler:
         return text
 
     def fill_path(self, template: str) -> str:
-        """Return the URL. Every input stays within its path segment."""
+        """Return the URL. Each input stays within its path segment."""
         if self._lacks_input(template):
             raise self._refuse()
         url = fill_placeholders(template, self._segment, self._variable)

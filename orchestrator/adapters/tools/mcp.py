@@ -39,7 +39,7 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject, is_object
 
 IDEMPOTENCY_KEY = "parley/idempotency_key"
-"""The `_meta` member with the call's idempotency key."""
+"""The `_meta` member that contains the call's idempotency key."""
 
 WIRE_FACTOR = 3
 """Maximum size of a response, as a multiple of the output limit.
@@ -51,7 +51,7 @@ _log = get_logger(__name__)
 
 
 class McpTools:
-    """A `ToolTransport` for MCP. `folder`: working directory of server commands."""
+    """A `ToolTransport` for MCP. `folder`: the working directory for server commands."""
 
     def __init__(
         self, network: Network, folder: Path, *, environment: Mapping[str, str] | None = None
@@ -142,7 +142,7 @@ class McpTools:
 async def _open_http(
     url: str, headers: Mapping[str, str], network: Network, max_bytes: int
 ) -> AsyncGenerator[tuple[Any, Any]]:
-    """Yield the library's transport over a client with a guarded transport."""
+    """Yield the library's transport, based on a client with a guarded transport."""
     transport = GuardedTransport(AddressGuard(network.private_networks), max_bytes=max_bytes, listens=True)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(
@@ -183,7 +183,7 @@ def _reported_failure(tool: ToolSpec, report: Json) -> ToolFailure:
 
 
 def find_incompatibility(ours: JsonObject, theirs: JsonObject) -> str | None:
-    """Return why calls that match our input schema would not match the server's, or None if they would.
+    """Return why calls that match our input schema may not match the server's schema, or None.
 
     Only names, required inputs and plain types are compared. The server validates the rest at each call.
     """
@@ -215,7 +215,7 @@ def _types(value: Json) -> set[str]:
 
 
 def read_result(result: CallToolResult) -> Json:
-    """Return the structured content, the object in a single text, or all texts and other blocks."""
+    """Return the structured content, the JSON object in a single text, or all texts and other blocks."""
     if result.structured_content is not None:
         return result.structured_content
     blocks = result.content

@@ -1,4 +1,4 @@
-"""A session with an MCP server, opened at the first use and reopened after the server dies.
+"""A session with an MCP server, opened on first use and reopened after the server dies.
 
 The library requires that the same task opens and closes a session, so each session has a separate task.
 """
@@ -20,21 +20,23 @@ START_WITHIN_S = 20.0
 STOP_WITHIN_S = 10.0
 START_AGAIN_AFTER_S = 1.0
 MOST_UNANSWERED = 3
-"""Consecutive unanswered calls after which the server counts as unresponsive."""
+"""Number of consecutive unanswered calls after which a server counts as unresponsive."""
 MOST_PAGES = 100
 
 SESSION_UNKNOWN = "Session terminated"
-"""The library's message for an HTTP server that has forgotten the session, and therefore did nothing."""
+"""The library's message if an HTTP server has lost the session, and therefore did nothing."""
 
 OpenTransport = Callable[[Callable[[], None]], Transport]
-"""A function that connects to the server or starts its process. It calls its argument when the connection ends."""
+"""A function that connects to the server or starts its process, and calls its argument when the connection
+ends.
+"""
 
 _log = get_logger(__name__)
 
 
 @dataclass(slots=True)
 class _Session:
-    """A session and its task. `ready`: the client and the server's tools, once listed."""
+    """A session and its task. `ready`: the client and the server's tools, once they are listed."""
 
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     ready: asyncio.Future[tuple[Client, Mapping[str, Tool]]] = field(
@@ -168,7 +170,7 @@ async def _list_tools(client: Client) -> dict[str, Tool]:
 
 
 def _heard(ready: asyncio.Future[tuple[Client, Mapping[str, Tool]]]) -> None:
-    """Mark the failure as retrieved. It is logged, and no caller may be waiting."""
+    """Mark the failure as retrieved, because it is logged and there may be no waiting caller."""
     if not ready.cancelled():
         ready.exception()
 

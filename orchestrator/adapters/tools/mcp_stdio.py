@@ -1,6 +1,6 @@
 """An MCP server as a child process that communicates over standard input and output, line by line.
 
-Unlike the library's transport, this one limits the length of lines.
+Unlike the library's transport, this transport limits the length of lines.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from orchestrator.telemetry import get_logger
 CHUNK_BYTES = 65_536
 EDGE_BYTES = 200
 LEAVE_WITHIN_S = 2.0
-"""Time for a server to exit after its input is closed, and again after SIGTERM."""
+"""Time for a server to exit after its input is closed, and again after SIGTERM, in seconds."""
 
 _HEAD = re.compile(rb'^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*,\s*"result"')
 _TAIL = re.compile(rb'"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*\}\s*$')
@@ -46,8 +46,8 @@ async def open_stdio(
 ) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]]:
     """Start the server, connect to it, and stop it at the end of the block.
 
-    `variables` are added to a minimal environment. `on_end` is called when the server's output ends. Raises OSError if
-    the server cannot be started.
+    `variables`: added to a minimal environment. `on_end`: called when the server's output ends. Raises
+    OSError if the server cannot be started.
     """
     process = await asyncio.create_subprocess_exec(
         *command,
@@ -105,14 +105,17 @@ async def _write(
 
 
 class _Edges(NamedTuple):
-    """The start and end of a line that is too long."""
+    """The start and the end of an overlong line."""
 
     head: bytes
     tail: bytes
 
 
 async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes | _Edges]:
-    """Yield lines. For lines beyond the stream's limit, yield only their ends and discard the rest."""
+    """Yield lines.
+
+    For lines beyond the stream's limit, yield only their start and end, and discard the rest.
+    """
     head = tail = b""
     while True:
         try:
@@ -128,7 +131,7 @@ async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes | _Edges]:
 
 
 def _parse(line: bytes) -> SessionMessage | None:
-    """Parse a message. Return None for other output, such as a server's print statements."""
+    """Parse a message. Return None for other output, such as debug prints of a server."""
     if not line.strip():
         return None
     try:
@@ -139,7 +142,7 @@ def _parse(line: bytes) -> SessionMessage | None:
 
 
 def _overlong(line: _Edges) -> SessionMessage | None:
-    """Return an error response in place of an oversized response, or None if its call cannot be identified."""
+    """Return an error response that replaces an oversized response, or None if its call is unknown."""
     match = _HEAD.search(line.head) or _TAIL.search(line.tail)
     _log.error("An MCP server's response is too long.", known=match is not None)
     if match is None:
@@ -149,7 +152,10 @@ def _overlong(line: _Edges) -> SessionMessage | None:
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    """Close the server's input, so that it exits. Otherwise signal the server and its children."""
+    """Close the server's input, so that the server exits.
+
+    If it doesn't, signal the server and its children.
+    """
     assert process.stdin is not None
     process.stdin.close()
     for number in (None, signal.SIGTERM, signal.SIGKILL):

@@ -1,4 +1,4 @@
-"""The transports of one domain's tools, except services."""
+"""The transports for one domain's tools, except services."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Transports:
-    """A `ToolTransport` that selects the transport by a tool's implementation. Belongs to one event loop.
+    """A `ToolTransport` that selects a transport by the tool's implementation. Bound to one event loop.
 
     `environment`: source of secrets, read at each call. Default: the process's environment.
     """
@@ -48,7 +48,7 @@ class Transports:
 def _open_mcp(domain: Domain, environment: Mapping[str, str] | None) -> McpTools | None:
     """Open the MCP transport, or return None if the domain has no MCP tools.
 
-    The import of its library takes a quarter of a process's start time.
+    Importing the MCP library takes a quarter of a process's startup time.
     """
     if all(tool.implementation is not Implementation.MCP for tool in domain.tools.values()):
         return None

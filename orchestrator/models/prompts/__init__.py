@@ -1,1 +1,1 @@
-"""The shipped prompts, one Markdown file each."""
+"""The built-in prompts, one Markdown file each."""

@@ -1,7 +1,7 @@
-"""Rare cases of claims and commits, handled in transactions that lock the lane.
+"""Rare cases of claims and commits, in transactions that lock the lane.
 
-The functions quarantine turns without attempts left, claim the next runnable turn, or release the lane (RT-5,
-RT-6). They also fail turns whose predecessor never arrived, and find commits whose response was lost.
+The functions quarantine turns without remaining attempts, claim the next runnable turn, or release the lane
+(RT-5, RT-6). They also fail turns whose predecessor never arrived, and find commits whose response was lost.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,10 +20,13 @@ from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
 
 LEFT_FOR_S = 10.0
-"""Time that a lane waits for a process for suspected poison turns, until the sweep returns the lane."""
+"""Time for which a lane waits for a process that runs suspected turns, in seconds.
+
+Then the sweep returns the lane.
+"""
 
 Suspected = Callable[[SessionId, int], None]
-"""A callback for a session whose next turn is suspected, with the turn's number of crashes."""
+"""A callback for a session whose next turn is suspected. Receives the turn's number of crashes."""
 Quarantined = Callable[[SessionId, TurnId], None]
 """A callback for a turn that was quarantined without another attempt."""
 
@@ -41,8 +44,8 @@ async def take_turn(
 ) -> Sequence[Any] | None:
     """Claim the lane's next turn. Return None if no turn can run here or the lease is lost.
 
-    The result has the columns of `sql/claim.sql`. If no turn waits, release the lane. If the next turn has crashed too
-    often for this process, leave the lane and call `suspected`.
+    The result has the columns of `sql/claim.sql`. If there is no waiting turn, release the lane. If the next
+    turn has crashed too often for this process, leave the lane and call `suspected`.
     """
     given_up: list[TurnId] = []
     async with database.transaction() as connection:
@@ -94,7 +97,7 @@ async def _take_turn(
 
 
 async def fail_gap(database: Database, session_id: str, gap_timeout_s: float, word: WordFor) -> None:
-    """Fail the turn that has waited too long for its predecessor, so that later turns can run (RT-5)."""
+    """Fail a turn that has waited too long for its predecessor, so that later turns can run (RT-5)."""
     async with database.transaction() as connection:
         lane = await lock_lane(connection, SessionId(session_id))
         if lane is None or lane.lease_until is not None:
@@ -122,7 +125,8 @@ async def fail_gap(database: Database, session_id: str, gap_timeout_s: float, wo
 async def find_commit(database: Database, lease: Lease, event_count: int) -> Sequence[Any] | None:
     """Return the result of this lease's commit, or None if the commit did not take effect.
 
-    If the commit also claimed the next turn, queue that turn again and report it as pending, for `take_turn`.
+    If the commit also claimed the next turn, queue that turn again and report it as pending, so that
+    `take_turn` claims it.
     """
     async with database.transaction() as connection:
         query = select(turns).where(turns.c.turn_id == lease.work.turn_id)
@@ -143,7 +147,10 @@ async def find_commit(database: Database, lease: Lease, event_count: int) -> Seq
 
 
 async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: float) -> None:
-    """Release the lane. Any remaining turns wait for a predecessor, so schedule a check for the end of that wait."""
+    """Release the lane.
+
+    All remaining turns wait for a predecessor, so schedule a check for the end of that wait.
+    """
     waiting = unfinished(lane.session_id, lane.done_seq).subquery()
     wait = seconds(gap_timeout_s)
     gap_at = (await connection.execute(select(func.min(waiting.c.accepted_at) + wait))).scalar_one()
@@ -161,7 +168,7 @@ async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: f
 
 
 async def _give_back(connection: AsyncConnection, lane: Row[Any]) -> None:
-    """Undo the attempt that the commit counted, so that `take_turn` counts it once."""
+    """Undo the attempt that the commit counted, so that `take_turn` counts the attempt only once."""
     running = turns.c.turn_id.in_(
         unfinished(lane.session_id, lane.done_seq)
         .with_only_columns(turns.c.turn_id)

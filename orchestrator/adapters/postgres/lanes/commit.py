@@ -18,7 +18,7 @@ from orchestrator.turns.lease import AGENT, FrameRecord, Lease, OutboxEntry, Tur
 from orchestrator.types import TurnId
 
 _RETRY_DELAYS_S = (0.05, 0.2, 0.5, 1.0, 2.0)
-"""Delays between retries of a commit whose outcome is unknown."""
+"""Delays between retries of a commit whose outcome is unknown, in seconds."""
 
 _log = get_logger(__name__)
 
@@ -33,8 +33,8 @@ async def commit_surely(
 ) -> Sequence[Any] | None:
     """Commit a turn. Return the row of `commit_turn.sql`, or None if the fence rejected the commit.
 
-    If the response is lost, find out whether the commit took effect, and retry if not. `last`: no other turn was
-    pending at the claim. A separate statement claims a turn that has arrived since.
+    If the response is lost, find out whether the commit took effect, and retry if not. `last`: True if no
+    other turn was pending at the claim. A separate statement then claims turns that have arrived since.
     """
     arguments = _arguments(lease, commit) | limits
     arguments |= {"last": "", "following": None} if last else {"last": None, "following": ""}
@@ -109,11 +109,11 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
 
 
 WHOLE_EVERY_EPOCHS = 16
-"""Maximum number of epochs between full states. Commits in between may write only a diff."""
+"""Maximum number of epochs between snapshots. Commits in between may write only a diff."""
 
 
 def _state_arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
-    """Return arguments with the full state, or with only its diff if the diff is much smaller."""
+    """Return arguments with a snapshot, or with only the diff if it is much smaller."""
     state, diff, outline = commit.state, commit.diff, commit.outline
     due = commit.snapshot or lease.state is None or (lease.epoch + 1) % WHOLE_EVERY_EPOCHS == 0
     whole = due or 2 * len(diff) > len(state)
@@ -162,12 +162,11 @@ def _json(value: Any) -> str:
 
 
 def _array(entries: Any) -> str | None:
-    """Return a JSON array, or None without entries, which removes their part of the statement."""
+    """Return a JSON array, or None if there are no entries. None removes their part of the statement."""
     return _json(entries) if entries else None
 
 
 def number_events(events: tuple[Event, ...], first: int, turn_id: TurnId) -> tuple[Event, ...]:
-    """Return the commit's events with their numbers in the session's log."""
     return tuple(
         Event(event.session_id, event.type, event.turn_id or turn_id, event.payload, first + place)
         for place, event in enumerate(events)

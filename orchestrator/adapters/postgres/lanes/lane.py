@@ -1,7 +1,7 @@
 """Session lanes on PostgreSQL. Claim, commit and renewal take one statement each (RT-2, RT-3, RT-20).
 
-`claim_repair` handles cases that require the lane's lock: a turn without attempts left, a gap in `sequence`, or a turn
-that arrived during the statement.
+`claim_repair` handles cases that require the lane's lock: a turn without remaining attempts, a gap in
+`sequence`, or a turn that arrived during the statement.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId, UserId
 
 Freed = Callable[[Sequence[SessionId]], None]
-"""A callback for the sessions of dead workers that a sweep of this process released."""
+"""A callback for sessions of dead workers that this process's sweep released."""
 
 SUSPECTED_AFTER = 2
 """Number of crashes after which a turn is suspected and no longer runs in shared processes."""
@@ -43,8 +43,8 @@ _LOST = "Another worker has taken over this session; the work is discarded."
 class PostgresLane:
     """The session lanes of one worker process, one object per `WorkerLock`.
 
-    The object remembers its claims. A claim of a lane that it holds needs no statement, and a lease whose response was
-    lost can be claimed again.
+    The object remembers its claims. Claiming a lane that it already holds needs no statement, and a lease
+    whose response was lost can be claimed again.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class PostgresLane:
     ) -> None:
         """Create the lanes of a worker.
 
-        `crashes_below`: number of crashes from which a turn goes to `suspected` instead of running, or None in a
-        process that runs suspected turns alone (RT-26). `quarantined` receives turns without attempts left, `freed` the
-        sessions of dead workers. `word` writes replies without an Agent.
+        `crashes_below`: number of crashes from which a turn goes to `suspected` instead of running, or None
+        in a process that runs suspected turns alone (RT-26). `quarantined`: receives turns without remaining
+        attempts. `freed`: receives sessions of dead workers. `word`: writes replies without an Agent.
         """
         self.worker = worker
         """The worker that holds the leases."""
@@ -75,7 +75,7 @@ class PostgresLane:
             database, worker, "renew_leases", lease_ttl_s=lease_ttl_s
         )
         self._claiming: set[SessionId] = set()
-        # Arguments of every statement that claims a turn.
+        # Arguments for all statements that claim a turn.
         self._limits = {
             "ttl_s": lease_ttl_s,
             "deadline_s": turn_deadline_s,
@@ -149,7 +149,10 @@ class PostgresLane:
     async def _take(
         self, session_id: SessionId, token: int, turn: Sequence[Any], pending: int
     ) -> Work | None:
-        """Return the claimed turn and remember the claim. If the row has no turn, try to claim one under the lock."""
+        """Return the claimed turn and remember the claim.
+
+        If the row has no turn, try to claim a turn under the lock.
+        """
         if not turn or turn[0] is None:
             found = await claim_repair.take_turn(
                 self._database,
@@ -199,7 +202,7 @@ class PostgresLane:
     async def _leave(self, session_id: SessionId, token: int, crashes: int) -> None:
         """Leave a lane to a process for suspected turns.
 
-        This avoids a transaction, because one crash can affect many lanes.
+        A transaction is avoided, because one crash can affect many lanes.
         """
         arguments = {"session_id": session_id, "token": token, "left_for_s": claim_repair.LEFT_FOR_S}
         if await self._database.fetch_one(statement("leave_lane"), arguments) is not None:

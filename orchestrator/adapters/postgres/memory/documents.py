@@ -1,7 +1,8 @@
 """Documents and their chunks on PostgreSQL (CO-4).
 
-Full-text search and, with pgvector, vector distance select the candidates, each with an index. Without pgvector, only
-chunks that share a term with the question are candidates, and similarity only affects their ranking.
+Full-text search and, with pgvector, vector distance select the candidates, each with an index. Without
+pgvector, only chunks that share a term with the question are candidates, and similarity affects only their
+ranking.
 """
 
 import builtins
@@ -39,14 +40,14 @@ _RECORD = (
 )
 _VISIBLE = with_colons(source("parts/visible_documents"))
 _SCAN = "SELECT set_config('hnsw.ef_search', :half, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)"
-"""Scan as many index entries as requested, and continue if the first ones belong to other owners."""
+"""Scan as many index entries as requested, and continue if the first entries belong to other owners."""
 COMMON = 500
-"""Number of chunks above which a term is too common to select candidates, unless all terms are.
+"""Number of chunks above which a term is too common to select candidates, unless all terms are common.
 
 Common terms still count in the ranking.
 """
 LONGEST_INDEXED = 2000
-"""Maximum dimensions of an indexed `vector`. Longer vectors are indexed in half precision."""
+"""Maximum number of dimensions of an indexed `vector`. Longer vectors are indexed in half precision."""
 _LIKENESS_OF_VECTORS = "1 - (chunk.embedding <=> %(vector)s::vector)"
 _LIKENESS_OF_ARRAYS = (
     "(SELECT sum(one * other) FROM unnest(chunk.embedding, %(vector)s::real[]) AS pair (one, other))"
@@ -91,7 +92,7 @@ class PostgresDocuments:
         ]
 
     async def has_some(self, tenant_id: TenantId) -> bool:
-        """Return whether the tenant has any documents."""
+        """Return whether the tenant has documents."""
         query = text("SELECT 1 FROM documents WHERE tenant_id = :tenant_id LIMIT 1")
         return await self._database.read_one(query, {"tenant_id": tenant_id}) is not None
 
@@ -165,7 +166,7 @@ class PostgresDocuments:
     async def _choose_terms(
         self, connection: AsyncConnection, terms: builtins.list[str]
     ) -> builtins.list[str]:
-        """Drop terms that occur in too many chunks, by the database's statistics, but keep at least one."""
+        """Drop terms that occur in too many chunks by the database's statistics, but keep at least one."""
         chunks = {row.word: row.chunks for row in await run_named(connection, "common_words", terms=terms)}
         rare = [term for term in terms if chunks.get(term, 0.0) <= COMMON]
         return rare or sorted(terms, key=lambda term: chunks[term])[:1]
@@ -188,7 +189,7 @@ class PostgresDocuments:
         await connection.exec_driver_sql(source("insert_chunk").format(kind=kind), rows)
 
     async def _look_for_vectors(self, connection: AsyncConnection) -> bool:
-        """Return whether chunks are stored as vectors. The database is asked only once."""
+        """Return whether chunks are stored as vectors. Only the first call queries the database."""
         known = self._has_vectors
         if known is None:
             query = text(
@@ -226,5 +227,5 @@ def _array(values: Sequence[float]) -> str:
 
 
 def _any_of(terms: Sequence[str]) -> str:
-    """Return a full-text query for chunks with any of these alphanumeric terms."""
+    """Return a full-text query for chunks that contain any of these alphanumeric terms."""
     return " | ".join(f"'{term}'" for term in terms)

@@ -1,7 +1,7 @@
 """Removal of forgotten content from PostgreSQL (CO-4).
 
-A session is rewritten under its lane's lock while no turn is running. Only texts change. Every row and JSON member
-stays, so that a state can still be rebuilt from its diffs.
+A session is rewritten under its lane's lock while no turn is running. Only texts change. All rows and JSON
+members stay, so that a state can still be rebuilt from its diffs.
 """
 
 from dataclasses import replace
@@ -59,7 +59,7 @@ _HERE = text("ctid = CAST(:row_id AS tid)")
 
 
 class PostgresForgetting:
-    """The `forgetting` tool of background flows, for all tenants. Every method raises Unavailable."""
+    """The `forgetting` tool for background flows, across all tenants. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -72,7 +72,7 @@ class PostgresForgetting:
         ]
 
     async def forgotten(self, tenant_id: TenantId, owner: UserId, until: float) -> list[Preference]:
-        """Return the preferences forgotten by `until`. `updated_at` is when each was forgotten."""
+        """Return the preferences forgotten by `until`. Their `updated_at` is the time of forgetting."""
         query = select(forgotten_preferences).where(*_of(_GONE, tenant_id, owner), _still_there(until))
         return [
             record_of(Preference, row, source=Source.EXPLICIT, updated_at=row.at.timestamp())
@@ -80,17 +80,20 @@ class PostgresForgetting:
         ]
 
     async def take_out(self, tenant_id: TenantId, session_id: SessionId, unwanted: Unwanted) -> bool:
-        """Remove the content from a session's data. Return False, without changes, while a turn or run is active."""
+        """Remove the content from a session's data.
+
+        Return False, without changes, while a turn or run is active.
+        """
         async with self._database.transaction() as connection:
             if await lock_lane(connection, session_id, tenant_id) is None:
                 return True
             for question in (_LEASED, _AT_WORK):
                 if (await connection.execute(question, {"session": session_id})).first() is not None:
                     return False
-            # Fence off workers that still have the old state, so that they cannot write the content again.
+            # Fence off workers that still have the old state, so that they can't write the content again.
             fenced = {"lease_token": lanes.c.lease_token + TOKEN_STEP}
             await connection.execute(update(lanes).where(lanes.c.session_id == session_id).values(fenced))
-            await fold(connection, session_id)  # the state changes, so the cached states of workers are stale
+            await fold(connection, session_id)  # the state changes, so the states cached by workers are stale
             if unwanted.everything_until is not None:
                 unwanted = await _forget_conversation(connection, session_id, unwanted)
             for table in metadata.tables.values():
@@ -103,7 +106,10 @@ class PostgresForgetting:
     async def drop_documents(
         self, tenant_id: TenantId, owner: UserId, sessions: list[SessionId], unwanted: Unwanted
     ) -> int:
-        """Delete documents of a user or their sessions that have the content. Return the number of documents."""
+        """Delete documents of a user or their sessions that contain the content.
+
+        Return the number of documents.
+        """
         names = {"tenant": tenant_id, "owner": owner, "sessions": list(sessions)}
         async with self._database.transaction() as connection:
             found = (await connection.execute(_OWN_DOCUMENTS, {**names, "until": None})).all()
@@ -118,7 +124,7 @@ class PostgresForgetting:
     async def finish(
         self, tenant_id: TenantId, owner: UserId, forgotten: list[Preference], until: float
     ) -> None:
-        """Erase the forgotten preferences, and inferred ones with the same content.
+        """Erase the forgotten preferences, and inferred preferences with the same content.
 
         Forgotten rules and playbooks keep their keys.
         """
@@ -147,7 +153,10 @@ def _still_there(until: float) -> Any:
 async def _forget_conversation(
     connection: AsyncConnection, session_id: SessionId, unwanted: Unwanted
 ) -> Unwanted:
-    """Blank all messages from before a full erasure. Return the unwanted content, with later messages to keep."""
+    """Blank all messages from before a full erasure.
+
+    Return the unwanted content, with the later messages to keep.
+    """
     line, until = utterances.c, func.to_timestamp(unwanted.everything_until)
     begun = select(sessions).where(sessions.c.session_id == session_id, sessions.c.created_at <= until)
     if (await connection.execute(begun)).first() is None:
@@ -161,7 +170,7 @@ async def _forget_conversation(
 
 
 async def _rewrite(connection: AsyncConnection, table: Table, where: Any, unwanted: Unwanted) -> None:
-    """Remove the content from the texts and JSON of a table's rows."""
+    """Remove the content from the texts and JSON in a table's rows."""
     columns = [column for column in table.c if isinstance(column.type, Text | JSON | JSONB)]
     found: Select[Any] = select(_ROW.label("row_id"), *columns).where(where)
     rows = (await connection.execute(found)).all()
@@ -177,7 +186,10 @@ async def _rewrite(connection: AsyncConnection, table: Table, where: Any, unwant
 
 
 def _take_out(column: Column[Any], value: Json, unwanted: Unwanted) -> Json:
-    """Remove unwanted content from a value. Button values are JSON in a text column, in the runtime's format."""
+    """Remove unwanted content from a value.
+
+    A text column stores button values as JSON, in the runtime's format.
+    """
     if isinstance(value, str) and value[:1] in {"{", "["} and isinstance(column.type, Text):
         try:
             body = orjson.loads(value)

@@ -42,7 +42,7 @@ class PostgresPreferences:
         for row, preference in await self._find(*which):
             if (
                 owner := (row.tenant_id, row.user_id)
-            ) in found:  # users of other tenants can have the same name
+            ) in found:  # users of different tenants can have the same ID
                 found[owner].append(preference)
         return found
 
@@ -100,7 +100,10 @@ _KEY = (_COLUMNS.tenant_id, _COLUMNS.user_id, _COLUMNS.key)
 async def _forget(
     connection: AsyncConnection, tenant_id: TenantId, user_id: UserId, keys: tuple[str, ...] | None = None
 ) -> int:
-    """Move preferences to the forgotten ones and return their number. Default: all preferences."""
+    """Move preferences to the table of forgotten preferences and return their number.
+
+    Default: all preferences.
+    """
     named = {"tenant_id": tenant_id, "user_id": user_id, "keys": None if keys is None else list(keys)}
     moved: Any = await connection.execute(_FORGET, named)
     return moved.rowcount

@@ -1,4 +1,4 @@
-"""Named collections of JSON documents on PostgreSQL, for the domain services of a tenant.
+"""Named collections of JSON documents on PostgreSQL, for a tenant's domain services.
 
 Each call runs one named statement (RT-20). Background flows can also search all tenants.
 """
@@ -53,13 +53,12 @@ class PostgresRecords:
 
 
 class PostgresCollections:
-    """Collections of domain services, for all tenants. Every method raises Unavailable."""
+    """Collections of domain services, across all tenants. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def of(self, tenant_id: TenantId, domain: str) -> PostgresRecords:
-        """Return the collections of one tenant and domain."""
         return PostgresRecords(self._database, tenant_id, domain)
 
     async def everywhere(
@@ -71,7 +70,7 @@ class PostgresCollections:
         after: tuple[TenantId, str] = (TenantId(""), ""),
         limit: int = 500,
     ) -> list[tuple[TenantId, str, JsonObject]]:
-        """Return the documents that contain `where`, with tenant and key, ordered by both."""
+        """Return the documents that contain `where`, with tenant and key, in this order."""
         place = (records.c.tenant_id, records.c.key)
         query = (
             select(*place, records.c.document)
@@ -90,7 +89,7 @@ class PostgresCollections:
 
 
 class PostgresCollectionRows:
-    """The `sources` tool of session flows. Raises Unavailable."""
+    """The `sources` tool for session flows. Raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -98,7 +97,7 @@ class PostgresCollectionRows:
     async def rows(
         self, tenant_id: TenantId, domain: str, collection: str, *, limit: int
     ) -> list[JsonObject]:
-        """Return documents of a collection, most recently changed first."""
+        """Return a collection's documents, most recently changed first."""
         table = records.c
         query = (
             select(table.document)
@@ -110,7 +109,7 @@ class PostgresCollectionRows:
 
 
 def _texts(document: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return an expression for the indexed strings of a document."""
+    """Return an expression for a document's indexed strings."""
     return func.jsonb_path_query_array(document, _TEXTS, type_=JSONB)
 
 

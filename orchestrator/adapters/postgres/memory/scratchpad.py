@@ -24,13 +24,16 @@ class OwnedEntry(NamedTuple):
 
 
 class PostgresScratchpadArchive:
-    """The durable copy of scratchpads, which refills them after Redis has lost them."""
+    """The durable copy of scratchpads, which restores them after Redis has lost data."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def save(self, owned: Iterable[OwnedEntry]) -> None:
-        """Add or replace entries by ID. Raises NotFound, and saves nothing, if a session no longer exists."""
+        """Add entries, or replace entries with the same ID.
+
+        Raises NotFound, and saves nothing, if a session no longer exists.
+        """
         latest = {
             (one.session_id, one.entry.entry_id): {
                 "session_id": one.session_id,

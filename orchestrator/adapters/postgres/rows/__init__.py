@@ -1,1 +1,1 @@
-"""Storage formats of states and events."""
+"""Storage formats for states and events."""

@@ -1,4 +1,4 @@
-"""The stored working state: a snapshot at some epoch, and later diffs (ST-2)."""
+"""The stored working state, as a snapshot and later diffs (ST-2)."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ DIFFS = literal_column(parse(source("parts/diffs")).text, ARRAY(JSON)).label("di
 
 
 async def fold(connection: AsyncConnection, session_id: SessionId) -> JsonObject | None:
-    """Merge a session's diffs into its stored state and return it, or None if the session has no state.
+    """Merge a session's diffs into its stored state. Return the state, or None if the session has no state.
 
-    The transaction must hold the session's lane.
+    The transaction must hold the lock on the session's lane.
     """
     here = states.c.session_id == session_id
     row = (await connection.execute(select(states.c.body, DIFFS).where(here))).one_or_none()

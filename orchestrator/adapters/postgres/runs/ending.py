@@ -1,7 +1,7 @@
 """The end of a run and its consequences (IF-5, IF-9).
 
-All runs end here, whether done, skipped, failed, canceled or blocked. One transaction releases or blocks successors,
-frees the flight key, logs the end and starts a requested rerun.
+All runs end here, whether done, skipped, failed, canceled or blocked. One transaction releases or blocks
+successors, frees the flight key, logs the end and starts a requested rerun.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from orchestrator.ports.runs.work import RunEnd
 from orchestrator.types import TenantId, new_id
 
 REPORT_S: Final = 3.0
-"""Time for a run's task to report the end, before the reconciler sends another message."""
+"""Time for a run's task to report the end before the reconciler sends another message, in seconds."""
 
 
 async def end_run(
@@ -30,8 +30,8 @@ async def end_run(
 ) -> tuple[Hint, ...] | None:
     """End a run. Release or block its successors, or add the next run of its chain.
 
-    Without a `token`, also end a run that a worker holds; the worker is fenced off. Return None, without changes, if
-    the claim is no longer current or the run has ended.
+    Without a `token`, the run ends even if a worker holds it; the worker is fenced off. Returns None, without
+    changes, if the claim is no longer current or the run has ended.
     """
     row = await transaction.fetch_one(statement("end_run"), _arguments(run_id, end, token, tenant_id))
     if row is None:
@@ -47,7 +47,7 @@ async def end_run(
             flight_key=flight_key,
             after_s=end.redo_after_s,
         )
-        hints, again = (hint,), None  # the next run of the chain inherits it
+        hints, again = (hint,), None  # the next run of the chain inherits the task
     elif end.status in SUCCEEDED or on_failure == OnFailure.RELEASE:
         released = {"run_ids": successors, "grace_s": GRACE_S}
         hints = (
@@ -90,7 +90,7 @@ async def add_rerun(
 async def _block(
     transaction: HotConnection, successors: list[str], reason: str, cause: RunStatus
 ) -> tuple[Hint, ...]:
-    """Block the dependents of a failed run. Return hints for runs that start again."""
+    """Block the runs that depend on a failed run. Return hints for runs that start again."""
     hints: tuple[Hint, ...] = ()
     for run_id, why in await transaction.fetch_all(
         statement("block_runs"), {"run_ids": successors, "reason": reason}
@@ -107,7 +107,7 @@ async def _block(
 
 
 async def _log_end(transaction: HotConnection, run_id: str, session_id: str | None) -> None:
-    """Append the end of a run to its session's log. Maintenance of stores has no session."""
+    """Append the end of a run to its session's log. Runs that maintain the stores have no session."""
     if session_id is not None:
         await transaction.fetch_all(statement("log_run"), {"run_id": run_id})
 

@@ -45,16 +45,16 @@ LOOK_AT_MOST_EVERY_S = 0.2
 
 
 class PostgresRuns:
-    """Background runs for senders and operators. Every method raises Unavailable."""
+    """Background runs, for senders and operators. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
-        """Store the nodes of one graph. Calls with the same `key` store it once.
+        """Store the nodes of one graph. Calls with the same `key` store the graph only once.
 
-        If a node's flow is already running, the node joins that run, and its dependents wait for it. If that run may
-        have read its inputs already, the whole graph runs again, once, after that run ends (IF-11).
+        If a node's flow is already running, the node joins that run, and its dependents wait for it. If that
+        run may already have read its inputs, the whole graph runs again, once, after that run ends (IF-11).
         """
         graph_id, ids = identify(runs, key)
         present: dict[str, str] = {}
@@ -79,9 +79,10 @@ class PostgresRuns:
         raise Unavailable(STARTED_BY_OTHERS)
 
     async def fire(self, job: str, due_at: datetime, next_due_at: datetime, runs: tuple[NewRun, ...]) -> bool:
-        """Start the runs of a scheduled job. Return False if this firing was claimed before (IF-15).
+        """Start the runs of a scheduled job. Return False if this firing was already claimed (IF-15).
 
-        If runs of an earlier firing are still active, the new firing starts nothing and returns False (IF-11).
+        If runs of an earlier firing are still active, the new firing starts nothing and returns False
+        (IF-11).
         """
         graph_id, ids = identify(runs, f"schedule:{job}:{due_at.timestamp()}")
         firing = {"tenant_id": DEFAULT_TENANT, "job": job, "due_at": due_at, "next_due_at": next_due_at}
@@ -109,7 +110,7 @@ class PostgresRuns:
         return found[0]
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> RunRecord | None:
-        """Wait up to `timeout_s` seconds for a run to end and return it, or None if it has not ended."""
+        """Wait up to `timeout_s` seconds for a run to end. Return the run, or None if it has not ended."""
         now = asyncio.get_running_loop().time
         ends_at, pause = now() + timeout_s, LOOK_EVERY_S
         while (record := await self.get(tenant_id, run_id)).status not in ENDED:
@@ -142,11 +143,11 @@ class PostgresRuns:
         return await self._read(tenant_id, internal_runs.c.chain_id == chain_id)
 
     async def graph(self, tenant_id: TenantId, graph_id: str) -> list[RunRecord]:
-        """Return every run of a graph, including reruns, in creation order."""
+        """Return all runs of a graph, including reruns, in creation order."""
         return await self._read(tenant_id, internal_runs.c.graph_id == graph_id)
 
     async def behind(self, run_ids: Sequence[str]) -> list[GraphNode]:
-        """Return runs with all their direct and indirect dependents."""
+        """Return runs with their direct and indirect dependents."""
         rows = await self._database.fetch_all(statement("runs_behind"), {"run_ids": [*run_ids]})
         return [
             GraphNode(
@@ -173,7 +174,10 @@ class PostgresRuns:
         return [record_of(ItemRecord, row, output=row.result) for row in rows]
 
     async def cancel(self, tenant_id: TenantId, run_id: str) -> RunRecord:
-        """Cancel a run unless it has ended. Its workers are fenced off, and its successors released or blocked."""
+        """Cancel a run unless it has ended.
+
+        Its workers are fenced off, and its successors are released or blocked.
+        """
         async with self._database.hot_transaction() as transaction:
             await end_run(transaction, run_id, RunEnd(RunStatus.CANCELLED), tenant_id=tenant_id)
         return await self.get(tenant_id, run_id)
@@ -191,7 +195,7 @@ class PostgresRuns:
     async def _read(
         self, tenant_id: TenantId, *where: ColumnElement[bool], newest_first: int | None = None
     ) -> list[RunRecord]:
-        """Return records in creation order, or the newest ones first."""
+        """Return records in creation order, or the newest records first."""
         runs = internal_runs.c
         query = select(internal_runs).where(runs.tenant_id == tenant_id, *where).limit(newest_first)
         order = (runs.number,) if newest_first is None else (desc(runs.created_at), desc(runs.number))
@@ -203,9 +207,10 @@ class PostgresRuns:
 
 
 async def _redo(transaction: HotConnection, record: RunRecord) -> Hint:
-    """Add a run to an ended chain. Runs that the chain's failure blocked wait for the new run.
+    """Add a run to an ended chain. Runs that were blocked by the chain's failure wait for the new run.
 
-    The new run inherits the successors of the chain's last run, so that each successor depends on one run of a chain.
+    The new run inherits the successors of the chain's last run, so that each successor depends on one run of
+    a chain.
     """
     rows = await transaction.fetch_all(statement("lock_graph"), {"graph_id": record.graph_id})
     chain = [

@@ -17,7 +17,7 @@ ATTEMPTS: Final = 3
 """Maximum number of attempts to start a run while other processes start and end the same flow."""
 STARTED_BY_OTHERS: Final = "Other callers keep starting and ending the same runs; try again later."
 GRACE_S: Final = 1.0
-"""Time for a message to arrive, before the reconciler sends another."""
+"""Time for a message to arrive before the reconciler sends another, in seconds."""
 
 
 def identify(runs: tuple[NewRun, ...], key: str | None) -> tuple[str, dict[str, str]]:
@@ -54,7 +54,7 @@ async def store_graph(
 
 
 async def _follow(transaction: HotConnection, run: NewRun, earlier: str, run_id: str) -> bool:
-    """Queue a run behind an earlier one. Return False if the earlier run has ended."""
+    """Queue a run behind an earlier run. Return False if the earlier run has ended."""
     arguments = {"run_id": earlier, "tenant_id": run.tenant_id, "successor": run_id}
     return await transaction.fetch_one(statement("follow_run"), arguments) is not None
 
@@ -62,9 +62,10 @@ async def _follow(transaction: HotConnection, run: NewRun, earlier: str, run_id:
 async def find_present(
     transaction: HotConnection, runs: tuple[NewRun, ...], ids: Mapping[str, str]
 ) -> tuple[dict[str, str], bool]:
-    """Return active runs by flow, and whether they may miss inputs of this request.
+    """Return active runs by flow, and True if they may miss inputs of this request.
 
-    They may if a run has started or if the request has inputs, unless they belong to the same request.
+    Runs of the same request miss nothing. Other runs may miss inputs if they have started or the request has
+    inputs.
     """
     arguments = {
         "tenant_id": runs[0].tenant_id,
@@ -82,14 +83,14 @@ async def find_present(
 async def remember_again(
     transaction: HotConnection, runs: tuple[NewRun, ...], ids: Mapping[str, str]
 ) -> bool:
-    """Store the graph to run again after its last node. Return False if that node has ended."""
+    """Store the graph, to run again after its last node. Return False if that node has ended."""
     nodes = [{column.name: getattr(run, column.name) for column in fields(run)} for run in runs]
     arguments = {"run_id": ids[runs[-1].flow], "again": dump_json(nodes)}
     return await transaction.fetch_one(statement("remember_again"), arguments) is not None
 
 
 async def start_again(transaction: HotConnection, run_id: str, nodes: list[JsonObject]) -> tuple[Hint, ...]:
-    """Start a stored graph, joining active runs."""
+    """Start a stored graph, and join active runs."""
     runs = tuple(_read_node(node) for node in nodes)
     graph_id, ids = identify(runs, f"again:{run_id}")
     present, _ = await find_present(transaction, runs, ids)

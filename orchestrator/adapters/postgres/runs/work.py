@@ -1,7 +1,7 @@
-"""Background runs on PostgreSQL for workers: claims, items, ends and the reconciler's sweep.
+"""Background runs on PostgreSQL, for workers: claims, items, ends and the reconciler's sweep.
 
-The database decides which run can continue, regardless of the message that arrived (IF-8, IF-9). `ending` implements
-the end of a run.
+The database decides which run can continue, regardless of the message that arrived (IF-8, IF-9). `ending`
+implements the end of a run.
 """
 
 from collections.abc import Sequence
@@ -35,15 +35,15 @@ from orchestrator.ports.runs.work import (
 from orchestrator.types import Json, JsonObject
 
 AGAIN_S = 5.0
-"""Time for the reconciler's message to arrive, before another is sent. Queues can be long."""
+"""Time for the reconciler's message to arrive before another is sent, in seconds. Queues can be long."""
 MAX_ITEMS_PER_CLAIM = 50
 
 
 class PostgresRunWork:
-    """Background runs for workers. Each change is one transaction. Every method raises Unavailable.
+    """Background runs, for workers. Each change is one transaction. Every method raises Unavailable.
 
-    A claim permits a worker to execute part of a run while its token is current. Former holders can no longer
-    write (IF-9).
+    A claim permits a worker to execute part of a run while the claim's token is current. Former holders can
+    no longer write (IF-9).
     """
 
     def __init__(self, database: Database, worker: WorkerLock, *, lease_ttl_s: float = 15.0) -> None:
@@ -51,10 +51,10 @@ class PostgresRunWork:
         self._held: HeldClaims[int] = HeldClaims(database, worker, "renew_claims", lease_ttl_s=lease_ttl_s)
 
     async def claim(self, run_id: str, config: JsonObject, *, waited_s: float = 0.0) -> RunClaim | None:
-        """Claim `before_all` or `after_all`. The run stores `config` at its start.
+        """Claim `before_all` or `after_all`. When the run starts, it stores `config`.
 
-        `waited_s`: maintenance runs that have been ready for less time are deferred. Return None if there is nothing
-        to do or another worker holds the run.
+        `waited_s`: maintenance runs that have been ready for less time are deferred. Returns None if there is
+        nothing to do or another worker holds the run.
         """
         arguments = {
             "run_id": run_id,
@@ -92,8 +92,8 @@ class PostgresRunWork:
     ) -> ItemsClaim | Deferred | None:
         """Claim unfinished items, unless the run has reached its concurrency limit.
 
-        `task_id`: the task that executes the items. `waited_s`: maintenance items that have been ready for less time
-        are deferred; others are claimed one by one.
+        `task_id`: the task that executes the items. `waited_s`: maintenance items that have been ready for
+        less time are deferred; others are claimed one by one.
         """
         async with self._database.hot_transaction() as transaction:
             run = await transaction.fetch_one(
@@ -154,7 +154,7 @@ class PostgresRunWork:
         raise Unavailable(STARTED_BY_OTHERS)
 
     async def state(self, run_id: str) -> RunState | None:
-        """Return the state of a run that could not be claimed, or None if it is gone."""
+        """Return the state of a run that could not be claimed, or None if the run was deleted."""
         row = await self._database.fetch_one(statement("run_state"), {"run_id": run_id})
         return None if row is None else RunState(RunStatus(row[0]), Phase(row[1]), Urgency(row[2]), *row[3:])
 
@@ -165,13 +165,13 @@ class PostgresRunWork:
     async def log_progress(self, run_id: str) -> tuple[int, JsonObject] | None:
         """Append a run's progress to its session's log. Return the event's number and payload.
 
-        Return None if the run has no session. The start and end of a run are appended automatically.
+        Returns None if the run has no session. The start and end of a run are appended automatically.
         """
         row = await self._database.fetch_one(statement("log_run"), {"run_id": run_id})
         return None if row is None else (row[0], row[1])
 
     async def outputs(self, run_id: str) -> list[Json]:
-        """Return the items' outputs by position. Skipped items have None."""
+        """Return the items' outputs by position, with None for skipped items."""
         query = "SELECT result FROM internal_items WHERE run_id = %(run_id)s ORDER BY position"
         return [row[0] for row in await self._database.fetch_all(query, {"run_id": run_id})]
 
@@ -181,7 +181,7 @@ class PostgresRunWork:
         return set(lost)
 
     def give_up(self, token: int) -> None:
-        """Stop renewing a claim. Unless released, it expires and another worker can take over."""
+        """Stop renewing a claim. If it is not released, it expires and another worker can take over."""
         self._held.drop(token, token)
 
     async def sweep(self, *, limit: int = 500, waited_s: float = 0.0) -> Swept:

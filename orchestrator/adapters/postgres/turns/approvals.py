@@ -64,7 +64,10 @@ class PostgresApprovals:
 async def decide_approval(
     connection: AsyncConnection, tenant_id: TenantId, approval_id: str, decision: Decision
 ) -> ApprovalRecord | None:
-    """Record a decision on a pending, unexpired approval. Return the approval, or None if it doesn't exist."""
+    """Record a decision on a pending, unexpired approval.
+
+    Return the approval, or None if it doesn't exist.
+    """
     mine = (approvals.c.approval_id == approval_id, approvals.c.tenant_id == tenant_id)
     now = NOW if decision.now is None else from_unix(decision.now)
     may = () if decision.suffices(operator_only=True) else (approvals.c.operator_only.is_(False),)

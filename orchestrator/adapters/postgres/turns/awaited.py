@@ -1,7 +1,7 @@
 """Broker tasks that end with a turn, on PostgreSQL (RT-30).
 
-A task is stored with its turn, and the end of the turn moves it to the outbox. This module doesn't use Celery: a
-task's request is JSON, and the sender of outbox messages ends the task.
+A task is stored with its turn, and the end of the turn moves the task to the outbox. This module doesn't use
+Celery: a task's request is JSON, and the sender of outbox messages ends the task.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from orchestrator.adapters.postgres.statements import statement
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 FINISH_TASK: Final = "finish_task"
-"""The kind of outbox message whose payload names the task to end."""
+"""The kind of outbox message that ends a task. Its payload names the task."""
 KEPT_FOR_S: Final = 3600.0
-"""Time for which an ended task is remembered, in case its message is redelivered."""
+"""Time for which an ended task is kept in case its message is redelivered, in seconds."""
 MOST_AT_ONCE: Final = 500
 
 
@@ -27,7 +27,7 @@ class AwaitedTask:
 
     Args:
         request: Celery's request, or None for an ended task that only expires with its turn.
-        cancels: whether revoking the task cancels the turn, because the task submitted the turn.
+        cancels: True if revoking the task cancels the turn, because the task submitted the turn.
     """
 
     task_id: str
@@ -42,7 +42,7 @@ class AwaitedTask:
 
 @dataclass(frozen=True, slots=True)
 class EndingTask:
-    """A task that ends now.
+    """A task that is about to end.
 
     Args:
         stopped: ``revoked``, ``expired``, or None if the task was not stopped.
@@ -61,7 +61,10 @@ class PostgresAwaitedTasks:
         self._database = database
 
     async def add(self, task: AwaitedTask) -> None:
-        """Store a task once, even if its message is redelivered. If its turn has ended, the task ends immediately."""
+        """Store a task once, even if its message is redelivered.
+
+        If its turn has ended, the task ends immediately.
+        """
         expires_at = None if task.expires_at is None else task.expires_at.timestamp()
         arguments = {
             "task_id": task.task_id,
@@ -76,7 +79,7 @@ class PostgresAwaitedTasks:
         await self._database.fetch_all(statement("await_turn"), arguments)
 
     async def end_waits(self) -> int:
-        """End tasks whose maximum wait is over. Return the number of tasks."""
+        """End tasks that have reached their maximum wait. Return the number of tasks."""
         limits = {"kept_for_s": KEPT_FOR_S, "limit": MOST_AT_ONCE}
         return len(await self._database.fetch_all(statement("end_waits"), limits))
 
@@ -91,7 +94,7 @@ class PostgresAwaitedTasks:
         return [(TenantId(tenant), TurnId(turn)) for tenant, turn in rows]
 
     async def ending(self, task_id: str) -> EndingTask | None:
-        """Return a task that ends now, or None if its sender has already received the response."""
+        """Return a task that is about to end, or None if its sender has already received the response."""
         row = await self._database.fetch_one(statement("read_awaited"), {"task_id": task_id})
         return None if row is None else EndingTask(row[0], row[1], row[2])
 

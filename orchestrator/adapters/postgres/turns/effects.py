@@ -1,6 +1,6 @@
 """Infrequent operations of the side-effect ledger on PostgreSQL (RT-10).
 
-The frequent ones are `sql/find_effect.sql` and `sql/record_effect.sql`, which also writes the journal.
+The frequent operations are `sql/find_effect.sql` and `sql/record_effect.sql`, which also writes the journal.
 """
 
 from typing import Any
@@ -51,7 +51,7 @@ async def find_effect(database: Database, session_id: SessionId, effect: Effect)
 
 
 async def record_effect(database: Database, entry: LedgerEntry, arguments: dict[str, Any]) -> bool | None:
-    """Write a step and its ledger entry, as in the port. Return None if the lane is lost."""
+    """Write a step and its ledger entry. Return None if the lane is lost. See the port."""
     arguments |= {
         "fingerprint": entry.fingerprint,
         "flow_id": entry.flow_id,
@@ -89,7 +89,7 @@ async def adopt_effect(
 async def change_effect(
     database: Database, lease: Lease, fingerprint: str, status: LedgerStatus, **more: Json
 ) -> None:
-    """Change the status, and the columns in `more`, of a ledger entry. Raises LaneLost."""
+    """Change the status of a ledger entry, and the columns in `more`. Raises LaneLost."""
     async with database.transaction() as connection:
         await _hold(connection, lease)
         await connection.execute(
@@ -100,7 +100,7 @@ async def change_effect(
 
 
 async def _hold(connection: AsyncConnection, lease: Lease) -> None:
-    """Lock the lane against a takeover until the transaction ends. Raises LaneLost."""
+    """Protect the lane from a takeover until the transaction ends. Raises LaneLost."""
     held = (
         select(lanes.c.session_id)
         .where(

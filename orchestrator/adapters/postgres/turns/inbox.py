@@ -1,4 +1,4 @@
-"""The inbox on PostgreSQL. One merged statement accepts most turns; rare cases use a transaction.
+"""The inbox on PostgreSQL. One merged statement accepts most turns, and a transaction handles rare cases.
 
 Callers must wake workers after a submission.
 """
@@ -48,9 +48,9 @@ from orchestrator.turns.turn import (
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 _MOST_FULL = 1000
-"""Maximum number of full inboxes that a process remembers."""
+"""Maximum number of full inboxes that a process tracks."""
 
-# Without signals, which contain prompts and can be larger than all other columns.
+# Without signals, which contain prompts and can be larger than all other columns together.
 _TURNS = select(*(column for column in turns.c if column is not turns.c.signals))
 
 
@@ -63,17 +63,24 @@ class PostgresInbox:
         total_limit: int = 200_000,
         word: WordFor = unworded,
     ) -> None:
-        """Configure limits on unfinished turns. The total is an estimate. `word` writes replies without an Agent."""
+        """Set limits on unfinished turns.
+
+        The total is an estimate. `word`: writes replies without an Agent.
+        """
         self._database, self._session_limit, self.word = database, session_limit, word
         self._total = InboxBound(database, total_limit)
         self._sessions = PostgresSessions(database)
         self._lines = WeakValueDictionary[SessionId, asyncio.Lock]()
         self._full: set[SessionId] = set()
-        """Sessions whose last submission found a full inbox. A read is enough to reject further submissions."""
+        """Sessions whose last submission found a full inbox.
+
+        Further submissions need only a read to be rejected.
+        """
 
     async def submit(self, submission: Submission) -> Receipt:
         await self._total.admit()
-        # The lane's row accepts one turn at a time. Others would hold connections while they wait.
+        # The lane's row accepts one turn at a time. Concurrent submissions would hold connections while they
+        # wait.
         async with self._lines.setdefault(submission.session_id, asyncio.Lock()):
             return await self._submit(submission)
 
@@ -127,7 +134,7 @@ class PostgresInbox:
     async def _already_there(
         self, submission: Submission, violation: psycopg.errors.UniqueViolation
     ) -> Receipt:
-        """Return the earlier turn with the same key. Raises Refused if the sequence number is taken."""
+        """Return the earlier turn with the same key. Raises Refused if the sequence number is in use."""
         if submission.idempotency_key is not None:
             async with self._database.transaction() as connection:
                 earlier = await _find_by_key(connection, submission)
@@ -148,7 +155,7 @@ class PostgresInbox:
         return await self._submit_first(submission)
 
     async def _submit_first(self, submission: Submission) -> Receipt:
-        """Create the session, if the submission permits it, and submit the turn."""
+        """Create the session if the submission permits that, and submit the turn."""
         if not submission.create_session:
             raise NotFound("session", submission.session_id)
         if submission.domain is None:
@@ -320,7 +327,7 @@ async def _insert_turn(
     *,
     interjects: bool,
 ) -> None:
-    """Insert a turn at the end of the queue. `interjects`: the running turn classifies it."""
+    """Insert a turn at the end of the queue. `interjects`: True if the running turn classifies it."""
     given = submission.input
     await connection.execute(
         insert(turns).values(
@@ -350,7 +357,7 @@ async def _insert_turn(
 
 
 async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[Any]) -> None:
-    """Queue a quarantined turn again, as the session's last and with all attempts available."""
+    """Queue a quarantined turn again, as the session's last turn and with all attempts available."""
     await connection.execute(
         update(turns)
         .where(turns.c.turn_id == turn.turn_id)
@@ -371,7 +378,7 @@ async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[An
 
 
 def _new_turn_id() -> TurnId:
-    """Return an ID that starts with a timestamp, so that successive turns are neighbors in the index."""
+    """Return an ID that starts with a timestamp, so that successive turns are adjacent in the index."""
     return TurnId(f"turn_{time.time_ns() // 1_000_000:012x}{uuid4().hex[:20]}")
 
 

@@ -1,4 +1,7 @@
-"""The limit on unfinished turns of all tenants. Turns are counted periodically and estimated in between."""
+"""The limit on unfinished turns of all tenants.
+
+The number is counted periodically and estimated in between.
+"""
 
 import time
 from dataclasses import dataclass
@@ -27,7 +30,7 @@ class InboxBound:
             self.next_count_at = now + _COUNT_EVERY_S
             query = select(
                 func.parley_unfinished_turns()
-            )  # of all tenants, even for the gateway, which sees one tenant
+            )  # counts all tenants, even for the gateway, which can access only one tenant
             row = await self.database.read_one(query)
             self.estimate = 0 if row is None else int(row[0])
             took = time.monotonic() - now

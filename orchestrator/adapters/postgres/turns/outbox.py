@@ -1,4 +1,4 @@
-"""The outbox on PostgreSQL. Commits fill it, and other components send its messages."""
+"""The outbox on PostgreSQL. Commits add messages, and other components send them."""
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import statement

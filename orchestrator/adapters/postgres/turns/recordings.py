@@ -1,4 +1,4 @@
-"""Recordings of finished turns, with their input states and journals. Read-only."""
+"""Recordings of finished turns, with their input states and journals. Access is read-only."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -63,7 +63,8 @@ class PostgresRecordings:
     ) -> dict[SessionId, str]:
         """Return sessions with their domains, most recently active first.
 
-        `named`: the sessions to return. Default: the `last` active ones without queued turns.
+        `named`: the sessions to return. Default: the `last` most recently active sessions without queued
+        turns.
         """
         query = select(sessions.c.session_id, sessions.c.domain).join(
             lanes, lanes.c.session_id == sessions.c.session_id
@@ -80,7 +81,7 @@ class PostgresRecordings:
         return {SessionId(row.session_id): row.domain for row in rows}
 
     async def read(self, wanted: Sequence[SessionId]) -> list[RecordedSession]:
-        """Return the recordings of these sessions, in a few statements. Missing sessions are omitted."""
+        """Return the recordings of these sessions, with few statements. Missing sessions are omitted."""
         kept, named = turns.c, any_of(wanted)
         finished = (
             select(*(kept[name] for name in _OF_TURN))
@@ -138,7 +139,7 @@ def _add_turns(
     history: list[Row[Any]],
     steps: defaultdict[str, list[Row[Any]]],
 ) -> None:
-    """Add turns with their states, rebuilt in one pass over the session's history."""
+    """Add turns with their states, which are rebuilt in one pass over the session's history."""
     wanted = {row.epoch - 1 for row in ended if row.epoch}
     states: dict[int, bytes | None] = {0: None}
     body: JsonObject | None = None
@@ -172,7 +173,10 @@ def _called(result: JsonObject, signals: list[JsonObject]) -> bool:
 
 
 def _turn(row: Row[Any], state: bytes | None, steps: tuple[Step, ...]) -> RecordedTurn:
-    """Build a turn. Its last attempt started at its end minus the duration in its result."""
+    """Create a recorded turn.
+
+    The start of its last attempt is computed from the turn's end and the duration in its result.
+    """
     lasted_ms = row.result.get("duration_ms")
     began = (
         row.started_at.timestamp() if lasted_ms is None else row.finished_at.timestamp() - lasted_ms / 1000

@@ -1,4 +1,7 @@
-"""Scheduled events on PostgreSQL. A transaction that locks the session's lane changes an event and its turn (RT-31)."""
+"""Scheduled events on PostgreSQL (RT-31).
+
+A transaction that locks the session's lane changes an event and its turn.
+"""
 
 from datetime import datetime
 from hmac import compare_digest
@@ -127,7 +130,10 @@ class PostgresScheduledEvents:
         ]
 
     async def _deliver_one(self, event_id: str, session_id: str) -> bool:
-        """Deliver an event unless another worker has delivered it. If the inbox is full, postpone the event."""
+        """Deliver an event unless another worker has delivered it.
+
+        If the inbox is full, postpone the event.
+        """
         async with self._database.transaction() as connection:
             lane = await lock_lane(connection, SessionId(session_id))
             event = await _find(connection, session_id, _EVENTS.event_id == event_id)
@@ -145,7 +151,7 @@ class PostgresScheduledEvents:
     async def _deliver(
         self, connection: AsyncConnection, lane: Row[Any], event: ScheduledEvent
     ) -> ScheduledEvent:
-        """Submit the event's turn, if the event is due, in the caller's transaction."""
+        """In the caller's transaction, submit the event's turn if the event is due."""
         is_due = select(_EVENTS.not_before <= NOW).where(_EVENTS.event_id == event.event_id)
         if event.status is not EventStatus.SCHEDULED or not (await connection.execute(is_due)).scalar_one():
             return event

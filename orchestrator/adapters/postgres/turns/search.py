@@ -1,7 +1,7 @@
-"""Search over the turns of all sessions, and counts by day and user, on PostgreSQL.
+"""Search over turns of all sessions, and counts by day and user, on PostgreSQL.
 
-There is no index for the search, because every turn would pay for it. A statement reads the tenant's newest
-turns, up to a limit.
+The search has no index, because every turn would pay for it. A statement reads the tenant's newest turns, up
+to a limit.
 """
 
 from dataclasses import asdict
@@ -14,9 +14,9 @@ from orchestrator.turns.search import FoundTurns, TurnFilter, turn_id_at
 from orchestrator.types import JsonObject, TenantId, TurnId
 
 MOST_SEARCHED: Final = 2_000
-"""Maximum number of turns that one page searches."""
+"""Maximum number of turns searched for one page."""
 MOST_COUNTED: Final = 20_000
-"""Maximum number of turns that a count by day or user includes, newest first."""
+"""Maximum number of turns in a count by day or user, newest first."""
 _COST: Final = ("tokens", "cost_micros")
 _OF_DAY: Final = (
     "day",
@@ -30,7 +30,7 @@ _OF_DAY: Final = (
 )
 _OF_USER: Final = ("user_id", "turns", "failed", "over_budget", *_COST)
 _NOW: Final = TurnId("turn_g")
-"""An upper bound of all turn IDs, which have a hexadecimal number after the underscore."""
+"""An upper bound of all turn IDs, whose underscore is followed by a hexadecimal number."""
 
 
 class PostgresTurnSearch:
@@ -49,7 +49,10 @@ class PostgresTurnSearch:
         limit: int = 50,
         most_searched: int = MOST_SEARCHED,
     ) -> FoundTurns:
-        """Return up to `limit` matching turns older than `before`. A page can be empty although more pages follow."""
+        """Return up to `limit` matching turns older than `before`.
+
+        A page can be empty even if more pages follow.
+        """
         arguments = {
             **asdict(wanted),
             "words": [f"%{_literally(word)}%" for word in wanted.words],
@@ -69,7 +72,7 @@ class PostgresTurnSearch:
         return [dict(zip(_OF_DAY, row, strict=True)) for row in rows]
 
     async def by_user(self, tenant_id: TenantId, *, since: datetime, limit: int) -> list[JsonObject]:
-        """Return metrics by user, most expensive first."""
+        """Return metrics by user, most expensive user first."""
         arguments = _span(tenant_id, since, None, MOST_COUNTED) | {"most_found": limit}
         rows = await self._database.fetch_all(statement("turns_by_user"), arguments)
         return [dict(zip(_OF_USER, row, strict=True)) for row in rows]

@@ -1,6 +1,6 @@
 """The first schema, as `migrate` creates it in an empty database.
 
-A change after a release gets its own revision.
+After a release, each change gets a separate revision.
 """
 
 from __future__ import annotations
@@ -18,6 +18,6 @@ depends_on = None
 def upgrade() -> None:
     connection = op.get_bind().execution_options(
         no_parameters=True
-    )  # otherwise % in the text would need escaping
+    )  # text() would require escaping of % in the text
     for part in read_first_schema():
         connection.exec_driver_sql(part)
