@@ -29,7 +29,7 @@ COUNTED = {
     "malformed Celery and RabbitMQ messages": (MESSAGES, MESSAGES),
     "tokens with odd claims": (len(test_gateway.ODD_CLAIMS), len(test_gateway.ODD_CLAIMS)),
     "foreign origins": (len(test_gateway.ELSEWHERE), len(test_gateway.ELSEWHERE)),
-    "requests generated from the API description, at least": (
+    "requests generated from the API description (minimum)": (
         test_openapi.AT_LEAST,
         test_openapi.AT_LEAST_LONG,
     ),
