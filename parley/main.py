@@ -46,7 +46,6 @@ GROUPS: Final = {
         "documents": (".gateway.documents", "Manage the documents that Parley answers from."),
         "memory": (".gateway.memory", "Show or erase a user's preferences."),
         "webhooks": (".gateway.webhooks", "Manage webhooks."),
-        "dead-letters": (".dead_letters", "List, replay or drop refused messages."),
         "keys": (".keys", "Manage API keys."),
     },
     "Deploy": {
