@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends
@@ -96,9 +95,8 @@ class MemoryServices:
 class Operations:
     """Ports for health and metrics.
 
-    `probe`: returns unavailable components with reasons. `circuits`: returns models with an open circuit
-    breaker. `off`: returns problems that disable background flows or jobs. `evaluations`: folder with the
-    results of `parley eval` and `parley replay`.
+    `probe`: returns the unavailable components with reasons. `circuits`: returns the models with an open circuit
+    breaker. `off`: returns the problems that disable background flows or jobs.
     """
 
     probe: Callable[[], Awaitable[dict[str, str]]]
@@ -107,7 +105,6 @@ class Operations:
     stats: PostgresStatus
     record_signal: RecordSignal
     flower_url: str | None = None
-    evaluations: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

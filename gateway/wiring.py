@@ -66,7 +66,6 @@ async def open_dependencies(
                 stats=PostgresStatus(ports.stores.database),
                 record_signal=log_signal,
                 flower_url=settings.flower_url,
-                evaluations=settings.evaluations_folder,
             ),
             approvals=ports.stores.approvals,
             feedback=PostgresFeedback(ports.stores.database),
