@@ -95,8 +95,8 @@ class MemoryServices:
 class Operations:
     """Ports for health and metrics.
 
-    `probe`: returns the unavailable components with reasons. `circuits`: returns the models with an open circuit
-    breaker. `off`: returns the problems that disable background flows or jobs.
+    `probe`: returns unavailable components with reasons. `circuits`: returns models with an open circuit
+    breaker. `off`: returns problems that disable background flows or jobs.
     """
 
     probe: Callable[[], Awaitable[dict[str, str]]]

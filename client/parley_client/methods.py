@@ -236,14 +236,6 @@ class Methods(OperatorMethods[One, Many]):
         """
         return self._post("sessions", session_id, "rollback", epoch=epoch)
 
-    def branch(self, session_id: str, *, epoch: int | None = None, branch_id: str | None = None) -> One:
-        """Fork a session at an epoch (ST-4). Default: the current epoch. If an identical fork exists, return it.
-
-        Raises NotFound, or Refused if `branch_id` is already in use.
-        """
-        name = new_id("session") if branch_id is None else branch_id
-        return self._post("sessions", session_id, "branch", keyed=True, epoch=epoch, session_id=name)
-
     def start_run(
         self,
         flow: str | None = None,

@@ -93,7 +93,6 @@ class Effect(ResponseModel):
     fingerprint: str
     idempotency_key: str
     at: Timestamp | None
-    of_session: str | None = optional("The session from which a fork inherited the side effect.")
 
 
 class Plan(ResponseModel):

@@ -1,4 +1,4 @@
-"""Sessions: create, list, read, close, roll back, fork."""
+"""Sessions: create, list, read, close, roll back."""
 
 from dataclasses import replace
 from http import HTTPStatus
@@ -128,16 +128,3 @@ async def roll_back(
 ) -> SessionRecord:
     """Restore an earlier state. The history is kept."""
     return await sessions.store.rollback(tenant, session_id, Epoch(body.epoch))
-
-
-@router.post("/{session_id}/branch", status_code=HTTPStatus.CREATED, response_model=Session)
-async def branch_off(
-    session_id: SessionId, body: Branch, sessions: TheSessions, tenant: TheTenant
-) -> SessionRecord:
-    """Fork the session at an epoch, for the same user. If an identical fork exists, return it."""
-    return await sessions.store.branch(
-        tenant,
-        session_id,
-        epoch=None if body.epoch is None else Epoch(body.epoch),
-        branch_id=SessionId(body.session_id) if body.session_id else None,
-    )

@@ -1,4 +1,4 @@
-"""`parley submit`, `sessions`, `show`, `history`, `rollback` and `branch`."""
+"""`parley submit`, `sessions`, `show`, `history` and `rollback`."""
 
 from contextlib import suppress
 from typing import Annotated, Any
@@ -114,17 +114,3 @@ def rollback(
     return Answer(
         found, f"Rolled {session} back to version {epoch}; the current version is {found['epoch']}."
     )
-
-
-@gateway_command(app)
-def branch(
-    client: Client,
-    session: Session,
-    at: Annotated[
-        int | None, typer.Option(min=0, help="The version to fork at. Default: the current one.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="ID of the new session.")] = None,
-) -> Answer:
-    """Fork a session at an earlier version."""
-    found = client.branch(session, epoch=at, branch_id=name)
-    return Answer(found, f"Forked {found['session_id']} at version {found['parent_epoch']} of {session}.")

@@ -133,9 +133,6 @@ export class Api {
   rollBack(id, epoch) {
     return this.post(`/v1/sessions/${seg(id)}/rollback`, { epoch });
   }
-  branch(id, epoch, name) {
-    return this.post(`/v1/sessions/${seg(id)}/branch`, { epoch, session_id: name });
-  }
   repairs(id) {
     return this.get(`/v1/sessions/${seg(id)}/repairs`);
   }
