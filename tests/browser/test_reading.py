@@ -178,24 +178,6 @@ def test_a_roll_back_asks_first_and_makes_a_new_epoch(visit: Callable[..., Visit
     expect(slots).not_to_contain_text("OSL")
 
 
-def test_a_branch_goes_on_from_an_epoch_and_leads_to_its_parent(visit: Callable[..., Visit]) -> None:
-    """ST-4"""
-    here = visit().new_session("travel", "I want to fly to Madrid", "from Oslo")
-    epochs, parent = here.panel("Versions"), here.session_id
-    epochs.get_by_role("button", name="Earlier").click()
-    epochs.get_by_role("button", name="Fork at version 1").click()
-
-    expect(here.page.locator("#session-facts")).to_contain_text(f"fork of {parent}")
-    expect(here.turns).to_have_count(1)
-    expect(here.turns).to_contain_text("I want to fly to Madrid")
-    here.say("from Rome", "day")
-    expect(here.turns).to_have_count(2)
-    branches = here.panel("Versions").get_by_role("region", name="Forks")
-    branches.get_by_role("button", name=f"Open {parent}").click()
-    expect(here.page.locator("#app")).to_have_attribute("data-session", parent)
-    expect(here.turns).to_have_count(2)
-
-
 def test_a_finished_session_is_played_again(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel", "Book a flight from Oslo to Madrid tomorrow", "yes")
     here.api.delete(f"/v1/sessions/{here.session_id}")

@@ -126,7 +126,6 @@ async def test_a_user_reaches_only_his_sessions() -> None:
             ("GET", f"/v1/sessions/{his}"),
             ("POST", f"/v1/sessions/{his}/turns"),
             ("POST", f"/v1/sessions/{his}/rollback"),
-            ("POST", f"/v1/sessions/{his}/branch"),
             ("GET", f"/v1/sessions/{his}?at=1"),
             ("GET", f"/v1/turns?session_id={his}"),
             ("GET", f"/v1/approvals?session_id={his}"),
