@@ -1,4 +1,4 @@
-"""Wiring of adapters, agents and runtime. Only this module knows all parts."""
+"""Wiring of adapters, agents and runtime. This is the only module that knows all parts."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -68,9 +68,12 @@ from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.toolbox import Services
 
 TAKE_REPLY_TIMEOUT_S = 5.0
-"""Reply timeout in seconds. It exceeds the time for which runners wait for sessions, so an empty wait is no error."""
+"""Reply timeout in seconds.
+
+It exceeds the time for which runners wait for sessions, so an empty wait is not an error.
+"""
 PROBED_WITHIN_S = 2.0
-"""Seconds after which a store counts as unavailable."""
+"""Time after which a store counts as unavailable, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +110,9 @@ class Ports:
     """The adapters of one process, for use on its event loop.
 
     Args:
-        flows_database: the same database, with the permissions of session flows.
+        flows_database: the same database, with the rights of session flows.
         closing: the exit stack for resources that are opened later.
-        summary_refresh: refreshes summaries for a turn. None in processes that run no turns.
+        summary_refresh: refreshes summaries for a turn, or None in processes that run no turns.
     """
 
     settings: Settings
@@ -152,7 +155,7 @@ async def _complaint(ping: Callable[[], Awaitable[None]]) -> str | None:
 
 @asynccontextmanager
 async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> AsyncGenerator[Ports]:
-    """Open the adapters that every API needs. The stores don't need to be available yet.
+    """Open the adapters that every API needs, even if the stores are not available yet.
 
     `tenant_bound`: restrict database queries to the acting tenant, through row-level security.
     """
@@ -251,7 +254,7 @@ def _open_models(
 
 
 def render_told(domains: DomainRegistry, domain: str, told: Saying) -> str:
-    """Render a saying without variables in a domain's language."""
+    """Render a message without variables in a domain's language."""
     return load_sayings(domains.language(domain))[told.code]
 
 
@@ -264,9 +267,9 @@ async def open_lane(
     quarantined: Quarantined = lambda _session, _turn: None,
     freed: Freed = lambda _sessions: None,
 ) -> AsyncGenerator[PostgresLane]:
-    """Become a worker, with a lock that shows that the process is alive. Other arguments: see `PostgresLane`.
+    """Become a worker, and hold a lock that proves that this process is alive. Raises Unavailable.
 
-    Raises Unavailable.
+    For the other arguments, see `PostgresLane`.
     """
     settings = ports.settings
     async with WorkerLock(settings.direct_database_url or settings.database_url) as worker:
@@ -311,7 +314,7 @@ def trained_models(settings: Settings) -> TrainedFiles | None:
 
 def build_agent(name: str, ports: Ports) -> TurnAgent:
     """Build a domain's agent with this process's stores. Raises ConfigurationError with all problems."""
-    # This is a fifth of all imports, and most processes build no agent.
+    # These imports are a fifth of all imports, and most processes build no agent.
     from orchestrator.agent.build import build_agent as assemble_agent  # noqa: PLC0415
     from orchestrator.agent.modules import AgentPorts, MemoryPorts  # noqa: PLC0415
     from orchestrator.nlu.system1 import System1  # noqa: PLC0415

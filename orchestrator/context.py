@@ -1,7 +1,7 @@
 """The data of a turn.
 
 `TurnContext` has the turn's inputs and collects its results. Steps write to `TurnChanges`, which are
-discarded if the turn fails, and to `TurnLog`, which is kept. RES generates the `Answer` from them.
+discarded if the turn fails, and to `TurnLog`, which is kept. RES generates the `Answer` from these.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ class World:
 
 
 class SourcedFinder(ValueFinder, Protocol):
-    """A value finder that also reports the source of each value."""
+    """A value finder that also returns the source of each value."""
 
     sources: Mapping[str, Passage]
 
@@ -67,7 +67,7 @@ class Recall:
         notes: the session's notes.
         recent_turns, document_finder, preferences: finders for values of empty slots (PX-4).
         documents: searches business context.
-        can_gather: whether background flows can gather more context (PX-16).
+        can_gather: True if background flows can gather more context (PX-16).
     """
 
     notes: Notes
@@ -80,7 +80,7 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class ToolUsed:
-    """A tool call as reported in the turn object. `status`: ok, an error category, or unknown."""
+    """A tool call, as reported in the turn object. `status`: ok, an error category, or unknown."""
 
     tool_id: ToolId
     arguments: JsonObject
@@ -92,7 +92,10 @@ class ToolUsed:
 
 @dataclass(slots=True)
 class TurnLog:
-    """A record of what happened in a turn. `flags`: additional flags for the turn object, such as ``degraded``."""
+    """A record of the events in a turn.
+
+    `flags`: additional flags for the turn object, such as ``degraded``.
+    """
 
     ids: TurnIds
     record_signal: RecordSignal
@@ -130,7 +133,7 @@ class TurnLog:
 
 @dataclass(slots=True)
 class ApprovalChanges:
-    """New approvals, and the outcomes of earlier ones by approval ID."""
+    """New approvals, and the outcomes of earlier approvals by ID."""
 
     asked: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
     closed: dict[str, ApprovalStatus] = field(default_factory=dict[str, ApprovalStatus])
@@ -143,8 +146,8 @@ class PlanChanges:
     Args:
         log: revisions to store (PL-6).
         seen: the number of finished flows that replanning has processed.
-        edited: whether the user changed a plan.
-        in_doubt: whether a plan used a value that was corrected, so that replanning may need a model.
+        edited: True if the user changed a plan.
+        in_doubt: True if a plan used a value that was corrected, so that replanning may need a model.
     """
 
     log: list[PlanRevision] = field(default_factory=list[PlanRevision])
@@ -160,14 +163,14 @@ class TurnChanges:
     Args:
         messages: the parts of the answer in order: messages, and flows with results (RS-1).
         finished: all flows that left the stack, for the archive.
-        understanding: NLU's result for the message, or None if it was not read.
-        carry_on: whether PEX has something to do.
-        findings: merged tool results by flow, which templates use.
+        understanding: NLU's result for the message, or None if NLU did not run.
+        carry_on: True if PEX has work to do.
+        findings: merged tool results by flow, for the templates.
         silent: completed flows to omit from the answer, because their plan continues (RS-2).
-        climbed: the recovery steps that were taken, by flow.
-        asks_again: whether the open question is repeated after the user did something else, so that it
-            doesn't count as a failed answer (AM-4).
-        streamed: whether part of the answer was streamed.
+        climbed: the recovery steps that were used, by flow.
+        asks_again: True if the open question is repeated after the user did something else, so that it
+        doesn't count as a failed answer (AM-4).
+        streamed: True if part of the answer was streamed.
         page: the table page to display, with its rows.
         outbox: additional messages to send after the commit.
     """
@@ -205,7 +208,7 @@ class TurnContext:
     Args:
         now: Unix seconds at which the turn was accepted, the same in every attempt (RT-29).
         local_now: `now` shifted to the user's time zone, so that its UTC date is the user's date.
-        deadline: Unix seconds by this machine's clock, after which no tool call is awaited.
+        deadline: Unix seconds by this machine's clock, after which tool calls are no longer awaited.
         call: the context and deadline of model calls.
         state: the dialogue state, which changes during the turn.
         live: receives the answer while it streams (RS-4).
@@ -248,8 +251,8 @@ class Answer:
         templates: the names of the templates used.
         frames: blocks to display with the text.
         interaction: the form for the open question.
-        fixed: indexes of paragraphs that no model may rephrase.
-        leads: whether the last paragraph introduces the next sentence.
+        fixed: indexes of paragraphs that models must not rephrase.
+        leads: True if the last paragraph introduces the next sentence.
     """
 
     parts: list[str] = field(default_factory=list[str])
@@ -262,7 +265,10 @@ class Answer:
     leads: bool = False
 
     def add(self, text: str, *, leads: bool = False, fixed: bool = False) -> None:
-        """Add a paragraph, unless the reply contains it. If the last paragraph introduces it, append a single line."""
+        """Add a paragraph, unless the reply already contains it.
+
+        If the last paragraph introduces the text, and both are single lines, append the text to it.
+        """
         if not text or text in self.parts:
             return
         if self.leads and "\n" not in text and "\n" not in self.parts[-1]:

@@ -145,7 +145,7 @@ class StepFailed(ParleyError):
 
 
 class FailureCategory(StrEnum):
-    """Error categories of tool results (PX-8)."""
+    """Error categories for tool results (PX-8)."""
 
     VALIDATION_ERROR = "validation_error"
     AUTH_ERROR = "auth_error"
@@ -161,7 +161,7 @@ class ToolFailure(ParleyError):
     Args:
         category: a FailureCategory, or its value.
         message: the problem and what the user can do, in the domain's language.
-        undecided: whether the side effect may have happened.
+        undecided: True if the side effect may have happened.
         retry_after_s: the tool's retry delay, in seconds.
         alternative: inputs that would succeed, which are offered if the call requires a confirmation.
     """
@@ -219,8 +219,8 @@ class EndpointError:
 class ModelUnavailable(Unavailable):
     """No model answered. Parley continues with the local classifier.
 
-    `final`: retries are useless until the request, the account or the configuration changes. `retry_after_s`:
-    the endpoint's retry delay in seconds, or None if unknown.
+    `final`: True if retries are useless until the request, the account or the configuration changes.
+    `retry_after_s`: the endpoint's retry delay in seconds, or None if unknown.
     """
 
     code = "model_unavailable"
@@ -259,7 +259,7 @@ class RateLimited(ModelUnavailable):
 
 
 class ModelRejected(ModelUnavailable):
-    """The endpoint rejected this request. It may accept others."""
+    """The endpoint rejected this request, but may accept other requests."""
 
     code = "model_rejected"
     final = True
@@ -284,7 +284,7 @@ class ModelRefused(ModelRejected):
 
 
 class ModelNotAllowed(ModelUnavailable):
-    """Invalid key or missing permission. All requests fail until an operator corrects this."""
+    """The key is invalid or lacks permission. All requests fail until an operator corrects this."""
 
     code = "model_not_allowed"
     final = True
@@ -337,7 +337,7 @@ class ModelCutOff(ModelOutputInvalid):
 class BudgetExceeded(ParleyError):
     """Nothing was sent, because the call would exceed a limit. `scope`: the limit's field in `BudgetLimits`.
 
-    `final`: whether later turns will reach the same limit.
+    `final`: True if later turns will reach the same limit.
     """
 
     code = "budget_exceeded"
@@ -351,7 +351,7 @@ class BudgetExceeded(ParleyError):
 
 
 class SchemaTooNew(ParleyError):
-    """A later release stored this data, and this release cannot read it."""
+    """The stored data was written by a later release, and this release cannot read it."""
 
     code = "schema_too_new"
 

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Final
 
-# Modules whose names differ from their packages.
+# Modules whose names differ from those of their packages.
 _PACKAGES: Final = {
     "jwt": "pyjwt",
     "kombu": "celery",
@@ -31,12 +31,12 @@ def is_missing(extra: str) -> bool:
 
 
 def needs_extra(extra: str) -> str:
-    """Return the message with the install command of an extra."""
+    """Return a message with the command that installs an extra."""
     return f"The extra `{extra}` is not installed: pip install 'parley-runtime[{extra}]'"
 
 
 def explain_missing(error: BaseException) -> str | None:
-    """Return the install command if the error is due to a missing extra, or None."""
+    """Return the install command if a missing extra caused the error, or None."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ModuleNotFoundError) and cause.name and (extra := extra_of(cause.name)):

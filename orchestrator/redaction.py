@@ -1,6 +1,6 @@
 """Redaction of secrets in logs and printed errors.
 
-Known secrets are hidden in all encodings, and so are texts that look like secrets. User content is not
+Known secrets are hidden in all encodings, as are texts that look like secrets. User content is not
 recognized; see `telemetry.logs`.
 """
 
@@ -13,7 +13,7 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 HIDDEN: Final = "[secret]"
 SHORTEST_SECRET: Final = 6
-"""Minimum length. Shorter secrets are too likely to occur in other text."""
+"""Minimum length of a secret, in characters. Shorter secrets are too likely to occur in other text."""
 
 _NAMES = r"(?:password|passwd|secret|api[_-]?key|access[_-]?key|[a-z_-]*token|signature)"
 _SCHEMES = r"(?:bearer|basic|digest|token)\b"
@@ -22,7 +22,7 @@ _VALUE = rf"(?!{_SCHEMES}|(?:null|none|true|false)\b|\[secret\])[^\s\\'\",;&)}}\
 _SHAPES: Final = (
     # postgresql://user:password@host
     re.compile(r"(?P<kept>\b[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)[^\s/'\"]+(?=@)", re.IGNORECASE),
-    # Authorization: Basic …, and headers as mappings and pairs show them
+    # Authorization: Basic …, and headers in the form of mappings and pairs
     re.compile(
         rf"(?P<kept>\bauthorization\b[\\'\"]*\s*[:=,]\s*{_QUOTES}(?:{_SCHEMES}\s+)?){_VALUE}", re.IGNORECASE
     ),
@@ -40,7 +40,7 @@ _SHAPES: Final = (
 
 
 class Redactor:
-    """A filter for known secrets, and for text in the form of a secret."""
+    """A filter for known secrets, and for text that has the form of a secret."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known: frozenset[str] = frozenset()
@@ -66,7 +66,7 @@ class Redactor:
 
 
 def forms_of(secret: str) -> Iterator[str]:
-    """Yield a text as written in JSON, Python and URLs, and within base64."""
+    """Yield a text in its JSON, Python, URL and base64 forms."""
     yield secret
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
@@ -74,7 +74,9 @@ def forms_of(secret: str) -> Iterator[str]:
     yield quote(secret, safe="")
     yield quote(secret)
     yield quote_plus(secret)
-    for before in range(3):  # Base64 encodes three bytes at a time, so the edges depend on the neighbors.
+    for before in range(
+        3
+    ):  # Base64 encodes three bytes at a time, so the edges depend on the neighboring bytes.
         padded = b"\0" * before + secret.encode()
         whole = len(padded) // 3 * 3
         for encode in (b64encode, urlsafe_b64encode):
@@ -84,7 +86,7 @@ def forms_of(secret: str) -> Iterator[str]:
 
 
 def password_of(address: str) -> Iterator[str]:
-    """Yield the password of a URL, encoded and decoded, if it has one."""
+    """Yield the password in a URL, encoded and decoded, if it has one."""
     try:
         password = urlsplit(address).password
     except ValueError:
@@ -99,14 +101,15 @@ def _keep_name(found: re.Match[str]) -> str:
 
 
 _redactor = Redactor()
-"""Shared by all parts of the process, so that none writes a secret that another one knows."""
+"""The redactor of this process.
+
+It is shared, so that no part of the process writes a secret that another part knows.
+"""
 
 
 def learn_secrets(secrets: Iterable[str]) -> None:
-    """Hide these secrets in all further output of this process."""
     _redactor.learn(secrets)
 
 
 def hide_secrets(text: str) -> str:
-    """Return the text without secrets, as it may appear in logs."""
     return _redactor.hide(text)

@@ -1,4 +1,4 @@
-"""Sayings: sentences and labels for the user, as codes with values. RES renders them (RS-3)."""
+"""Sentences and labels for the user, as codes with values. RES renders them (RS-3)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class Saying:
     """A sentence or label for the user, independent of language.
 
     Args:
-        code: its entry in `res/templates/<language>/sayings.toml`.
-        values: the entry's variables, as JSON or sayings.
+        code: the key of its entry in `res/templates/<language>/sayings.toml`.
+        values: the entry's variables, as JSON or other sayings.
         detail: text for developers and models, or an empty string.
     """
 
@@ -30,7 +30,7 @@ class Saying:
         return self if words is None else replace(self, values={**self.values, "words": [*map(quote, words)]})
 
     def __str__(self) -> str:
-        """Return the detail, or the code and the values if it is empty."""
+        """Return the detail or, if it is empty, the code and the values."""
         if self.detail:
             return self.detail
         told = ", ".join(f"{name}: {value}" for name, value in self.values.items())
@@ -64,7 +64,7 @@ Told: TypeAlias = Saying | str
 
 
 WordFor: TypeAlias = Callable[[str, Saying], str]
-"""A function that renders a saying in the language of the domain with this name."""
+"""A function that renders a saying in the language of a domain, given by name."""
 
 
 def unworded(domain: str, told: Saying) -> str:

@@ -23,7 +23,7 @@ Dact = NewType("Dact", str)
 ToolId = NewType("ToolId", str)
 """The name of a tool in the manifest, in the form ``entity_verb``."""
 Epoch = NewType("Epoch", int)
-"""The version of a session. Every commit of its state increments it."""
+"""The version of a session, which each commit of its state increments."""
 
 DEFAULT_TENANT = TenantId("default")
 
@@ -33,7 +33,7 @@ def new_flow_id() -> FlowId:
 
 
 def new_id(prefix: str) -> str:
-    """Return a new ID such as ``turn_3f2a…``. The prefix shows what it identifies."""
+    """Return a random ID such as ``turn_3f2a…``. The prefix tells what the ID identifies."""
     return f"{prefix}_{token_hex(16)}"
 
 
@@ -51,7 +51,7 @@ def are_rows(value: Json) -> TypeGuard[list[JsonObject]]:
 
 
 _NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
-"""A NUL escape in JSON, after any number of escaped backslashes."""
+"""A NUL escape in JSON, after an even number of backslashes."""
 
 
 def holds_nul(written: bytes) -> bool:

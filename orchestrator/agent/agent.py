@@ -1,6 +1,6 @@
-"""The Agent: runs a turn through NLU, PEX and RES, and decides what the turn commits (AG-1).
+"""The Agent, which runs a turn through NLU, PEX and RES, and decides what to commit (AG-1).
 
-The Agent itself writes nothing; only journal steps and tools do. After an unexpected error in a step, the user gets
+The Agent writes nothing; only journal steps and tools do. After an unexpected error in a step, the user gets
 a safe answer, and the state stays intact (AG-4).
 """
 
@@ -40,7 +40,7 @@ _log = get_logger(__name__)
 
 
 class Agent:
-    """The agent of one domain and process. `RunningTurn` holds all data of a turn."""
+    """The agent of one domain and process. The data of a turn is in a `RunningTurn`."""
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
@@ -53,10 +53,10 @@ class Agent:
         journal: Journal,
         end: Callable[[RunningTurn, Modules], TurnCommit] = record,
     ) -> TurnCommit:
-        """Return everything that the turn changes. `end`: creates the commit of a finished turn.
+        """Return all changes of the turn. `end`: creates the commit of a finished turn.
 
-        Raises TurnCancelled, LaneLost or DeadlineExceeded if the turn was ended from outside, and Unavailable if a
-        store is down. The worker then retries the turn from its journal.
+        Raises TurnCancelled, LaneLost or DeadlineExceeded if the turn was ended from outside, and Unavailable
+        if a store is down. The worker then retries the turn from its journal.
         """
         modules = self._modules
         with Phases("load") as phases:
@@ -85,7 +85,7 @@ class Agent:
 
 
 _TAKING_UP = {CONTEXT_READY: resume_with_findings, RESULT: accept_result}
-"""Handlers of system turns that deliver what a flow waits for, by action."""
+"""Handlers by action, for system turns that deliver data for which a flow waits."""
 
 
 async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules) -> None:
@@ -113,7 +113,7 @@ async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules
 
 
 def _put_back(turn: RunningTurn, modules: Modules) -> None:
-    """Discard the turn's changes, except the effects that tools have committed."""
+    """Discard the turn's changes, except side effects that tools have committed."""
     broken, prior = turn.context.state, turn.context.world.prior_state
     effects = [note for note in broken.effects if note.turn_id == turn.work.turn_id]
     session_id = turn.lease.session_id

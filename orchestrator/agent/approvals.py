@@ -1,4 +1,4 @@
-"""Decisions on calls that need approval: granted, denied, or expired. Expired counts as denied (PX-17)."""
+"""Decisions on calls that need approval: granted, denied, or expired, which counts as denied (PX-17)."""
 
 from orchestrator.agent.handover import PERSON, tell_answer
 from orchestrator.agent.open_question import is_plain, leave_open
@@ -19,7 +19,7 @@ DECIDING = frozenset({MessageKind.CONFIRMATION, MessageKind.DENIAL})
 
 
 async def take_decision(context: TurnContext, understood: Understanding) -> bool:
-    """Act on a “yes” or “no” to an approval. Returns False if the message decides no approval."""
+    """Act on a “yes” or “no” to an approval. Return False if the message does not decide an approval."""
     named = _named(context, understood)
     approval = _find_approval(context, understood.target, named)
     if approval is not None:  # drops questions about messages that were not understood
@@ -42,12 +42,12 @@ async def take_decision(context: TurnContext, understood: Understanding) -> bool
 def _may_mean_something_else(
     context: TurnContext, understood: Understanding, approval: PendingApproval
 ) -> bool:
-    """Return whether a bare “yes” came after other talk since the approval was requested."""
+    """Return whether other messages came between the request for approval and a bare “yes”."""
     return not understood.is_click and context.state.turn > approval.asked_turn + 1
 
 
 def _named(context: TurnContext, understood: Understanding) -> str | None:
-    """Return the approval ID of a click, so that an old button cannot grant a new request."""
+    """Return the approval ID in a click, so that an old button cannot grant a new request."""
     payload = (context.action or {}).get("payload") if understood.is_click else None
     named = payload.get("approval_id") if is_object(payload) else None
     return named if isinstance(named, str) else None
@@ -64,14 +64,14 @@ def _find_approval(context: TurnContext, target: str | None, named: str | None) 
 
 
 async def _decide(context: TurnContext, approval: PendingApproval, *, granted: bool) -> None:
-    """Record the decision, and act on the recorded one. An earlier decision takes precedence."""
+    """Record the decision, and act on the recorded decision. An earlier decision takes precedence."""
     decision = Decision(granted, context.ids.user_id or "the user", now=context.now)
     record = await context.journal.decide_approval(approval.approval_id, decision)
     if record is not None and record.operator_only and granted and not _is_decided(record, context.now):
-        present_to_user(context, approval)  # only an operator can grant it
+        present_to_user(context, approval)  # only an operator can grant this approval
         return
     status = ApprovalStatus.VOID if record is None else record.status
-    if status is ApprovalStatus.PENDING:  # decided too late
+    if status is ApprovalStatus.PENDING:  # the decision came too late
         status = ApprovalStatus.EXPIRED
     _act(context, approval, status, record)
 
@@ -83,7 +83,7 @@ def _is_decided(record: ApprovalRecord, now: float) -> bool:
 def _act(
     context: TurnContext, approval: PendingApproval, status: ApprovalStatus, record: ApprovalRecord | None
 ) -> None:
-    """Close the approval, and continue the flow with its call or cancel the flow."""
+    """Close the approval. Then continue the flow with its call, or cancel the flow."""
     flow = context.state.stack.get(approval.flow_id)
     context.state.close_approval(approval)
     decided_by = record.decided_by if record is not None else None
@@ -118,7 +118,10 @@ def expire_approvals(context: TurnContext) -> None:
 
 
 def close_approvals(context: TurnContext) -> tuple[ClosedApproval, ...]:
-    """Return the approvals closed in this turn. Undecided approvals that no flow needs are void."""
+    """Return the approvals closed in this turn.
+
+    Undecided approvals are void if their flow no longer needs them.
+    """
     waiting = {approval.approval_id for approval in context.state.approvals}
     decided = {
         event.payload["approval_id"] for event in context.log.events if event.type == "approval_decided"

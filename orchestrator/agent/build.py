@@ -1,4 +1,4 @@
-"""Construction of an Agent from a loaded domain. Pure: `bootstrap` loads the domain and creates services."""
+"""Construction of an Agent from a loaded domain. `bootstrap` loads the domain and creates the services."""
 
 from collections.abc import Mapping
 
@@ -54,7 +54,7 @@ def build_agent(
         ports: other ports of the process. Default: none.
 
     Raises:
-        ConfigurationError: A schema or a template cannot be compiled.
+        ConfigurationError: a schema or a template cannot be compiled.
     """
     registry = Registry(domain.entities)
     nlu = NLU(domain, engineer, system1=system1)
@@ -96,7 +96,7 @@ def make_policies(
     planner: Planner,
     engineer: PromptEngineer | None,
 ) -> dict[Dact, BasePolicy]:
-    """Create a policy for each flow. With a model, policies can run skills and rephrase frames."""
+    """Create a policy for each flow. With a model, policies can run skills and redraw frames."""
     skills = SkillRunner(domain, engineer, TokenStream) if engineer is not None and domain.skills else None
     writer = FrameWriter(engineer) if engineer is not None else None
     queries = QueryWriter(engineer) if engineer is not None else None

@@ -1,6 +1,7 @@
 """The recovery step in which a flow waits for context that background flows gather (PX-16).
 
-The turn waits briefly. If nothing arrives, it parks the flow and ends; a system turn delivers the findings later.
+The turn waits briefly. If no context arrives, the turn parks the flow and ends. A system turn delivers the
+findings later.
 """
 
 from orchestrator.agent.modules import Modules
@@ -19,11 +20,11 @@ from orchestrator.turns.lease import OutboxEntry
 from orchestrator.types import JsonObject, copy_json, is_list
 
 SHARE_OF_TURN = 0.5
-"""Maximum share of a turn's remaining time to wait for context."""
+"""Maximum share of a turn's remaining time that is spent waiting for context."""
 
 
 async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> bool | None:
-    """Gather context for a failed flow. Returns whether anything was found, or None if the flow was parked."""
+    """Gather context for a failed flow. Return True if context was found, or None if the flow was parked."""
     gathering = modules.ports.gather
     assert gathering is not None, "PEX chooses this step only if context can be gathered"
     run_id = await gathering.begin(_ask(turn, flow, failure))
@@ -39,7 +40,7 @@ async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: F
 
 
 def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
-    """Return the question to search for: missing slots, and the `slots` that the failure's evidence lists."""
+    """Return the question to search for: missing slots, and the `slots` in the failure's evidence."""
     context = turn.context
     named = failure.evidence.get("slots")
     listed = named if is_list(named) else []
@@ -75,7 +76,7 @@ def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until
 
 
 async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -> bool:
-    """Record findings and fill empty slots with them. Returns whether anything was found."""
+    """Record findings and fill empty slots with them. Return True if there were any findings."""
     context = turn.context
     labels = {name: value for name, value in findings.values().items() if flow.value(name) is None}
     problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id, source=SlotSource.MEMORY)
@@ -105,8 +106,8 @@ async def end_waiting(
 ) -> bool | None:
     """Resume a parked flow if its findings have arrived or its wait has timed out.
 
-    `late`: resume even if the search is unfinished. Returns whether anything was found, or None if the flow keeps
-    waiting.
+    `late`: resume even if the search is unfinished. Returns True if there were findings, or None if the flow
+    keeps waiting.
     """
     waiting = flow.progress.waits_for
     assert waiting is not None
@@ -129,7 +130,7 @@ def why_it_waited(flow: BaseFlow) -> Failed:
 
 
 async def resume_waiting(turn: RunningTurn, gathering: ContextGathering) -> None:
-    """Resume flows whose wait for context is over."""
+    """Resume all flows whose wait for context is over."""
     for flow in find_waiting(turn):
         await end_waiting(turn, gathering, flow, late=False)
 

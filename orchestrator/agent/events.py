@@ -1,4 +1,4 @@
-"""Turns for external events and reminders: each starts the flow that lists its event (RT-31)."""
+"""Turns for external events and reminders. Each turn starts the flow that handles its event (RT-31)."""
 
 from orchestrator.domain.model import Domain
 from orchestrator.errors import InvalidInput
@@ -11,7 +11,7 @@ from orchestrator.types import is_object
 def find_started_flow(action: Action, kind: TurnKind, domain: Domain) -> Action:
     """Return the action that starts an event's flow, or `action` itself if it is not an event.
 
-    Raises InvalidInput if no flow of the domain lists the event.
+    Raises InvalidInput if the domain has no flow for the event.
     """
     if kind is not TurnKind.SYSTEM or action.name != EVENT:
         return action

@@ -1,4 +1,4 @@
-"""Recovery after PEX failed (tier 2, AG-6): reroute, skip the step within a plan, or ask the user."""
+"""Recovery from a PEX failure (tier 2, AG-6): reroute, skip the step within a plan, or ask the user."""
 
 from orchestrator.agent.context_wait import gather
 from orchestrator.agent.modules import Modules
@@ -17,7 +17,7 @@ from orchestrator.types import Dact
 
 
 async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover) -> bool:
-    """Recover from a failure. Returns whether the flow on top should run now."""
+    """Recover from a failure. Return True if the flow on top of the stack should run now."""
     flow = turn.context.state.stack.active
     failure = ending.failure if isinstance(ending, Recover) else ending
     if flow is None:
@@ -56,7 +56,7 @@ WORTH_ANOTHER_TRY = frozenset(
 
 
 async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: Recover) -> bool:
-    """Switch to the fallback flow of the policy, or one that NLU finds. Limited per turn."""
+    """Switch to the policy's fallback flow, or to a flow that NLU finds. Limited per turn."""
     if turn.reroutes >= turn.context.world.domain.config.resilience.max_recovery_attempts:
         return False
     target, slots = ending.target, dict[str, Mention]()
@@ -100,10 +100,10 @@ async def _contemplate(
 
 
 def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact, failure: Failed) -> bool:
-    """Return whether a flow can replace a failed one.
+    """Return whether a flow can replace a failed flow.
 
-    A flow with side effects can replace another only if the domain declares it as an alternative, and never if the
-    call succeeded with an unusable result.
+    A flow with side effects can do so only if the domain declares it as an alternative, and never if the
+    failed flow's call succeeded with an unusable result.
     """
     if not failure.unusable and dact in {*flow.spec.edge_flows, flow.spec.fallback}:
         return True
@@ -117,7 +117,7 @@ def _changes_nothing(turn: RunningTurn, dact: Dact) -> bool:
 
 
 def _may_stand_in(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
-    """Return whether `dact` can replace a step of a plan: it isn't a plan, and it doesn't omit a side effect."""
+    """Return whether `dact` can replace a plan's step: it isn't a plan, and doesn't omit a side effect."""
     spec = turn.context.world.domain.flows[dact].spec
     if spec.family is Family.PLAN:
         return False
@@ -125,7 +125,7 @@ def _may_stand_in(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
 
 
 def _skip(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> bool:
-    """Skip a failed step of a plan and tell the user. Returns False if the flow belongs to no plan."""
+    """Skip a failed step of a plan and tell the user. Return False if the flow is not part of a plan."""
     plan = turn.context.state.stack.plan_of(flow)
     if plan is None:
         return False
@@ -152,14 +152,14 @@ def _offer_another_try(turn: RunningTurn, flow: BaseFlow) -> None:
 
 
 def _ask_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> None:
-    """Ask the user what a skill could not resolve. The flow continues with any answer."""
+    """Ask the user about a question that a skill could not resolve. The flow continues with any answer."""
     turn.context.state.note_issues()
     question = LeftOpen(flow_id=flow.flow_id, text=failure.message)
     turn.context.state.ambiguity.declare(question, turn.work.turn_id)
 
 
 def show_part(turn: RunningTurn) -> None:
-    """Show a partial result with its warning, and offer to retry the rest (PX-13)."""
+    """Show a partial result with its warning, and offer to retry the remaining part (PX-13)."""
     flow = turn.context.state.stack.active
     if flow is not None:
         turn.context.changes.messages.append(flow)

@@ -1,4 +1,4 @@
-"""A check that the summary or memories that a flow needs are recent enough (IF-13)."""
+"""A check that the summary or memories that a flow needs are up to date (IF-13)."""
 
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
@@ -9,13 +9,16 @@ from orchestrator.telemetry import SignalType
 from orchestrator.turns.lease import OutboxEntry
 
 STALE = "stale"
-"""The flag of a result that lists outdated summaries or memories."""
+"""The flag in a result that lists outdated summaries or memories."""
 SHARE_OF_TURN = 0.5
-"""Maximum share of a turn's remaining time to wait for a refresh."""
+"""Maximum share of a turn's remaining time that is spent waiting for a refresh."""
 
 
 async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
-    """Refresh the summary or memories that the flow needs, once per turn. Flag them if they stay outdated."""
+    """Refresh the summary or memories that the flow needs, once per turn.
+
+    If they stay outdated, set a flag.
+    """
     needed = flow.spec.freshness
     if needed is None or flow.flow_id in turn.refreshed:
         return
@@ -47,7 +50,7 @@ async def _known_through(turn: RunningTurn, modules: Modules, needed: Freshness)
 
 
 async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Freshness) -> int:
-    """Refresh the summary or memories, and return the last turn that they cover."""
+    """Refresh the summary or memories, and return the number of the last turn that they cover."""
     if modules.ports.summary_refresh is None:
         return 0
     left_s = max(0.0, turn.context.deadline - modules.ports.clock())

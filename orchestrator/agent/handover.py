@@ -1,7 +1,7 @@
-"""Human handoff: requests in the operators' queue, and their answers (AM-5). Takeovers are in `takeover`.
+"""Human handoff: requests in the operators' queue, and operators' answers (AM-5).
 
-A request is an approval that only operators can decide. An operator answers once, through the reason of the
-decision, or takes the session over. The assistant serves the user until a takeover.
+A request is an approval that only operators can decide. An operator answers once, in the reason of the
+decision, or takes over the session. The assistant serves the user until a takeover, which is in `takeover`.
 """
 
 from orchestrator.agent.takeover import waits_for_person
@@ -14,15 +14,15 @@ from orchestrator.turns.approval import PERSON, ApprovalRecord, ApprovalStatus
 from orchestrator.types import FlowId, new_id
 
 _OF_NO_FLOW = FlowId("")
-"""Flow ID of a request, which belongs to no task."""
+"""Flow ID of a handoff request, which belongs to no task."""
 _HELPLESS_AFTER = 2
-"""Failed rounds before an operator is requested, as a multiple of `escalation_turns` (AM-4)."""
+"""Number of failed rounds before an operator is requested, as a multiple of `escalation_turns` (AM-4)."""
 MOST_TOLD = 6
-"""Maximum number of recent messages in a request."""
+"""Maximum number of recent messages in a handoff request."""
 
 
 def hand_over(context: TurnContext, cause: str) -> None:
-    """Request an operator, unless a request is already pending, and tell the user."""
+    """Request an operator unless a request is pending, and tell the user."""
     state = context.state
     waits = waits_for_person(state)
     if not waits:

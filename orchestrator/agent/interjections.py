@@ -17,7 +17,7 @@ from orchestrator.turns.turn import TurnKind
 
 
 async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning:
-    """Classify a mid-turn message. Leaves the running turn unchanged."""
+    """Classify a mid-turn message, without changing the running turn."""
     state, given = turn.context.state, said.input
     context = replace(turn.context, text=given.text or "", log=TurnLog(turn.context.ids, drop_signal))
     try:
@@ -52,7 +52,7 @@ def _was_agreed_to(turn: RunningTurn) -> bool:
 def _concerns(turn: RunningTurn, understood: Understanding) -> bool:
     """Return whether a message changes or cancels the turn's task.
 
-    Until NLU has read the turn's own message, only a cancellation counts, and only with no open task.
+    Until NLU has read the turn's own message, only a cancellation counts, and only if there is no open task.
     """
     state = turn.context.state
     if turn.context.changes.understanding is None and turn.work.input.kind is TurnKind.USER:

@@ -1,4 +1,4 @@
-"""The parts of an Agent: one set for each domain and process."""
+"""The parts of an Agent, one set for each domain and process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from orchestrator.types import Dact
 
 @dataclass(frozen=True, slots=True)
 class MemoryPorts:
-    """Stores that outlive a turn, read on demand."""
+    """Stores for data that outlives a turn, read on demand."""
 
     preferences: PreferenceStore
     context: ContextSearch
@@ -34,11 +34,11 @@ class MemoryPorts:
 
 @dataclass(frozen=True, slots=True)
 class AgentPorts:
-    """Ports of an Agent, or None for each that isn't available.
+    """The ports of an Agent. Unavailable ports are None.
 
     `gather`: gathers context during recovery. `summary_refresh`: refreshes summaries and memories. `memory`:
-    memory beyond the dialogue state. `live`: listeners for streamed answers. `frames`: data displayed in earlier
-    turns. `clock`: Unix seconds.
+    memory beyond the dialogue state. `live`: publishes streamed answers. `frames`: data displayed in earlier
+    turns. `clock`: returns Unix seconds.
     """
 
     gather: ContextGathering | None = None
@@ -54,8 +54,8 @@ class AgentPorts:
 class Modules:
     """The modules of one domain and process.
 
-    `services`: a tenant's service instances. `remembering`: the flows by which users store memories. `answering`:
-    the flow that answers from documents.
+    `services`: a tenant's service instances. `remembering`: flows with which users store memories.
+    `answering`: the flow that answers from documents.
     """
 
     domain: Domain

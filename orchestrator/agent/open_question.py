@@ -1,4 +1,4 @@
-"""Handling of the open question when a message does not answer it."""
+"""Handling of the open question if a message does not answer it."""
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.notice import NoticeKind
@@ -31,7 +31,7 @@ def is_asked_by_skill(context: TurnContext) -> bool:
 
 
 def answer_open(context: TurnContext) -> bool:
-    """Resume the skill that asked the open question, if any, with the message. Returns whether a skill asked."""
+    """Resume the skill that asked the open question with the message. Return False if no skill asked."""
     entry = context.state.ambiguity.current
     if entry is None or not is_asked_by_skill(context):
         return False
@@ -41,7 +41,7 @@ def answer_open(context: TurnContext) -> bool:
 
 
 def leave_open(context: TurnContext) -> None:
-    """Ask a task's open question again without counting a round, and drop general questions."""
+    """Repeat a task's open question without counting a round, and drop general questions."""
     context.state.ambiguity.resolve(level=Level.GENERAL)
     context.changes.asks_again = True
     context.changes.carry_on = (
@@ -54,7 +54,7 @@ def find_answer(context: TurnContext, name: str | None) -> str | None:
 
 
 def is_plain(understood: Understanding) -> bool:
-    """Return whether a “yes” is a click or a plain word: longer agreement confirms nothing (PX-18)."""
+    """Return whether a “yes” is a click or a plain word. Longer agreement does not confirm (PX-18)."""
     return understood.is_click or understood.plain
 
 

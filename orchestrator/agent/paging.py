@@ -1,4 +1,4 @@
-"""Show another page of the table displayed last."""
+"""Display of another page of the table that was displayed last."""
 
 from orchestrator.agent.modules import Modules
 from orchestrator.context import TurnContext
@@ -13,7 +13,10 @@ STEP = "page"
 
 
 async def show_page(context: TurnContext, modules: Modules, wanted: str | None) -> None:
-    """Show a page, or report that it doesn't exist. `wanted`: first, last, previous or a number. Default: next."""
+    """Show a page, or report that it doesn't exist.
+
+    `wanted`: first, last, previous or a number. Default: the next page.
+    """
     kind, values = await _turn_to(context, modules, wanted)
     context.tell(kind, **values)
 
@@ -54,7 +57,7 @@ def _find_number(table: ShownTable, wanted: str | None) -> int:
 
 
 async def _read(context: TurnContext, modules: Modules, page: ShownTable) -> list[JsonObject]:
-    """Return the rows of a page. A retried turn reads them from its journal.
+    """Return the rows of a page. A retried turn reads the rows from its journal.
 
     Raises NotFound if the page no longer exists, and ToolFailure if the domain's service failed.
     """

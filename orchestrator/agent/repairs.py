@@ -1,6 +1,6 @@
-"""Application of an operator's repairs to a session, for the preview and for the turn that commits them.
+"""Application of an operator's repairs to a session, both in a preview and in the turn that commits them.
 
-Repairs call no tools, apply to one epoch, and keep every invariant (RT-35).
+Repairs call no tools, apply to one epoch, and keep all invariants (RT-35).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _tell(outcome: Outcome) -> None:
 
 
 def find_faults(state: DialogueState) -> list[str]:
-    """List violated invariants of the stack, and references to flows that are gone (FS-8, PL-4, PX-17)."""
+    """List violated invariants of the stack, and references to missing flows (FS-8, PL-4, PX-17)."""
     there = {"", *(flow.flow_id for flow in state.stack.flows)}
     loose = [approval.tool_id for approval in state.approvals if approval.flow_id not in there]
     asked = [
@@ -121,7 +121,7 @@ def find_faults(state: DialogueState) -> list[str]:
 
 
 def _find(outcome: Outcome, named: str) -> BaseFlow | None:
-    """Find an unfinished flow by its ID or its dact."""
+    """Find an unfinished flow by its ID or name."""
     stack = outcome.after.stack
     flow = stack.get(named) or stack.find(named)
     if flow is None or flow.is_finished:
@@ -140,7 +140,7 @@ def _ask_to_continue(place: Place, outcome: Outcome, flow: BaseFlow) -> None:
 
 
 def _withdraw_consent(outcome: Outcome, flow: BaseFlow) -> None:
-    """Drop the flow's pending call, with its grant and approvals (PX-17)."""
+    """Drop the flow's pending call, its grant and its approvals (PX-17)."""
     drop_candidate(flow)
     granted = take_grant(flow)
     void = [approval.approval_id for approval in outcome.after.void_approvals(flow.flow_id)]
@@ -174,7 +174,7 @@ def _mark(place: Place, outcome: Outcome, change: Mark) -> None:
     if wrong is not None and status is not entry.status:
         outcome.refused.append(f"The result doesn't match {entry.tool_id}: {wrong}.")
         return
-    if status is not entry.status:  # a retried turn reads the marked entry
+    if status is not entry.status:  # a retried turn reads the entry that was already marked
         result = write_envelope(ToolData(change.result)) if change.done else None
         outcome.marked.append(replace(entry, status=status, result=result))
     _update_note(outcome, change, entry)
@@ -194,7 +194,7 @@ def _judge(status: LedgerStatus, *, done: bool) -> LedgerStatus:
 
 
 def _update_note(outcome: Outcome, change: Mark, entry: LedgerEntry) -> None:
-    """Update the state's note of a side effect to match the ledger."""
+    """Update the state's note of a side effect so that it matches the ledger."""
     for note in outcome.after.effects:
         if note.fingerprint == entry.fingerprint:
             known = EffectStatus.FINISHED if change.done else EffectStatus.COMPENSATED
@@ -202,7 +202,10 @@ def _update_note(outcome: Outcome, change: Mark, entry: LedgerEntry) -> None:
 
 
 def _answer_awaited(place: Place, outcome: Outcome, change: Mark, entry: LedgerEntry) -> bool:
-    """Use the mark as the result that a flow waits for (RT-32). Returns False if no flow waits for the call."""
+    """Use the mark as the result for which a flow waits (RT-32).
+
+    Return False if no flow waits for the call.
+    """
     state = outcome.after
     flow = state.stack.get(entry.flow_id)
     awaited = flow.progress.awaits if flow is not None else None
@@ -219,7 +222,7 @@ def _answer_awaited(place: Place, outcome: Outcome, change: Mark, entry: LedgerE
 
 
 def _offer_again(place: Place, outcome: Outcome, entry: LedgerEntry) -> None:
-    """Replace the question whether to repeat the call by a plain confirmation, as the outcome is known (RT-10)."""
+    """Replace the question about repeating the call with a confirmation, because the outcome is known (RT-10)."""
     state = outcome.after
     flow = state.stack.get(entry.flow_id)
     candidate = read_candidate(state, flow) if flow is not None else None

@@ -1,4 +1,4 @@
-"""Plan updates between RES and the next PEX run: results of steps, and the changes that they cause (AG-2, PL-2)."""
+"""Plan updates between RES and the next PEX run: results of steps, and resulting changes (AG-2, PL-2)."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from orchestrator.telemetry import SignalType
 
 
 async def update_plan(context: TurnContext, planner: Planner, plan: PlanFlow) -> bool:
-    """Record completed steps and check whether to replan. Returns whether the plan continues automatically."""
+    """Record completed steps and check whether to replan. Return True if the plan continues automatically."""
     noted = context.changes.plans
     own = [
         flow
@@ -75,13 +75,13 @@ async def _check(context: TurnContext, planner: Planner, plan: PlanFlow) -> None
     context.log.signal("agent", SignalType.PLAN, plan.flow_id, outcomes=outcomes, revision=plan.revision)
     _void_approvals(context, plan)
     report_changes(context, plan, changes)
-    update_stack(context)  # removes flows that the changes ended
+    update_stack(context)  # removes flows that the changes have ended
     context.changes.plans.seen = len(context.changes.finished)
     stack_plan(context, plan)
 
 
 def _void_approvals(context: TurnContext, plan: PlanFlow) -> None:
-    """Void approvals of earlier plan revisions. This turn requests them again (PX-17)."""
+    """Void the approvals of earlier plan revisions. This turn requests them again (PX-17)."""
     stale = {one.flow_id for one in context.state.approvals if one.plan_revision != plan.revision}
     for step in plan.steps:
         flow = context.state.stack.get(step.flow_id)

@@ -1,6 +1,6 @@
 """System turns for asynchronous tool results: on arrival, or when the result is due (RT-32).
 
-Each turn decides from the state, so duplicate and late results take effect only once.
+Each turn decides from the state, so that duplicate and late results take effect only once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _log = get_logger(__name__)
 
 
 async def accept_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
-    """Return the steps that continue the flow or report a late result, or a commit if there is nothing to report."""
+    """Return the steps that continue the flow or report a late result, or a commit if nothing remains to do."""
     given, flow = _read(turn), _find_flow(turn)
     note = _find_note(turn, given)
     answer = _read_outcome(given, modules)
@@ -81,7 +81,7 @@ def _find_note(turn: RunningTurn, given: JsonObject) -> EffectNote | None:
 
 
 def _read_outcome(given: JsonObject, modules: Modules) -> JsonObject | None:
-    """Return the turn's outcome as an enveloped tool result, or None if the turn has no outcome."""
+    """Return the turn's outcome as an enveloped tool result, or None without an outcome."""
     outcome, spec = given.get("outcome"), modules.domain.tools.get(given.get("tool_id", ""))
     if not is_object(outcome) or spec is None:
         return None
@@ -92,7 +92,10 @@ def _read_outcome(given: JsonObject, modules: Modules) -> JsonObject | None:
 
 
 def _as_result(spec: ToolSpec, data: JsonObject) -> JsonObject:
-    """Return `data` as an enveloped tool result. If it doesn't match the schema, the outcome stays unknown."""
+    """Return `data` as an enveloped tool result.
+
+    If it doesn't match the schema, the outcome stays unknown.
+    """
     mistake = check_result(spec, data)
     if mistake is None:
         return write_envelope(ToolData(data))
@@ -111,7 +114,7 @@ async def _settle(turn: RunningTurn, entry: LedgerEntry) -> None:
 
 
 async def _look(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> JsonObject | None:
-    """Query the status of the flow's call. Returns the enveloped result, or None if there is none yet."""
+    """Query the status of the flow's call. Return the enveloped result, or None if there is no result yet."""
     awaited = flow.progress.awaits
     work = modules.pex.find_work(turn.context, flow)
     if awaited is None or isinstance(work, Failed):
@@ -134,7 +137,7 @@ async def _look(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> JsonObje
 async def _waits_on(
     turn: RunningTurn, modules: Modules, flow: BaseFlow, awaited: AwaitedCall, entry: LedgerEntry | None
 ) -> bool:
-    """Schedule the next status check and return True, or mark an expired call unknown and return False."""
+    """Schedule the next status check and return True, or mark an expired call as unknown and return False."""
     left_s = awaited.until - turn.context.now
     spec = modules.domain.tools[awaited.tool_id]
     work = modules.pex.find_work(turn.context, flow)
@@ -173,7 +176,7 @@ def _end_quietly(turn: RunningTurn, what: str) -> TurnCommit:
 
 
 async def continue_with_result(turn: RunningTurn, modules: Modules) -> None:
-    """Continue the flow whose result arrived or is overdue."""
+    """Continue the flow whose result has arrived or is overdue."""
     del modules
     state, flow = turn.context.state, _find_flow(turn)
     awaited = None if flow is None else flow.progress.awaits
@@ -193,6 +196,6 @@ async def continue_with_result(turn: RunningTurn, modules: Modules) -> None:
 
 
 async def report_late_result(turn: RunningTurn, modules: Modules) -> None:
-    """Repeat the open question after the report on a call whose task was canceled."""
+    """Repeat the open question after reporting on a call whose task was canceled."""
     del modules
     leave_open(turn.context)

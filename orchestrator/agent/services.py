@@ -1,4 +1,4 @@
-"""Creation of a domain's services. Imports little, because gateways create services too."""
+"""Creation of a domain's services. Has few imports, because gateways also create services."""
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -30,7 +30,7 @@ def make_services(
     python: Sandbox,
     sql: SqlSandbox,
 ) -> Services:
-    """Return a cached factory of each tenant's service instances.
+    """Return a cached factory of tenants' service instances.
 
     `classes`: the domain's service classes, by name. `records`: returns a tenant's records.
     """

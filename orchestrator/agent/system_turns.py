@@ -1,7 +1,7 @@
 """Turns that skip NLU, and mostly PEX.
 
-They cover proposals of background flows (IF-12), gathered context (PX-16), operators' repairs, and messages to an
-operator who has taken over (RT-35).
+These are proposals of background flows (IF-12), gathered context (PX-16), operators' repairs, and messages to
+an operator who has taken over (RT-35).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PROPOSAL = "proposal"
 class Decision(StrEnum):
     APPLIED = "applied"
     REBASED = "rebased"
-    """Applied, although the session has new turns since the proposal."""
+    """The proposal was applied, although the session has new turns since then."""
     DROPPED = "dropped"
 
 
@@ -61,7 +61,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """A proposal of a background flow. `fresh`: based on the latest commit. `before`: the stored state."""
+    """A proposal of a background flow.
+
+    `fresh`: True if based on the latest commit. `before`: the stored state.
+    """
 
     change: JsonObject
     fresh: bool
@@ -73,7 +76,7 @@ _Decide: TypeAlias = Callable[[DialogueState, _Proposal], Verdict]
 
 
 async def resume_with_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
-    """Return the steps that resume the waiting flow, or a commit if no flow can resume."""
+    """Return the steps that resume the waiting flow, or a commit if no flow can be resumed."""
     flow, gathering = _find(turn), modules.ports.gather
     if flow is not None and gathering is not None and turn.context.state.stack.active is None:
         return go_on, carry_out, archive

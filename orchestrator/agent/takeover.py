@@ -1,6 +1,6 @@
-"""Operator takeover: an operator answers the user until handing the session back (AM-5).
+"""Operator takeover: an operator answers the user until handing back the session (AM-5).
 
-The gateway previews these changes, so this module imports no modules of a turn.
+The gateway previews these changes, so this module does not import the modules of a turn.
 """
 
 from orchestrator.dialogue.state import DialogueState
@@ -9,12 +9,12 @@ from orchestrator.turns.approval import PERSON, ApprovalStatus, ClosedApproval
 
 
 def waits_for_person(state: DialogueState) -> bool:
-    """Return whether a request for a person is in the operators' queue."""
+    """Return whether the operators' queue contains a request for a person."""
     return any(approval.tool_id == PERSON for approval in state.approvals)
 
 
 def take_over(state: DialogueState, operator: str) -> list[ClosedApproval]:
-    """Route a session to an operator. Returns the pending requests for a person, now closed.
+    """Route a session to an operator. Return the pending requests for a person, now closed.
 
     Raises Refused if an operator has already taken over.
     """
@@ -34,7 +34,7 @@ def require_taken_over(state: DialogueState, operator: str) -> None:
 
 
 def hand_back(state: DialogueState) -> str:
-    """Hand a session back to the assistant. Returns the operator who had taken over.
+    """Hand a session back to the assistant. Return the operator who had taken over.
 
     Raises Refused if no operator has taken over.
     """

@@ -1,4 +1,4 @@
-"""Operations on tasks that several kinds of message share."""
+"""Operations on tasks that several kinds of messages share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ LONGEST_GOAL = 500
 
 
 def cancel(context: TurnContext, flow: BaseFlow, *, told: bool = True) -> None:
-    """Cancel a flow. Canceling a plan cancels all its steps. `told`: tell the user, and list committed effects."""
+    """Cancel a flow and, if it is a plan, all its steps.
+
+    `told`: tell the user, and list committed effects.
+    """
     state = context.state
     gone = state.stack.cancel(flow)
     for one in gone:
@@ -46,7 +49,7 @@ def done_by(context: TurnContext, flow: BaseFlow) -> list[Told]:
 
 
 def put_off(context: TurnContext, *requests: str) -> None:
-    """Defer requests until the running task has ended. Without a running task they are due immediately."""
+    """Defer requests until the running task has ended. Without a running task, they are due immediately."""
     active = context.state.stack.active
     first = FlowId("") if active is None else context.state.stack.root(active).flow_id
     context.state.put_off(first, *requests)
@@ -73,7 +76,7 @@ def stop_waiting(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def enter(context: TurnContext, flow: BaseFlow) -> None:
-    """Record that a flow was pushed, with the goal of a plan."""
+    """Record that a flow was pushed, and set the goal of a plan."""
     context.state.note_origin(natural=True)
     if isinstance(flow, PlanFlow) and not flow.goal:
         said = context.changes.understanding.text if context.changes.understanding is not None else ""
@@ -130,7 +133,7 @@ def _clear_derived(flow: BaseFlow, changed: set[str], said: Labels) -> None:
 
 
 def drop_stale_candidate(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
-    """Drop a pending call that the user was shown before a slot changed (AM-3, PX-17)."""
+    """Drop a pending call that was shown to the user before a slot changed (AM-3, PX-17)."""
     if not labels:
         return
     drop_consent(context, flow)
@@ -142,7 +145,10 @@ def drop_stale_candidate(context: TurnContext, flow: BaseFlow, labels: Labels) -
 
 
 def ask_about(context: TurnContext, flow: BaseFlow, problems: list[SlotProblem]) -> bool:
-    """Explain rejected values and ask about the first problem worth asking about. Returns False if there is none."""
+    """Explain rejected values, and ask about the first problem that is worth a question.
+
+    Returns False if there is no such problem.
+    """
     for problem in problems:
         if problem.kind is ProblemKind.INVALID:
             context.tell(NoticeKind.INVALID_VALUE, why=problem.why, slot=name_slot(problem.slot))
@@ -183,7 +189,7 @@ def _value_option(context: TurnContext, flow: BaseFlow, slot: str, value: Json) 
 
 
 def ask_what_to_change(context: TurnContext, flow: BaseFlow, *, after_no: bool = False) -> None:
-    """Ask which slot to change, or whether to stop. `after_no`: the user declined the offer."""
+    """Ask which slot to change, or whether to stop. `after_no`: True if the user declined the offer."""
     options = tuple(
         Option(
             say("change", slot=name_slot_of(flow, name)),
@@ -200,7 +206,7 @@ def ask_what_to_change(context: TurnContext, flow: BaseFlow, *, after_no: bool =
 
 
 def ask_which_slot(context: TurnContext, flow: BaseFlow, understood: Understanding) -> None:
-    """Ask which of several slots a value is for. Nothing changes until the user answers."""
+    """Ask for which slot a value is, if several are possible. Nothing changes until the user answers."""
     value = next(iter(understood.slots.values())).value
     own = flow is context.state.stack.top
     meant: JsonObject = {"flow_id": flow.flow_id} if own else {"dact": flow.dact}
@@ -225,7 +231,7 @@ def ask_for_new_value(context: TurnContext, flow: BaseFlow, slot: str) -> None:
 
 
 def update_stack(context: TurnContext) -> bool:
-    """Remove ended flows from the stack. Returns whether a pending flow became active and should run."""
+    """Remove ended flows from the stack. Return True if a pending flow became active and should run."""
     state = context.state
     waiting = {flow.flow_id: flow.status for flow in state.stack.flows}
     clear_stack(context)

@@ -1,7 +1,7 @@
-"""The choices that domains most often override, with their defaults (PX-1).
+"""The choices that domains override most often, with their defaults (PX-1).
 
-By default, a tool's inputs come from slots, then from earlier tools' results (PX-7). If several rows provide
-an input for a slot, the user chooses one.
+By default, a tool's inputs come from slots, then from the results of earlier tools (PX-7). If several rows
+provide an input for a slot, the user chooses a row.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Gathered: TypeAlias = Arguments | Choice | NothingFound | Unfed
 
 
 def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
-    """Return the inputs of one call. Missing required inputs are looked up in result rows."""
+    """Return the inputs for one call. Missing required inputs are taken from result rows."""
     known, arguments = run.flow.values(), Arguments({})
     slots, data, mapping = run.flow.spec.slots, run.data, use.slot_mapping
     for name in tool.inputs:
@@ -116,36 +116,36 @@ class Choices:
         self.spec = spec
 
     def entities(self, run: Execution) -> Entities | None:
-        """Return the tables and columns that code can use, or None to skip the check."""
+        """Return the tables and columns that code can use, or None to skip this check."""
         return run.context.world.registry.tables or None
 
     def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:
         return gather_arguments(run, use, tool)
 
     def knowledge(self, run: Execution) -> JsonObject:
-        """Return facts for the skill's prompt, such as the readable tables."""
+        """Return facts for the skill's prompt, such as the tables that can be read."""
         del run
         return {}
 
     def find_fault(self, run: Execution, data: JsonObject) -> str | None:
-        """Return why a skill's result is unusable, in a sentence for the model, or None.
+        """Return why a skill's result is unusable, as a sentence for the model, or None.
 
-        `run.returned` contains the tools' results, for comparison.
+        `run.returned`: the tools' results, for comparison.
         """
         del run, data
         return None
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        """Return why a skill's partial text must not be streamed, or None. `text` ends with a whole word."""
+        """Return why a skill's partial text must not be streamed, or None. `text`: ends with a whole word."""
         del run, text
         return None
 
     def summary(self, run: Execution, arguments: JsonObject) -> JsonObject:
-        """Return the variables of the template ``<dact>_confirm``, which asks for the confirmation."""
+        """Return the variables for the template ``<dact>_confirm``, which asks for confirmation."""
         return {**self.keep(run), **arguments}
 
     def keep(self, run: Execution) -> JsonObject:
-        """Return the earlier tools' short results, which are needed after the confirmation."""
+        """Return the short results of earlier tools, which are needed after the confirmation."""
         return {
             name: value
             for name, value in run.data.items()
@@ -161,7 +161,7 @@ class Choices:
         return make_frame(run)
 
     def outputs(self, run: Execution) -> JsonObject:
-        """Return the flow's declared outputs, from tools' results or from slots of the same name."""
+        """Return the flow's declared outputs, from tool results or from slots of the same names."""
         found = {name: run.data[name] if name in run.data else run.value(name) for name in self.spec.outputs}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -171,7 +171,7 @@ class Choices:
         return self.spec.fallback if failure.category is FailureCategory.NOT_FOUND else None
 
     def effect_summary(self, run: Execution, data: JsonObject) -> Told:
-        """Return the phrase that completes "I have already": ``booked your flight (PX7K2M)``.
+        """Return the phrase that completes "I have already", such as ``booked your flight (PX7K2M)``.
 
         A flow can set the phrase with its option `done`.
         """

@@ -1,7 +1,7 @@
-"""Answer questions from documents, citing the sources (CO-4).
+"""Answer questions from documents, and cite the sources (CO-4).
 
 The policy quotes the best passage. If a model is available, the flow's skill answers from the same passages
-instead. If the skill fails, the quotation stays.
+instead. If the skill fails, the quotation is used.
 """
 
 from orchestrator.memory.quoting import find_unfounded_numbers, quote
@@ -17,14 +17,14 @@ LEAST_ABOUT = 0.34
 
 
 class AnswerFromDocuments(BasePolicy):
-    """A policy for flows with a slot `question` and a tool that calls `Documents.search`. Public API for domains.
+    """A policy for flows with a slot `question` and a tool that calls `Documents.search`.
 
-    The template receives `answer`, empty if no document is relevant, and `sources` with title, section and text.
-    A skill returns `answer` and the `sources` that it used.
+    Public API for domains. The template receives `answer`, which is empty if no document is relevant, and
+    `sources` with title, section and text. A skill returns `answer` and the `sources` that it used.
     """
 
     async def invoke(self, run: Execution) -> Ending | None:
-        """Search for passages, then quote one or run the skill."""
+        """Search for passages, then quote a passage or run the skill."""
         ending = await call_in_order(run, self)
         if ending is not None:
             return ending
@@ -59,13 +59,13 @@ class AnswerFromDocuments(BasePolicy):
         return None
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        """Return which numbers occur in no passage, or None."""
+        """Return the numbers in the text that no passage contains, as a fault, or None."""
         grounds = [value for one in _find_passages(run) for value in one.values()]
         unfounded = find_unfounded_numbers(text, str(run.value(QUESTION)), *grounds)
         return f"{', '.join(unfounded)} does not appear in any passage" if unfounded else None
 
 
 def _find_passages(run: Execution) -> list[dict[str, str]]:
-    """Return the distinct passages that this execution's searches found."""
+    """Return the distinct passages found by the searches of this execution."""
     found = (one for returned in run.returned for one in returned.get("passages", ()))
     return list({one["source"]: one for one in found}.values())

@@ -1,4 +1,4 @@
-"""The record that a policy's steps share, and the possible endings of an execution."""
+"""The record that the steps of a policy share, and the possible endings of an execution."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,10 +17,10 @@ from orchestrator.types import Dact, Json, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A read-only query of a flow's tool, as it was last run.
+    """A read-only query of a flow's tool, as last run.
 
-    `name`: the input that has the statement. `fault`: why it could not be run, or None. `unknown`, `nearest`: a
-    name in it that doesn't exist, and the known name that it resembles.
+    `name`: the input that contains the statement. `fault`: why the query could not run, or None. `unknown`,
+    `nearest`: a name in the query that doesn't exist, and the most similar known name.
     """
 
     tool: Tool
@@ -41,16 +41,16 @@ class Execution:
 
     Attributes:
         own_tools: the flow's tools that the manifest contains.
-        data: the tools' results, merged by name; later tools win.
-        answers: each call's result, in order.
+        data: the tools' results, merged by name. Later tools take precedence.
+        answers: the result of each call, in order.
         filled: the slots that had values when the tools were called, for `verify`.
         warning: why `data` is incomplete, or None.
         code: code written by a skill, for the frame.
-        noted: whether the findings are in the scratchpad.
-        faulty: whether verification of the results failed.
-        query: the query that the results come from, or that failed last.
-        repairs: repair attempts so far (AG-6).
-        repaired: what a repair has changed, in words for the user.
+        noted: True if the findings are in the scratchpad.
+        faulty: True if verification of the results failed.
+        query: the query that produced the results, or that failed last.
+        repairs: number of repair attempts so far (AG-6).
+        repaired: what a repair has changed, as a text for the user.
     """
 
     flow: BaseFlow
@@ -76,7 +76,7 @@ class Execution:
         return self.repairs < self.context.world.domain.config.resilience.repair_attempts
 
     def begin_repair(self) -> bool:
-        """Count another repair attempt. Returns False if there are none left."""
+        """Count another repair attempt. Return False if the limit is reached."""
         if not self.has_repairs:
             return False
         self.repairs += 1
@@ -92,7 +92,7 @@ class Execution:
 
     @property
     def has_effect(self) -> bool:
-        """Return whether a side effect of the flow is still in place, from this turn or an earlier one."""
+        """Return whether a side effect of the flow is still in place, from this turn or an earlier turn."""
         effects = self.context.state.effects
         return any(note.flow_id == self.flow.flow_id and note.stands for note in effects)
 
@@ -106,17 +106,17 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A successful ending. The turn's changes contain the flow's frame, if its family has one."""
+    """A successful ending. If the flow's family has frames, the turn's changes contain the flow's frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class NeedsInput:
-    """An ending with an open question, which only the user can answer."""
+    """An ending with an open question that only the user can answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """A wait for an approval (PX-17) or a late result (RT-32). The user can change the subject meanwhile.
+    """A wait for an approval (PX-17) or a late result (RT-32). Meanwhile, the user can change the subject.
 
     `waits_for`: the approval's ID, or the call's reference.
     """
@@ -126,14 +126,14 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failure without a usable result. `message` is written for the user.
+    """A failure without a usable result. `message`: a message for the user.
 
     Attributes:
         check: the check that stopped the flow before any tool ran, or None (PX-2).
         retryable: nothing was changed, and the same call may succeed now.
-        final: later calls fail too, until something changes; the user is not offered a retry.
-        uncertain: a skill cannot continue until something is settled (PX-6).
-        unusable: there are results, but they are invalid or cannot be shown (AG-6, PX-15).
+        final: later calls also fail, until something changes. The user is not offered a retry.
+        uncertain: a skill cannot continue until a question is settled (PX-6).
+        unusable: the results are invalid or cannot be displayed (AG-6, PX-15).
         evidence: facts for a re-route.
         alternative: inputs with which the call would succeed.
     """
@@ -151,7 +151,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """Partial results, shown with `warning`. The flow stays Active (PX-13)."""
+    """Partial results, displayed with `warning`. The flow stays Active (PX-13)."""
 
     warning: Told
 
@@ -163,7 +163,7 @@ class Stacked:
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """A flow that missed its goal and has already reported why (PL-3)."""
+    """An ending for a flow that missed its goal and has already reported why (PL-3)."""
 
 
 class Recovery(StrEnum):
@@ -174,11 +174,11 @@ class Recovery(StrEnum):
     RETRY = "retry"
     """The same flow runs again."""
     GATHER = "gather"
-    """The flow waits while background flows look for missing values."""
+    """The flow waits while background flows search for missing values."""
     GATHERED = "gathered"
-    """Background flows reported their findings."""
+    """Background flows have reported their findings."""
     FALLBACK = "fallback"
-    """Another flow runs instead, chosen by the policy or the flow's type."""
+    """Another flow runs instead, as chosen by the policy or the flow's type."""
     REROUTE = "reroute"
     """NLU finds another flow or a plan."""
     SKIP = "skip"
@@ -192,12 +192,12 @@ class Recovery(StrEnum):
 Proposal: TypeAlias = Literal[
     Recovery.RETRY, Recovery.GATHER, Recovery.FALLBACK, Recovery.REROUTE, Recovery.ESCALATE
 ]
-"""The steps that PEX can propose to the Agent."""
+"""Recovery steps that PEX can propose to the Agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recover:
-    """A recovery step that the policy proposes to the Agent (PX-16). `target`: the fallback flow, if any."""
+    """A recovery step that the policy proposes to the Agent (PX-16). `target`: the fallback flow, or None."""
 
     recovery: Proposal
     failure: Failed

@@ -1,7 +1,7 @@
-"""Create the frame of a flow's results, and repair an invalid one (PX-12, AG-6 tier 1).
+"""Create the frame for a flow's results, and repair an invalid frame (PX-12, AG-6 tier 1).
 
 An automatic repair comes first, then another form chosen by a model, then a plain form. A model chooses how
-data is shown, never the data.
+data is displayed, but never changes the data.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OF_ROWS = frozenset({"table", "chart", "list"})
 
 
 def make_frame(run: Execution) -> Frame:
-    """Create a table if the results contain a list of rows, otherwise a card."""
+    """Create a table if the results contain a list of rows, or else a card."""
     frame = Frame(
         frame_id=f"frame_{run.flow.flow_id.removeprefix('flow_')}",
         flow_id=run.flow.flow_id,
@@ -47,7 +47,7 @@ def find_rows(data: JsonObject) -> list[JsonObject] | None:
 
 
 async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
-    """Repair an invalid frame, in a limited number of attempts. Returns Failed if none succeeds."""
+    """Repair an invalid frame, with a limited number of attempts. Return Failed if all attempts fail."""
     frame = run.frame
     if frame is None:
         return None
@@ -70,7 +70,7 @@ async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
 
 
 def find_fault(frame: Frame) -> str | None:
-    """Return why a frame cannot be shown, or None."""
+    """Return why a frame cannot be displayed, or None."""
     if frame.error is not None:
         return frame.error
     if frame.data is None:
@@ -91,7 +91,7 @@ def _plain_type(data: Json) -> str:
 
 
 def _repair_once(run: Execution, frame: Frame) -> str | None:
-    """Repair one fault and return the repair's name, or None if no repair applies."""
+    """Repair one fault. Return the repair's name, or None if no repair applies."""
     if frame.data is None and run.data:
         frame.data = find_rows(run.data) or run.data
         return "take_data"
@@ -106,7 +106,7 @@ def _repair_once(run: Execution, frame: Frame) -> str | None:
 
 
 def _show_plainly(run: Execution, frame: Frame) -> str | None:
-    """Fall back to a table or card. Returns None if that cannot help."""
+    """Fall back to a table or card. Return None if that cannot help."""
     if frame.display_type == "chart":
         rows = frame.data if are_rows(frame.data) else find_rows(run.data) or []
         frame.data, frame.rows = rows[:SHOWN_ROWS] or frame.data, len(rows) or frame.rows
@@ -143,7 +143,7 @@ class FrameWriter:
         self._engineer = engineer
 
     async def redraw(self, run: Execution, frame: Frame, fault: str) -> str | None:
-        """Apply a model's choice to a frame. Returns None if the answer is unusable."""
+        """Apply a model's choice to a frame. Return None if the answer is unusable."""
         chosen = await self.choose(run, frame, fault)
         field = None if chosen is None else chosen.get("field")
         data = run.data.get(field) if field is not None else run.data or None
@@ -156,7 +156,7 @@ class FrameWriter:
         return "replace"
 
     async def choose(self, run: Execution, frame: Frame, fault: str) -> JsonObject | None:
-        """Request ``{display_type, field, display_name?, chart_type?}``. Returns None if no model answers."""
+        """Request ``{display_type, field, display_name?, chart_type?}``. Return None if no model answers."""
         if not self._engineer.can_answer(PROMPT):
             return None
         variables: dict[str, Json] = {
@@ -176,7 +176,7 @@ class FrameWriter:
 
 
 def redraw_schema(data: JsonObject) -> JsonObject:
-    """Return the schema of the model's answer for this data."""
+    """Return the JSON Schema of the model's answer for this data."""
     return closed(
         display_type=one_of(DISPLAY_TYPES),
         field=one_of_or_null(data),
@@ -186,7 +186,7 @@ def redraw_schema(data: JsonObject) -> JsonObject:
 
 
 def _describe(value: Json) -> Json:
-    """Describe a value with an example, enough to choose a form."""
+    """Describe a value with an example, in enough detail to choose a form."""
     if is_list(value):
         return {"rows": len(value), "first": value[:2]}
     return value if isinstance(value, (int, float, bool)) else str(value)[:200]

@@ -1,7 +1,7 @@
-"""The base policy, with one method per step of a flow, and the lookup of the active flow's policy (PX-1).
+"""The base policy, with one method per step of a flow, and the lookup of policies (PX-1).
 
-Public API for domains: subclass `BasePolicy` and override a step or choice. Policies hold no turn state;
-an `Execution` does.
+Public API for domains: subclass `BasePolicy` and override a step or choice. The state of a turn is in an
+`Execution`, not in a policy.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ from orchestrator.types import Dact
 
 
 class BasePolicy(Choices):
-    """A flow type's policy, one instance per process. Steps return an ending, or None to continue."""
+    """A flow type's policy, with one instance per process. Steps return an ending, or None to continue."""
 
     dact: ClassVar[str | None] = None
-    """The flow that a domain's policy is for. A flow can also name its policy in YAML."""
+    """The flow to which a domain's policy applies. A flow can also name its policy in YAML."""
 
     check = steps.check
     review = steps.review
@@ -78,7 +78,7 @@ class PEX:
         self._tools = tools
 
     def find_work(self, context: TurnContext, flow: BaseFlow | None) -> tuple[BasePolicy, Execution] | Failed:
-        """Return the active flow's policy and a new execution, or Failed if the flow or the policy is missing."""
+        """Return the active flow's policy and a new execution, or Failed if flow or policy is missing."""
         if flow is None:
             return refuse(context, "active_flow", "No flow is active.")
         policy = self._policies.get(flow.spec.dact)

@@ -1,7 +1,7 @@
-"""Repair a query that failed or found nothing: a cheap fix first, then a model's replacement (AG-6, tier 1).
+"""Repair a query that failed or found nothing (AG-6, tier 1).
 
-Each replacement passes the same guardrails, labels and limits as the first query. At most
-`resilience.repair_attempts` are made for a flow.
+A cheap fix comes first, then a model's replacement. Each replacement passes the same guardrails, labels and
+limits as the first query. The number of repairs per flow is limited by `resilience.repair_attempts`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ NOTHING_FOUND = "it found no rows"
 
 
 async def repair_query(run: Execution, policy: Choices, *, failed: str | None = None) -> bool:
-    """Replace the query until one has rows. Returns False if none has; then the results stay as they were.
+    """Replace the query until it returns rows. If that fails, return False and leave the results unchanged.
 
-    `failed`: why the flow failed, or None if it has results. A flow that failed for another reason than its query
-    is not repaired.
+    `failed`: why the flow failed, or None if it has results. If something other than the query caused the
+    failure, the query is not repaired.
     """
     query = run.query
     if query is None or not (fault := _find_fault(run, query)) or (failed is not None and not query.fault):
@@ -42,7 +42,7 @@ async def repair_query(run: Execution, policy: Choices, *, failed: str | None = 
         run.context.log.signal(
             "pex", SignalType.RECOVERY, run.flow.flow_id, rung=Recovery.REPAIR, how=how, fault=fault
         )
-        if isinstance(answer, RejectedCode) and run.query is None:  # forbidden: the model is told why
+        if isinstance(answer, RejectedCode) and run.query is None:  # forbidden: the model receives the reason
             run.query = Query(query.tool, arguments, query.name, answer.message)
         query = run.query
         fault = None if query is None else _find_fault(run, query)
@@ -54,7 +54,7 @@ async def repair_query(run: Execution, policy: Choices, *, failed: str | None = 
 
 
 def _find_fault(run: Execution, query: Query) -> str | None:
-    """Return why a query could not be run, or that it found nothing."""
+    """Return why a query could not run, or that it found nothing."""
     if query.fault is not None:
         return query.fault
     latest = run.returned[-1] if run.returned else {}
@@ -65,7 +65,7 @@ def _find_fault(run: Execution, query: Query) -> str | None:
 async def _rewrite(
     run: Execution, policy: Choices, query: Query, fault: str, tried: list[JsonObject]
 ) -> tuple[str, str, Told] | None:
-    """Return another statement, the kind of repair, and what to tell the user of it."""
+    """Return another statement, the kind of repair, and a message for the user about it."""
     if query.unknown is not None and query.nearest is not None:
         statement = rename_in_sql(query.statement, query.unknown, query.nearest, SqlRules())
         if statement != query.statement and all(one["statement"] != statement for one in tried):
@@ -82,7 +82,7 @@ async def _rewrite(
 
 
 def _drop_stale(run: Execution, before: JsonObject, found: JsonObject) -> JsonObject:
-    """Return the results with those of the new query, without a skill's own words about the old one."""
+    """Return the results with those of the new query, without a skill's texts about the old query."""
     skill = run.context.world.domain.skills.get(run.flow.spec.dact) if run.by_skill else None
     stale = set[str]() if skill is None else set((skill.result or {}).get("properties", {}))
     return {**{name: value for name, value in before.items() if name not in stale}, **found}

@@ -1,4 +1,4 @@
-"""Ask a model for another query in place of one that failed or found nothing (AG-6, tier 1)."""
+"""Ask a model to replace a query that failed or found nothing (AG-6, tier 1)."""
 
 from __future__ import annotations
 
@@ -33,14 +33,17 @@ def requery_schema() -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """Another query. `change`: what is different in it, in words for the user."""
+    """A replacement for a query. `change`: the difference, as a text for the user."""
 
     statement: str
     change: str
 
 
 class QueryWriter:
-    """Lets a model replace a query. The guardrails check its answer like any other code."""
+    """A writer of replacement queries that asks a model.
+
+    The guardrails check its answer like any other code.
+    """
 
     def __init__(self, engineer: PromptEngineer) -> None:
         self._engineer = engineer
@@ -48,7 +51,7 @@ class QueryWriter:
     async def rewrite(
         self, run: Execution, query: Query, fault: str, tried: Sequence[JsonObject], known: JsonObject
     ) -> Rewritten | None:
-        """Request another query. Returns None if the model keeps the query or does not answer.
+        """Request another query. Return None if the model keeps the query or does not answer.
 
         `tried`: earlier statements, each with its fault. `known`: the tables that can be read.
         """

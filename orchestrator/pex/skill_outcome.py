@@ -1,4 +1,4 @@
-"""Outcomes of a skill, and the `finish` tool whose schema enforces them (PX-6)."""
+"""The outcomes of a skill, and the `finish` tool whose schema enforces them (PX-6)."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -30,8 +30,8 @@ class Failure:
 
     Attributes:
         partial: findings so far, or None.
-        retryable: whether a second run may succeed.
-        final: whether later runs fail too, until something changes.
+        retryable: True if a second run may succeed.
+        final: True if later runs also fail, until something changes.
     """
 
     category: FailureCategory
@@ -43,7 +43,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """A skill that cannot continue. `reason` is shown to the user; `context` is evidence for a re-route."""
+    """A skill that cannot continue. `reason`: a text for the user. `context`: evidence for a re-route."""
 
     reason: str
     context: JsonObject
@@ -62,7 +62,7 @@ SkillOutcome: TypeAlias = Success | Failure | Uncertain | Interrupted
 def define_finish(skill: SkillSpec) -> ToolDefinition:
     """Return the tool that ends a skill.
 
-    Its parameters are flat, because providers reject conditions at the top level of a schema.
+    The tool's parameters are flat, because providers reject conditions at the top level of a schema.
     `FinishShape` checks the requirements of each outcome.
     """
     result = simplify(skill.result) if skill.result is not None else {"type": "object"}
@@ -107,7 +107,7 @@ def _finish(data: JsonObject, message: JsonObject, notes: JsonObject) -> JsonObj
 
 @dataclass(frozen=True, slots=True)
 class FinishShape:
-    """The requirements of `finish`: `ending` for its arguments, `result` for the data of a success."""
+    """The requirements of `finish`. `ending`: for its arguments. `result`: for the data of a success."""
 
     ending: Shape
     result: Shape
@@ -130,7 +130,10 @@ def shape_of(skill: SkillSpec, finish: ToolDefinition) -> FinishShape:
 
 
 def find_fault(answer: ToolsAnswer, shape: FinishShape, *, last: bool = False) -> str | None:
-    """Return why an answer is neither a tool call nor a valid `finish`, or None. `last`: only `finish` is allowed."""
+    """Return why an answer is neither a tool call nor a valid `finish`, or None.
+
+    `last`: True if only `finish` is allowed.
+    """
     ends = [call for call in answer.calls if call.name == FINISH]
     if len(ends) > 1:
         return f"{FINISH} can be called only once"
@@ -147,7 +150,7 @@ def find_fault(answer: ToolsAnswer, shape: FinishShape, *, last: bool = False) -
 
 
 def read_end(answer: ToolsAnswer) -> JsonObject | None:
-    """Return the arguments of `finish`, from a call or from JSON text, or None if the answer is another call."""
+    """Return the arguments of `finish`, from a call or from JSON text, or None for other calls."""
     if not answer.calls:
         return read_json(answer.text)
     return answer.calls[0].arguments if answer.calls[0].name == FINISH else None

@@ -1,6 +1,6 @@
 """Model calls about plans: decomposition, alternatives and their scores, replanning, the goal check.
 
-If the model fails, a call returns None and marks the turn as degraded; then the rules decide.
+If the model fails, a call returns None and marks the turn as degraded, and the rules decide.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ MOST_HISTORY = 7
 
 
 class Advisor:
-    """Model calls about plans. `ground` converts a model's values to slot values."""
+    """Model calls about plans. `ground`: converts a model's values to slot values."""
 
     def __init__(self, engineer: PromptEngineer | None, ground: Ground) -> None:
         self._engineer = engineer
@@ -61,7 +61,7 @@ class Advisor:
         return check_draft(body, plan, flows, self._ground, room, context.local_now, done)
 
     async def decompose(self, plan: PlanFlow, context: TurnContext, room: int) -> Draft | Refused | None:
-        """Ask for a decomposition. If it is refused, ask again with the reasons."""
+        """Ask for a decomposition. If it is rejected, ask again with the reasons."""
         problems: tuple[str, ...] = ()
         draft: Draft | Refused | None = None
         for _ in range(2):
@@ -176,13 +176,13 @@ async def _read_notes(context: TurnContext) -> list[str]:
 
 
 def _objects(body: JsonObject | None, name: str) -> list[JsonObject]:
-    """Return the objects in an answer's list, skipping other entries."""
+    """Return the objects in an answer's list, and skip other entries."""
     entries = None if body is None else body.get(name)
     return [entry for entry in entries if is_object(entry)] if is_list(entries) else []
 
 
 def _read_judgement(body: Json) -> Judgement:
-    """Parse a judgment. An unreadable one scores 0."""
+    """Parse a judgment. An unreadable judgment scores 0."""
     if not is_object(body) or not isinstance(score := body.get("score"), int | float):
         return Judgement(0.0)
     faults = body.get("faults")

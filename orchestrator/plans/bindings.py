@@ -1,4 +1,4 @@
-"""The values that a plan binds to its steps, and where flows and side effects differ from them (FS-7, PL-1)."""
+"""The values that a plan binds to its steps, and differences in flows and side effects (FS-7, PL-1)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +30,10 @@ def resolve(plan: PlanFlow, step: PlanStep) -> JsonObject:
 
 
 def inherit(plan: PlanFlow, step: PlanStep, spec: FlowSpec) -> JsonObject:
-    """Return a step's declared inputs from outputs of the steps that it needs. Later steps take precedence (FS-7)."""
+    """Return a step's declared inputs from the outputs of steps that it needs.
+
+    Later steps take precedence (FS-7).
+    """
     values: JsonObject = {}
     for giver in plan.steps:
         if giver.name in step.needs:
@@ -40,7 +43,7 @@ def inherit(plan: PlanFlow, step: PlanStep, spec: FlowSpec) -> JsonObject:
 
 
 def holds(plan: PlanFlow, condition: Condition) -> bool | None:
-    """Return whether a condition holds, or None until the deciding step has ended."""
+    """Return whether a condition holds, or None until the step that decides it has ended."""
     binding = condition.binding
     if binding.step is not None:
         step = plan.step_named(binding.step)
@@ -63,7 +66,7 @@ class Disagreement:
 
 
 def agrees(plan: PlanFlow, step: PlanStep, flow: BaseFlow) -> bool:
-    """Return whether the plan can adopt a flow as the step: all its values equal the plan's (PL-7)."""
+    """Return whether the plan can adopt a flow as the step: all its values equal the plan's values (PL-7)."""
     known = resolve(plan, step)
     return bool(flow.slots) and all(
         name in known and same_value(held.value, known[name]) for name, held in flow.slots.items()
@@ -71,7 +74,7 @@ def agrees(plan: PlanFlow, step: PlanStep, flow: BaseFlow) -> bool:
 
 
 def find_disagreements(plan: PlanFlow, flows: Iterable[BaseFlow]) -> list[Disagreement]:
-    """Return the steps' values that differ from the plan. A value missing on either side is not a difference.
+    """Return the steps' values that differ from the plan's values. A missing value is not a difference.
 
     Differences arise when a flow is adopted, or when a correction comes after a step ran.
     """
@@ -94,7 +97,7 @@ def settle(plan: PlanFlow, step: PlanStep) -> None:
 def find_outdated(plan: PlanFlow, effects: Iterable[EffectNote]) -> dict[FlowId, list[Disagreement]]:
     """Return side effects that no longer fit the plan's values or conditions, by the step's flow.
 
-    A value that the user chose for the step instead of the plan's value is not a disagreement.
+    If the user chose a value for the step in place of the plan's value, this is not a disagreement.
     """
     settled = plan.settled
     found: dict[FlowId, list[Disagreement]] = {}

@@ -32,8 +32,8 @@ class ChangeKind(StrEnum):
 class Change:
     """A change of a plan.
 
-    `steps`: labels of the added or dropped steps, or of all steps in their new order. `matters`: whether to
-    tell the user.
+    `steps`: labels of the added or dropped steps, or of all steps in their new order. `matters`: True to tell
+    the user.
     """
 
     kind: ChangeKind
@@ -59,7 +59,7 @@ def stack_plan(context: TurnContext, plan: PlanFlow) -> None:
 
 
 def check_consistency(context: TurnContext, plan: PlanFlow) -> None:
-    """Record values of running flows that differ from their plan."""
+    """Record values of running flows that differ from their plan's values."""
     found = find_disagreements(plan, context.state.stack.flows)
     if found:
         why = "; ".join(str(one) for one in found)
@@ -67,7 +67,7 @@ def check_consistency(context: TurnContext, plan: PlanFlow) -> None:
 
 
 def describe(plan: PlanFlow, **more: Json) -> JsonObject:
-    """Return a plan in its stored form, which the API serves too."""
+    """Return a plan in its stored form, which the API also serves."""
     return {
         "steps": [
             {
@@ -131,7 +131,7 @@ def revise(plan: PlanFlow, context: TurnContext, wanted: list[PlanStep], why: st
 
 
 def free_name(name: str, steps: Iterable[PlanStep]) -> str:
-    """Return an unused step name: the requested one, with a number if necessary."""
+    """Return an unused step name: the requested name, with a number if necessary."""
     taken = {step.name for step in steps}
     names = (name if number == 1 else f"{name}_{number}" for number in count(1))
     return next(free for free in names if free not in taken)

@@ -16,10 +16,11 @@ from orchestrator.plans.bindings import look_up, resolve
 from orchestrator.plans.changes import free_name
 from orchestrator.types import Dact, FlowId, Json, JsonObject, is_list, is_object, new_id, same_value
 
-# Families that cannot be steps: plans are not nested, and conversation and background flows are not tasks.
+# Families whose flows cannot be steps: plans are not nested, and conversation and background flows are not
+# tasks.
 NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})
 
-# A function that converts a model's values to slot values, and omits those that it cannot convert.
+# A function that converts a model's values to slot values, and omits values that it cannot convert.
 Ground: TypeAlias = Callable[[type[BaseFlow], Mapping[str, Json], float], JsonObject]
 
 
@@ -27,7 +28,7 @@ Ground: TypeAlias = Callable[[type[BaseFlow], Mapping[str, Json], float], JsonOb
 class Draft:
     """A usable decomposition. `problems`: repaired faults, one sentence each.
 
-    `is_open`: whether the model sees a reason to compare alternatives.
+    `is_open`: True if the model sees a reason to compare alternatives.
     """
 
     steps: tuple[PlanStep, ...]
@@ -151,7 +152,7 @@ class _DraftCheck:
         )
 
     def _is_done(self, dact: Dact, slots: JsonObject) -> bool:
-        """Return whether a step of the plan has done this task with the same values (PL-2)."""
+        """Return whether a step of the plan has already done this task with the same values (PL-2)."""
         wanted = {name: look_up(self.plan, Binding.read(bound)) for name, bound in slots.items()}
         return any(
             all(value is not None and same_value(held.get(name), value) for name, value in wanted.items())
@@ -165,7 +166,7 @@ class _DraftCheck:
         return bool(dot) and _clean(step) in self.all_flows
 
     def _find_giver(self, flow: type[BaseFlow], name: str, value: Json) -> Binding | None:
-        """Parse a reference to an earlier step's output, ``step.output``. Returns None for other values."""
+        """Parse a reference to an earlier step's output, ``step.output``. Return None for other values."""
         step, _, output = str(value).partition(".")
         giver = next((one for one in (*self.plan.steps, *self.steps) if one.name == _clean(step)), None)
         known = giver is not None and output in self.all_flows[Dact(giver.dact)].spec.outputs
@@ -176,7 +177,7 @@ class _DraftCheck:
         )
 
     def sort(self) -> list[PlanStep]:
-        """Sort the steps by their needs, keeping the model's order where possible. Raises CycleError."""
+        """Sort the steps by their needs, and keep the model's order where possible. Raises CycleError."""
         done = {step.name for step in self.plan.steps if step.is_done}
         for step in self.steps:
             self._check_needs(step, done)
@@ -201,7 +202,7 @@ class _DraftCheck:
         step.need(name for name in step.needs if name in known and name != step.name)
 
     def _bind_inputs(self, step: PlanStep) -> None:
-        """Bind a step's missing inputs to outputs of earlier steps or to the plan's slots of the same name."""
+        """Bind a step's missing inputs to outputs of earlier steps, or to the plan's slots of the same name."""
         spec = self.usable[step.dact].spec
         before = self.steps[: self.steps.index(step)]
         for name in dict.fromkeys([*spec.inputs, *spec.slots]):
@@ -222,7 +223,7 @@ class _DraftCheck:
 
 
 def _agree(step: PlanStep, giver: PlanStep) -> bool:
-    """Return whether two steps have the same stated values in their common slots."""
+    """Return whether two steps have the same values in all slots that both state."""
     shared = step.slots.keys() & giver.slots.keys()
     stated = [(step.slots[name], giver.slots[name]) for name in shared]
     return all(one == other for one, other in stated if is_object(one) and "value" in one)

@@ -40,7 +40,7 @@ class Decomposed:
 
 @dataclass(frozen=True, slots=True)
 class GoalCheck:
-    """The result of a goal check. `missing`: the unmet parts of the goal, for the user."""
+    """The result of a goal check. `missing`: the unmet parts of the goal, as text for the user."""
 
     complete: bool
     missing: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Planner:
         self._advisor = advisor
 
     async def decompose(self, plan: PlanFlow, context: TurnContext) -> Decomposed | None:
-        """Return the steps of a request, or further steps if its goal is not met, or None if there are none."""
+        """Return the steps of a request, further steps if its goal is not met, or None without steps."""
         room = context.world.domain.config.plans.max_sub_flows - count_steps(plan)
         if room <= 0:
             return None
@@ -95,7 +95,10 @@ class Planner:
         return mode == "on"
 
     async def check(self, plan: PlanFlow, context: TurnContext) -> list[Change]:
-        """Run the replanning check and return the plan's changes: the rules', then a model's if there is one (PL-2)."""
+        """Run the replanning check, first by the rules, then by a model if configured.
+
+        Return all changes (PL-2).
+        """
         limit = context.world.domain.config.plans.max_sub_flows
         changes = apply_rules(plan, context)
         waiting = any(not step.is_finished for step in plan.steps)
@@ -123,7 +126,7 @@ class Planner:
         return revise(plan, context, list(draft.steps), why)
 
     async def judge(self, plan: PlanFlow, context: TurnContext) -> GoalCheck:
-        """Check whether the goal is met, by the steps and, if one is configured, by a model (PL-3)."""
+        """Check whether the goal is met, from the steps and with a model if one is configured (PL-3)."""
         missing = find_missing(plan)
         body = await self._advisor.judge(plan, context) if self._may_ask(context) else None
         if body is None:
@@ -137,11 +140,11 @@ class Planner:
         return context.world.domain.config.plans.model != "off" and self._advisor.available
 
     def _asks_beyond_recipe(self, plan: PlanFlow, context: TurnContext) -> bool:
-        """Return whether a model decomposes the request, even though steps are declared."""
+        """Return whether a model decomposes the request although steps are declared."""
         return bool(plan.beyond) or context.world.domain.config.plans.model == "on"
 
 
 def _without(plan: PlanFlow, steps: list[PlanStep]) -> PlanFlow:
-    """Return a copy of the plan without some steps, so that new steps can reuse their names."""
+    """Return a copy of the plan without these steps, so that new steps can reuse their names."""
     over = [step for step in plan.steps if all(step is not other for other in steps)]
     return type(plan)(plan.started_at, flow_id=plan.flow_id, slots=plan.slots, goal=plan.goal, steps=over)

@@ -21,7 +21,7 @@ LONGEST_FACT = 60  # characters; longer outputs are not listed as facts
 
 
 class PlanPolicy(BasePolicy):
-    """The policy of Plan flows. The Agent's build sets `planner`."""
+    """The policy of Plan flows. `planner`: set when the Agent is built."""
 
     planner: Planner
 
@@ -31,7 +31,7 @@ class PlanPolicy(BasePolicy):
         return None
 
     async def invoke(self, run: Execution) -> Ending | None:
-        """Stack sub-flows. Returns None if the goal is met, and GaveUp if the plan cannot meet it."""
+        """Stack sub-flows. Return None if the goal is met, or GaveUp if the plan cannot meet it."""
         plan = run.flow
         if not isinstance(plan, PlanFlow):
             return Failed(FailureCategory.SERVER_ERROR, say("cannot_plan"), check="plan_flow")
@@ -53,7 +53,7 @@ class PlanPolicy(BasePolicy):
         return self._stack(run, plan, found, "decomposed")
 
     async def _go_on(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> Ending:
-        """Add sub-flows within the budget of rounds, or report what is missing and give up."""
+        """Add sub-flows within the limit on rounds, or report what is missing and give up."""
         config = run.context.world.domain.config.plans
         if plan.rounds < config.max_rounds:
             found = await self.planner.decompose(plan, run.context)
@@ -137,7 +137,7 @@ def _merge(plan: PlanFlow) -> JsonObject:
 
 
 def _reasons(plan: PlanFlow, context: TurnContext) -> list[Json]:
-    """Return why steps were not done, without the reasons that this turn has already reported."""
+    """Return why steps were not done, without reasons that this turn has already reported."""
     said = {part.values.get("message") for part in context.changes.messages if isinstance(part, Notice)}
     return [
         {"label": step.label, "why": step.note}

@@ -14,7 +14,7 @@ from orchestrator.types import FlowId, JsonObject, new_id, same_value
 
 
 def follows_recipe(plan: PlanFlow) -> bool:
-    """Return whether a plan follows its declared steps, not a model's."""
+    """Return whether a plan follows its declared steps instead of a model's steps."""
     return bool(plan.spec.recipe) and not plan.by_model
 
 
@@ -52,7 +52,7 @@ def declared_step(plan: PlanFlow, name: str) -> RecipeStep | None:
 
 
 def find_missing(plan: PlanFlow) -> list[str]:
-    """Return labels of wanted steps that were not done, except those that the user dropped."""
+    """Return labels of wanted steps that were not done, except steps that the user dropped."""
     wanted = {step.name for step in plan.steps} | {declared.name for declared in due_steps(plan)}
     return [label for name in _in_order(plan, wanted) if (label := _lacking(plan, name))]
 
@@ -96,7 +96,7 @@ def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
 
 
 def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[BaseFlow, EffectNote] | None:
-    """Return a completed flow outside the plan that has done the step, with its unchanged side effect, or None."""
+    """Return a completed flow outside the plan that did the step, with its unchanged side effect, or None."""
     spec, state = context.world.domain.flows[step.dact].spec, context.state
     own = {name for name, binding in read_bindings(step).items() if binding.step is None}
     known = {name: value for name, value in resolve(plan, step).items() if name in own}
@@ -117,13 +117,13 @@ def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[Ba
 
 
 def _changes(later: BaseFlow | None, spec: FlowSpec) -> bool:
-    """Return whether a later task can have changed the values of a flow's result: a new day does, bags do not."""
+    """Return whether a later task can have changed values of a flow's result. A new day can, bags cannot."""
     slots = later.spec.slots.values() if later is not None else spec.slots.values()
     return any(slot.takes_what(own) for slot in slots for own in spec.slots.values())
 
 
 def _describe_sources(plan: PlanFlow, step: PlanStep, context: TurnContext, values: JsonObject) -> None:
-    """Bind the values of an adopted flow to the steps that would have found them, if those steps accept them."""
+    """Bind an adopted flow's values to the steps that would have found them, if those steps accept them."""
     for slot, binding in read_bindings(step).items():
         giver = plan.step_named(binding.step) if binding.step is not None else None
         if giver is None or slot not in values:
@@ -185,5 +185,5 @@ def _find_answer(plan: PlanFlow, step: PlanStep, context: TurnContext) -> BaseFl
 
 
 def count_steps(plan: PlanFlow) -> int:
-    """Return how many sub-flows count toward the budget: all that were not dropped before they started."""
+    """Return how many sub-flows count toward the limit: all except those dropped before they started."""
     return sum(not step.was_never_begun for step in plan.steps)

@@ -1,7 +1,7 @@
 """Language Agent Tree Search (PL-5): select, expand, evaluate with reflection, and back-propagate.
 
-The task's functions, which may call a model, define the candidates. One call creates all children of a node and
-another call judges them, so that a small budget of calls covers many candidates.
+The task's functions, which may call a model, define the candidates. One call creates all children of a node,
+and another call judges them, so that few calls cover many candidates.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 State = TypeVar("State")
-CALLS_PER_NODE = 2  # one to expand the node, one to judge its children
+CALLS_PER_NODE = 2  # one call expands the node, another judges its children
 
 
 @dataclass(slots=True, eq=False)
@@ -20,11 +20,11 @@ class Node(Generic[State]):
     """A candidate in the search tree.
 
     Attributes:
-        score: the candidate's score from 0 to 1, or None if it is not scored yet.
+        score: the candidate's score from 0 to 1, or None if it was not scored yet.
         visits: number of scores in the subtree.
         total: sum of the scores in the subtree.
         faults: the candidate's faults, worst first.
-        closed: whether the subtree is fully explored.
+        closed: True if the subtree is fully explored.
     """
 
     number: int
@@ -83,7 +83,7 @@ class Tree(Generic[State]):
         return None if node.closed else node
 
     def propagate(self, node: Node[State], score: float) -> None:
-        """Set a node's score, and propagate it to the ancestors."""
+        """Set a node's score, and propagate the score to its ancestors."""
         node.score = score
         for above in node.path():
             above.visits += 1
@@ -98,7 +98,7 @@ class Tree(Generic[State]):
             above.closed = True
 
     def best(self) -> Node[State] | None:
-        """Return the candidate with the highest score, the earliest if several are equal."""
+        """Return the candidate with the highest score, or the earliest of several with the same score."""
         scored = [node for node in self.nodes[1:] if node.score is not None]
         return max(scored, key=lambda node: (node.score or 0.0, -node.number), default=None)
 
@@ -131,8 +131,8 @@ class Task(Generic[State]):
 
     Attributes:
         root: the state from which the first candidates follow.
-        expand: creates up to `width` candidates from a state and its lessons, which are the faults of the state
-            and its ancestors, nearest first.
+        expand: creates up to `width` candidates from a state and its lessons, which are the faults of the
+        state and its ancestors, nearest first.
         judge: returns a judgment per candidate.
         key: returns equal keys for equal candidates.
     """
@@ -145,14 +145,17 @@ class Task(Generic[State]):
 
 @dataclass(frozen=True)
 class SearchResult(Generic[State]):
-    """The result of a search. `best` is None if the budget did not suffice for a candidate."""
+    """The result of a search. `best`: None if the calls did not suffice for a candidate."""
 
     tree: Tree[State]
     best: Node[State] | None
     budget: Budget
 
     def record(self, describe: Callable[[State], Any]) -> dict[str, Any]:
-        """Return the search as JSON: nodes, scores, visits and the choice. `describe`: converts a state to JSON."""
+        """Return the search as JSON: nodes, scores, visits and the choice.
+
+        `describe`: converts a state to JSON.
+        """
         return {
             "calls": self.budget.spent,
             "limit": self.budget.limit,
@@ -185,7 +188,7 @@ async def search(
 
     Args:
         task: the search problem.
-        calls: the budget of calls to the task's functions.
+        calls: maximum number of calls to the task's functions.
         width: maximum number of candidates from the root.
         variants: maximum number of candidates from each other node.
         exploration: weight of rarely visited nodes against nodes with high scores.
@@ -207,7 +210,7 @@ class _Search(Generic[State]):
     seen: set[Hashable]
 
     async def explore(self, node: Node[State], width: int) -> float:
-        """Expand a node and score its new children. Returns the best score among them."""
+        """Expand a node and score its new children. Return their best score."""
         self.budget.spend()
         lessons = [above.faults for above in node.path() if above.faults]
         states = await self.task.expand(node.state, lessons, width)
@@ -219,7 +222,7 @@ class _Search(Generic[State]):
         return best
 
     def _new(self, states: Sequence[State], width: int) -> list[State]:
-        """Return at most `width` candidates that were not proposed before."""
+        """Return up to `width` candidates that were not proposed before."""
         fresh: dict[Hashable, State] = {}
         for state in states:
             key = self.task.key(state)

@@ -10,7 +10,7 @@ from orchestrator.turns.access import ApiKey, Caller, Scope
 from orchestrator.types import SessionId, TenantId, UserId
 
 acting_tenant: ContextVar[str] = ContextVar("acting_tenant", default="")
-"""The tenant that the current task acts for. APIs set it after authentication.
+"""The tenant for which the current task acts. APIs set it after authentication.
 
 While it is empty, row-level security hides all rows that belong to a tenant.
 """
@@ -28,11 +28,11 @@ class ApiKeys(Protocol):
         user_id: UserId | None = None,
         expires_at: datetime | None = None,
     ) -> tuple[ApiKey, str]:
-        """Create a key and return it with its text, which can't be retrieved later."""
+        """Create a key. Return it with its text, which can't be retrieved later."""
         ...
 
     async def list(self, tenant_id: TenantId | None = None) -> list[ApiKey]:
-        """Return a tenant's keys, or all tenants', newest first, including revoked and expired keys."""
+        """Return the keys of one tenant or all tenants, newest first, including revoked and expired keys."""
         ...
 
     async def revoke(self, key_id: str) -> ApiKey:
@@ -40,7 +40,7 @@ class ApiKeys(Protocol):
         ...
 
     async def find(self, text: str) -> ApiKey | None:
-        """Return the key with this text, or None if no such key is valid now."""
+        """Return the key with this text, or None if the key is unknown or no longer valid."""
         ...
 
     async def is_valid(self, key_id: str) -> bool:
@@ -49,7 +49,7 @@ class ApiKeys(Protocol):
 
 
 class Tickets(Protocol):
-    """Short-lived credentials for clients that cannot send headers."""
+    """Short-lived credentials, for clients that cannot send headers."""
 
     async def issue(self, caller: Caller, *, lives_s: int) -> str:
         """Create a ticket that is valid for `lives_s` seconds."""
@@ -58,12 +58,13 @@ class Tickets(Protocol):
     async def redeem(self, ticket: str, *, stream: SessionId | None = None) -> Caller | None:
         """Return the ticket's caller, or None if the ticket is unknown or expired.
 
-        `stream`: the session whose events are requested; tickets extended with `keep` are valid for it.
+        `stream`: the session whose events are requested. Tickets extended by `keep` are valid for this
+        session.
         """
         ...
 
     async def keep(self, ticket: str, stream: SessionId, caller: Caller, *, lives_s: int) -> None:
-        """Keep a ticket valid for one session's event stream for `lives_s` more seconds."""
+        """Extend a ticket's validity for one session's event stream by `lives_s` seconds."""
         ...
 
 
@@ -71,7 +72,7 @@ class Tickets(Protocol):
 class Limit:
     """A rate limit: `per_minute` requests on average, in bursts of up to `burst`.
 
-    `key` identifies what is limited, for example a caller or a session.
+    `key`: identifies the limited object, for example a caller or a session.
     """
 
     key: str
@@ -80,7 +81,7 @@ class Limit:
 
 
 class RequestLimits(Protocol):
-    """Request rate limits, shared by all gateways."""
+    """Rate limits for requests, shared by all gateways."""
 
     async def take(self, tenant_id: TenantId, limits: Sequence[Limit]) -> float:
         """Count a request and return 0, or return the seconds to wait if any limit is reached.

@@ -1,4 +1,4 @@
-"""The session lane: one worker per session, turns in order, commits fenced by token and epoch (RT-2 … RT-4)."""
+"""The session lane: one worker per session, turns in order, commits fenced by token and epoch (RT-2…RT-4)."""
 
 from typing import Protocol
 
@@ -18,7 +18,7 @@ class Lane(Protocol):
         Marks the turn as running and counts the attempt. If the turn is already marked as running, its worker
         died: this counts as a crash, not as an attempt. After a second crash, only a process for suspected
         poison turns claims the turn (RT-26). A turn that crashed there, or has no attempts left, is
-        quarantined and the next turn is claimed.
+        quarantined, and the next turn is claimed.
 
         Returns None if no turn is due, a predecessor in `sequence` is missing, or another lease is valid.
         """
@@ -33,7 +33,7 @@ class Lane(Protocol):
         ...
 
     async def abandon(self, lease: Lease, *, error: str | None = None) -> None:
-        """Release the lane without a commit and requeue the turn.
+        """Release the lane without a commit, and requeue the turn.
 
         The attempt counts only if there is an `error`.
         """
@@ -49,13 +49,13 @@ class Lane(Protocol):
     ) -> bool:
         """Write a journal step and its ledger entry, if any, while the lease is current.
 
-        Returns False and writes nothing if `entry` and `heard` are set and an `understand` turn with a `seq`
+        Returns False, without changes, if `entry` and `heard` are set and an `understand` turn with a `seq`
         above `heard` has arrived. Raises LaneLost.
         """
         ...
 
     async def said_meanwhile(self, lease: Lease) -> Said:
-        """Return messages that arrived for the running turn (RT-5).
+        """Return messages that arrived while the turn was running (RT-5).
 
         These are later turns sent with `understand`, in order, up to the first turn with another rule or a
         missing predecessor.
@@ -71,7 +71,7 @@ class Lane(Protocol):
     ) -> LedgerEntry | None:
         """Move an earlier attempt's ledger entry to this attempt's flow.
 
-        A flow started by the turn gets a new ID in each attempt. Returns None if there is no entry. Raises
+        A flow that a turn starts gets a new ID in each attempt. Returns None if there is no entry. Raises
         LaneLost.
         """
         ...
@@ -85,7 +85,7 @@ class Lane(Protocol):
         ...
 
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
-        """Renew this worker's leases and return the turns with a cancellation request or a new message."""
+        """Renew this worker's leases. Return the turns that have a cancellation request or a new message."""
         ...
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
@@ -98,7 +98,7 @@ class Lane(Protocol):
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
     ) -> ApprovalRecord | None:
-        """Decide a pending approval and return it with the first decision (PX-17).
+        """Decide a pending approval. Return it with the first decision (PX-17).
 
         Returns None if the session has no such approval.
         """

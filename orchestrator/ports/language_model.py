@@ -1,4 +1,4 @@
-"""The port to language models: requests, replies and failures.
+"""The port for language models: requests, replies and failures.
 
 An adapter sends each request once. `orchestrator.models` adds retries, fallback, circuit breakers, budgets,
 repair and endpoint profiles.
@@ -13,7 +13,7 @@ from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ModelUnavail
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 MODEL_FAILURES = (ModelUnavailable, ModelOutputInvalid, BudgetExceeded)
-"""All errors of a call without a usable answer. A `ChatModel` only raises the first."""
+"""All errors of calls without a usable answer. A `ChatModel` only raises the first of them."""
 
 
 class ChatRole(StrEnum):
@@ -24,7 +24,7 @@ class ChatRole(StrEnum):
 
 
 class FinishReason(StrEnum):
-    """Reasons why a model stopped. Unknown reasons become OTHER."""
+    """Reasons why a model stopped generating. Unknown reasons become OTHER."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -54,7 +54,7 @@ class ToolChoice(StrEnum):
 
 
 class OutputMode(StrEnum):
-    """Ways to request a JSON object, from the most demanding on the endpoint to the least."""
+    """Ways to request a JSON object, from the most to the least demanding for the endpoint."""
 
     SCHEMA = "schema"
     """The endpoint enforces the JSON Schema."""
@@ -77,7 +77,7 @@ class RequestField(StrEnum):
     TOOL_CHOICE = "tool_choice"
     STREAM = "stream"
     SYSTEM_ROLE = "system_role"
-    """A separate system message. If it is rejected, the first user message starts with the system prompt."""
+    """A separate system message. If it is rejected, the first user message begins with the system prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,9 @@ class EndpointProfile:
 
     Args:
         output: the strictest output mode that was not rejected.
-        renamed_token_limit: the endpoint expects the other name of `max_completion_tokens` and `max_tokens`.
-        no_thought_with_tools: requests with tools must turn off reasoning.
+        renamed_token_limit: True if the endpoint expects the other name of `max_completion_tokens` and
+        `max_tokens`.
+        no_thought_with_tools: True if requests with tools must turn off reasoning.
     """
 
     output: OutputMode = OutputMode.SCHEMA
@@ -103,7 +104,7 @@ class EndpointProfile:
 class Opaque:
     """An answer in its provider's format, with signatures and encrypted reasoning.
 
-    Only the endpoint that wrote it receives it. Other endpoints receive the message's other fields.
+    Only the endpoint that created the answer receives it. Other endpoints receive the message's other fields.
     """
 
     endpoint: str
@@ -149,7 +150,7 @@ class ToolDefinition:
 class OutputSchema:
     """The output format of a structured call. `name`: the prompt ID.
 
-    `schema` requires all of its properties and allows no others.
+    `schema`: requires all of its properties and allows no others.
     """
 
     name: str
@@ -158,7 +159,10 @@ class OutputSchema:
 
 @dataclass(frozen=True, slots=True)
 class CallMetadata:
-    """The origin of a call. Our call log always includes it; endpoints receive it if they accept metadata."""
+    """The origin of a call.
+
+    Our call log always includes it, and endpoints that accept metadata receive it.
+    """
 
     prompt_id: str
     prompt_version: str
@@ -172,7 +176,7 @@ class ChatRequest:
 
     Args:
         timeout_s: time limit for the complete answer, streamed or not.
-        tool_choice: whether to call one of `tools`, or the name of the tool to call.
+        tool_choice: the mode of tool use, or the name of the tool to call.
         effort: reasoning effort, or None for the model's default.
     """
 
@@ -191,7 +195,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts as reported by the endpoint.
+    """Token counts, as reported by the endpoint.
 
     `prompt_tokens` includes `cached_tokens`, and `completion_tokens` includes `reasoning_tokens`.
     """
@@ -203,7 +207,7 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
-        """Return the number of tokens counted against budgets."""
+        """Return the number of tokens that count against budgets."""
         return self.prompt_tokens + self.completion_tokens
 
 
@@ -221,7 +225,10 @@ class ChatReply:
 
 @dataclass(frozen=True, slots=True)
 class CallPiece:
-    """Part of the tool call at index `place`. The first part has the name; each part continues the arguments."""
+    """A part of the tool call at index `place`.
+
+    The first part has the name; each part continues the arguments.
+    """
 
     place: int
     id: str = ""
@@ -231,7 +238,7 @@ class CallPiece:
 
 @dataclass(frozen=True, slots=True)
 class ChatDelta:
-    """Part of a streamed answer. The last parts have the finish reason, the usage and the opaque answer."""
+    """A part of a streamed answer. The last parts have the finish reason, the usage and the opaque answer."""
 
     text: str = ""
     finish_reason: FinishReason | None = None
@@ -241,7 +248,7 @@ class ChatDelta:
 
     @property
     def says_something(self) -> bool:
-        """Return whether the part has text or part of a call. The first parts often have neither."""
+        """Return whether this delta has text or part of a call. The first deltas often have neither."""
         return bool(self.text or self.calls)
 
 
@@ -250,11 +257,11 @@ class ChatModel(Protocol):
 
     @property
     def endpoint(self) -> str:
-        """Return the URL without secrets. It identifies the circuit breaker and appears in messages."""
+        """Return the URL without secrets, which identifies the circuit breaker and appears in messages."""
         ...
 
     def list_price(self, model: str, usage: Usage) -> float:
-        """Return the price of a call in US dollars from the provider's price list, or 0 if it is unknown."""
+        """Return the price of a call in US dollars from the provider's price list, or 0 if unknown."""
         ...
 
     async def complete(self, request: ChatRequest) -> ChatReply:

@@ -17,7 +17,7 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class SessionRows:
-    """The number of inconsistent rows in a session.
+    """The numbers of inconsistent rows in a session.
 
     Args:
         turns: turns marked as running without a worker.

@@ -1,4 +1,4 @@
-"""Session content for a background run, collected at its start because the flow itself can't read it (IF-17)."""
+"""Session content for a background run, collected at its start because flows can't read it (IF-17)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,9 +7,11 @@ from typing import Any, Final, Protocol
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId
 
 CONVERSATION: Final = "conversation"
-"""A `Conversation`, or None before the first message."""
+"""Name of the content `Conversation`, or None before the first message."""
 HABITS: Final = "habits"
-"""`SlotUse` records for the session's user, grouped by task and slot, most frequent first."""
+"""Name of the content `SlotUse`: records for the session's user, grouped by task and slot, most frequent
+first.
+"""
 HISTORY: Final = "history"
 MATERIALS: Final = frozenset({CONVERSATION, HABITS, HISTORY})
 
@@ -47,12 +49,12 @@ class SlotUse:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Session content beyond its working state, newest first.
+    """Session content beyond the working state, newest first.
 
     Args:
         tasks: completed tasks as ``{dact, slots, outputs}``.
         turns: the user's messages.
-        rows: the table rows that the user was shown.
+        rows: the table rows that were displayed to the user.
     """
 
     tasks: list[JsonObject]

@@ -1,4 +1,4 @@
-"""Ports to processes that run model-written Python and SQL after the guardrails have checked it.
+"""Ports for processes that run model-written Python and SQL after the guardrails have checked the code.
 
 There is no in-memory adapter, because it would run untrusted code in the worker's process.
 """
@@ -49,7 +49,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A run without a result. `message`: a sentence that helps a model fix the code."""
+    """A run that was stopped without a result. `message`: a sentence that helps a model fix the code."""
 
     category: StopCategory
     message: str
@@ -69,7 +69,7 @@ class Sandbox(Protocol):
         *,
         imports: frozenset[str] = ...,
     ) -> SandboxResult:
-        """Call a function with keyword arguments in another process.
+        """Call a function with keyword arguments in a separate process.
 
         Args:
             function_source: the source of exactly one function, approved by the guardrails.
@@ -85,9 +85,9 @@ class QueryLimits:
     """Limits of one query.
 
     Args:
-        rows: maximum number of rows; the result reports whether rows were dropped.
+        rows: maximum number of rows. The result tells if rows were dropped.
         process: limits of the process. Without any rows, the interpreter and the database need about 200 MB
-            of address space.
+        of address space.
     """
 
     rows: int = 10_000
@@ -104,11 +104,11 @@ class SqlSandbox(Protocol):
     async def run_sql(
         self, statement: str, tables: Mapping[str, Table], limits: QueryLimits = ...
     ) -> QueryRows | Stopped:
-        """Run a query on copies of the tables in another process.
+        """Run a query on copies of the tables in a separate process.
 
         Args:
             statement: a single query, approved by the guardrails.
             tables: the tables that the query can read, by name.
-            limits: limits of this query; the kernel enforces time and memory.
+            limits: limits of this query. The kernel enforces time and memory.
         """
         ...

@@ -46,9 +46,12 @@ class ScheduledEvents(Protocol):
     async def of_session(
         self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 100
     ) -> list[ScheduledEvent]:
-        """Return the session's events, the next one first, except those of tool calls. Raises NotFound."""
+        """Return the session's events, except those of tool calls, with the next event first.
+
+        Raises NotFound.
+        """
         ...
 
     async def deliver_due(self, *, limit: int = 100) -> list[SessionId]:
-        """Deliver due events and return the sessions that have a new turn."""
+        """Deliver due events. Return the sessions that have a new turn."""
         ...

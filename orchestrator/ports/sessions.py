@@ -25,9 +25,8 @@ class Sessions(Protocol):
     ) -> SessionRecord:
         """Create a session, or return the existing session with this ID.
 
-        `timezone` and `locale` default to the values of the user's latest session that has them.
-
-        Raises Refused if the ID belongs to another tenant or domain.
+        `timezone` and `locale` default to the values of the user's latest session that has values. Raises
+        Refused if the ID belongs to another tenant or domain.
         """
         ...
 
@@ -42,7 +41,7 @@ class Sessions(Protocol):
     async def list(
         self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
     ) -> list[SessionRecord]:
-        """Return a tenant's or user's sessions without their states, most recently active first."""
+        """Return the sessions of a tenant or user without their states, most recently active first."""
         ...
 
     async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
@@ -81,9 +80,8 @@ class Sessions(Protocol):
     ) -> SessionRecord:
         """Release the session lane from its holder, which can no longer commit, and requeue the running turn.
 
-        `signed`: the operator and reason, stored in the event log.
-
-        Raises NotFound, or Refused if the lane is free or the session is not at this epoch.
+        `signed`: the operator and the reason, stored in the event log. Raises NotFound, or Refused if the
+        lane is free or the session is not at this epoch.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""The port to persistent counters of tokens and cost."""
+"""The port for persistent counters of tokens and cost."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """An amount of tokens, and its cost in millionths of a US dollar."""
+    """A number of tokens, and their cost in millionths of a US dollar."""
 
     tokens: int = 0
     cost_micros: int = 0
@@ -22,7 +22,7 @@ class SpendingStore(Protocol):
     """Counters of tokens and cost, shared by all processes."""
 
     async def add(self, key: str, amount: Spent, *, keep_s: int) -> Spent:
-        """Add to a counter atomically and return its new value. Negative amounts are refunds.
+        """Add to a counter atomically, and return its new value. Negative amounts are refunds.
 
         The counter is deleted `keep_s` seconds after the last addition.
         """

@@ -1,4 +1,4 @@
-"""Refreshing a session's summary and memories for a turn (IF-13)."""
+"""Refreshes of a session's summary and memories that a turn requests (IF-13)."""
 
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -11,7 +11,7 @@ SUMMARY_DUE: Final = "summary_due"
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """The result of a refresh: the last turn it includes and the summary, if there is one."""
+    """The result of a refresh: the last turn that it includes and the summary, or None."""
 
     through_turn: int
     summary: str | None = None
@@ -29,7 +29,7 @@ class SummaryRefresh(Protocol):
     ) -> Renewed | None:
         """Summarize the session and return the result, or None if it is not ready within `wait_s` seconds.
 
-        Calls with the same `key` share one run. `memory`: update the user's memories too. `here`: run in this
-        process.
+        Calls with the same `key` share one run. `memory`: also update the user's memories. `here`: run in
+        this process.
         """
         ...

@@ -1,4 +1,4 @@
-"""Ports used by tool calls: transports, shared rate limits and a shared cache."""
+"""Ports for tool calls: transports, shared rate limits and a shared cache."""
 
 from typing import Protocol
 
@@ -11,16 +11,16 @@ class ToolTransport(Protocol):
     """A transport for tools that are not service methods."""
 
     async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
-        """Call the tool once and return its response, which is limited in size but not validated.
+        """Call the tool once. Return its response, which is limited in size but not validated.
 
-        Cancellation stops the call if the transport can. Raises ToolFailure, or ConfigurationError if the
-        tool's implementation is not supported.
+        Cancellation stops the call if the transport supports this. Raises ToolFailure, or ConfigurationError
+        if the tool's implementation is not supported.
         """
         ...
 
 
 class RateLimits(Protocol):
-    """Tool call rate limits, shared by all workers."""
+    """Rate limits for tool calls, shared by all workers."""
 
     async def take(self, key: str, *, per_minute: int) -> float:
         """Count a call and return 0, or return the seconds to wait if the limit is reached.

@@ -35,7 +35,7 @@ class Inbox(Protocol):
     async def submitted_as(
         self, tenant_id: TenantId, idempotency_key: str, session_id: SessionId | None = None
     ) -> list[TurnRecord]:
-        """Return up to two turns with this key. The key is unique within a session only."""
+        """Return up to two turns with this key, because keys are unique only within a session."""
         ...
 
     async def turns(
@@ -47,11 +47,11 @@ class Inbox(Protocol):
         before: int | None = None,
         limit: int = 100,
     ) -> list[TurnRecord]:
-        """Return turns, newest first. `before`: return only turns with a lower `seq`."""
+        """Return turns, newest first. `before`: only turns with a lower `seq`."""
         ...
 
     async def cancel(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
-        """Cancel a queued turn immediately, or ask a running turn to stop. Does not change finished turns."""
+        """Cancel a queued turn immediately, or ask a running turn to stop. Finished turns stay unchanged."""
         ...
 
     async def retry(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
@@ -71,8 +71,8 @@ class LiveEvents(Protocol):
     """Event delivery to live listeners. Only the streamed text of running turns is stored.
 
     A streaming turn publishes ``Event(session_id, "token", turn_id, {"text": piece, "offset": offset})``. The
-    offset is the number of characters before the piece. Offset 0 starts the text over, for example after a
-    crash. The ``answer`` or ``failed`` event of the turn deletes its text.
+    offset is the number of characters before the piece. Offset 0 restarts the text, for example after a
+    crash. The turn's ``answer`` or ``failed`` event deletes its text.
     """
 
     async def publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
@@ -88,7 +88,8 @@ class LiveEvents(Protocol):
     ) -> AbstractAsyncContextManager[Subscription]:
         """Return a context manager that listens from the moment it is entered.
 
-        `with_streamed`: start with a token that has all text streamed so far, and repeat this after a loss.
+        `with_streamed`: start with a token that contains all text streamed so far, and repeat this after a
+        loss.
         """
         ...
 
@@ -105,7 +106,10 @@ class EventLog(Protocol):
     async def last_numbers(
         self, tenant_id: TenantId, session_ids: Sequence[SessionId]
     ) -> Mapping[SessionId, int]:
-        """Return the number of each session's last event, or 0 if it has no events. Omits unknown sessions."""
+        """Return the number of each session's last event, or 0 without events.
+
+        Unknown sessions are omitted.
+        """
         ...
 
 
@@ -120,7 +124,7 @@ class Approvals(Protocol):
         status: ApprovalStatus | None = None,
         limit: int = 100,
     ) -> list[ApprovalRecord]:
-        """Return approvals, newest first, including expired ones."""
+        """Return approvals, newest first, including expired approvals."""
         ...
 
     async def get(self, tenant_id: TenantId, approval_id: str) -> ApprovalRecord:
@@ -128,7 +132,7 @@ class Approvals(Protocol):
         ...
 
     async def decide(self, tenant_id: TenantId, approval_id: str, decision: Decision) -> ApprovalRecord:
-        """Grant or deny a pending approval. Repeating a decision has no effect.
+        """Grant or deny a pending approval. A repeated decision has no effect.
 
         Raises:
             NotFound: the approval doesn't exist.
@@ -162,13 +166,14 @@ class Archive(Frames, Protocol):
     ) -> list[JsonObject]:
         """Return the model and tool calls of a session or turn, newest first.
 
-        Each is ``{turn_id, key, kind, status, request_hash, duration_ms, at}``, where `at` is the time of the
-        first write. Requests and results are omitted, because the caller may not be permitted to see them.
+        Each call is ``{turn_id, key, kind, status, request_hash, duration_ms, at}``, where `at` is the time
+        of the first write. Requests and results are omitted, because the caller may not be permitted to see
+        them.
         """
         ...
 
     async def signals(self, tenant_id: TenantId, turn_id: TurnId) -> list[JsonObject]:
-        """Return a finished turn's signals in order (CO-6). An unfinished turn has none.
+        """Return a finished turn's signals in order (CO-6). For an unfinished turn, the list is empty.
 
         Each signal has `source` and `type`. Raises NotFound if the tenant doesn't have the turn.
         """
@@ -189,11 +194,11 @@ class FeedbackStore(Protocol):
     """Feedback on turns. Every method can raise Unavailable."""
 
     async def give(self, tenant_id: TenantId, turn_id: TurnId, feedback: Feedback) -> FeedbackRecord:
-        """Store feedback on a turn, replacing earlier feedback of the same author. Raises NotFound."""
+        """Store feedback on a turn, replacing earlier feedback by the same author. Raises NotFound."""
         ...
 
     async def list(
         self, tenant_id: TenantId, *, session_id: SessionId | None = None, limit: int = 100
     ) -> list[FeedbackRecord]:
-        """Return feedback on a session, or on all sessions, newest first."""
+        """Return feedback on one session or all sessions, newest first."""
         ...

@@ -5,7 +5,7 @@ from typing import Final, Protocol
 from orchestrator.types import SessionId, TenantId
 
 OF_ANY_TENANT: Final = TenantId("")
-"""The tenant of offers whose sender doesn't know the session's tenant."""
+"""The tenant of an offer whose sender doesn't know the session's tenant."""
 
 
 class Wakeup(Protocol):
@@ -14,16 +14,14 @@ class Wakeup(Protocol):
     ) -> bool:
         """Announce that sessions have work.
 
-        Tenants take turns; sessions of the same tenant are taken in order.
-
-        `nobody_came`: wake a worker in any case, because the workers that count as awake may be dead.
-
-        Returns False if a store or broker is unavailable; the reconciler will find the work.
+        Tenants are served in turn, and sessions of the same tenant in order. `nobody_came`: wake a worker in
+        any case, because the workers that count as awake may be dead. Returns False if a store or broker is
+        unavailable; the reconciler will find the work.
         """
         ...
 
     async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
-        """Return up to `limit` offered sessions, waiting up to `timeout_s` seconds for the first.
+        """Return up to `limit` offered sessions, and wait up to `timeout_s` seconds for the first.
 
         The caller counts as awake until it retires or stops calling. Awake workers are not woken again.
 
@@ -35,7 +33,7 @@ class Wakeup(Protocol):
     async def retire(self, *, force: bool = False) -> bool:
         """Stop counting as awake and return True.
 
-        Returns False if a session was offered meanwhile; the caller should then take it. With `force`, always
-        retires.
+        Returns False if a session was offered in the meantime; the caller should then take it. With `force`,
+        always retires.
         """
         ...

@@ -1,4 +1,4 @@
-"""Display a call's arguments, marking those from a tool's result or a document."""
+"""Display of a call's arguments, with marks on those from a tool result or a document."""
 
 from collections.abc import Collection, Iterable
 
@@ -15,7 +15,10 @@ LONGEST_SHOWN = 1000
 def list_arguments(
     flow: BaseFlow, arguments: JsonObject, found: Collection[str], registry: Registry, now: float
 ) -> list[JsonObject]:
-    """Return each argument's name and display value. `found`: the arguments from a tool's result or a document."""
+    """Return each argument's name and display value.
+
+    `found`: the arguments from a tool result or a document.
+    """
     inputs = {name: slot for use in flow.spec.tools for name, slot in use.slot_mapping.items()}
     return [
         {

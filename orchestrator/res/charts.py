@@ -1,6 +1,7 @@
 """Charts of rows, as Vega-Lite specifications (RS-5).
 
-Tools and models provide rows and a chart type, never a specification, so a chart cannot load or execute anything.
+Tools and models provide rows and a chart type, but never a specification, so that a chart cannot load or
+execute anything.
 """
 
 import re
@@ -25,7 +26,7 @@ _ACROSS: Final = {
     "scatter": (_NUMBER,),
     "histogram": (_NUMBER,),
 }
-"""Types of the horizontal axis by chart type, the preferred one first."""
+"""Types of the horizontal axis for each chart type, with the preferred type first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,16 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class NotDrawn:
-    """A refusal to draw a chart. `why` completes "because …"."""
+    """The reason why a chart was not drawn. `why`: completes "because …"."""
 
     why: Told
 
 
 def draw(rows: Json, title: str = "", chart_type: str | None = None) -> Drawn | NotDrawn:
-    """Draw a chart of rows. If `chart_type` does not suit the columns, choose the most informative type that does."""
+    """Draw a chart of rows.
+
+    If `chart_type` does not suit the columns, choose the most informative type that does.
+    """
     if not is_list(rows) or not rows or not all(is_object(row) for row in rows):
         return NotDrawn(say("no_rows"))
     if len(rows) > MOST_POINTS:
@@ -116,6 +120,6 @@ def _encode(chart_type: str, axes: tuple[str, ...], columns: Mapping[str, str]) 
 
 
 def _write_axis(name: str, kind: str) -> JsonObject:
-    """Return an axis, with the dots and brackets escaped that Vega-Lite would parse as a path."""
+    """Return an axis, escaping dots and brackets, which Vega-Lite would interpret as a path."""
     field = re.sub(r"([.\[\]\\])", r"\\\1", name)
     return {"field": field, "type": kind, "title": name.replace("_", " ")}

@@ -1,4 +1,7 @@
-"""The runtime's templates and sayings, one folder per language. Languages without a folder use English."""
+"""The runtime's templates and sayings, with one folder per language.
+
+Languages without a folder use English.
+"""
 
 import tomllib
 from collections.abc import Mapping
@@ -9,7 +12,7 @@ from orchestrator.domain.locales import ENGLISH, language_in_use
 
 SUFFIX = ".md.j2"
 SAYING = "say."
-"""The prefix of a saying's template name."""
+"""The prefix in the template name of a saying."""
 _FOLDER = files("orchestrator.res") / "templates"
 _SAYINGS = "sayings.toml"
 

@@ -1,4 +1,4 @@
-"""The response generator (RES), which answers from the turn's events, whichever policy ran (RS-1 … RS-7)."""
+"""The response generator (RES), which answers from the turn's events for any policy (RS-1 … RS-7)."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ CUT = " …"
 
 
 def clear_stack(context: TurnContext) -> None:
-    """Remove finished flows from the stack, and keep completed ones for the answer (RS-1)."""
+    """Remove finished flows from the stack, and keep completed flows for the answer (RS-1)."""
     state = context.state
     popped = state.stack.pop_finished(context.now)
     for flow in popped:
@@ -37,7 +37,7 @@ class RES:
         self._steps = STEPS if writer is not None else tuple(one for one in STEPS if one is not naturalize)
 
     async def respond(self, context: TurnContext) -> Answer:
-        """Generate the answer: results, then messages, and the open question last."""
+        """Generate the answer: results first, then messages, then the open question."""
         response = Response(context, Answer(), self._templates, self._writer)
         for step in self._steps:
             await step(response)
@@ -46,7 +46,10 @@ class RES:
         return response.answer
 
     def apologise(self, context: TurnContext, done: Sequence[Told]) -> Answer:
-        """Return the safe message for an unexpected error (AG-4). `done`: summaries of committed side effects."""
+        """Return a safe message for an unexpected error (AG-4).
+
+        `done`: summaries of committed side effects.
+        """
         text = self._templates.render("breakdown", done=done)
         context.log.signal("res", SignalType.TEMPLATE, templates=["breakdown"])
         return Answer(parts=[text], templates=["breakdown"])

@@ -1,4 +1,4 @@
-"""The inputs of RES steps."""
+"""The inputs of the RES steps."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol

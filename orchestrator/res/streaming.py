@@ -1,4 +1,7 @@
-"""Escape and stream text that a model writes. Its only markup is paragraphs and list items (RS-4, RS-7)."""
+"""Escaping and streaming of text that a model writes.
+
+Its only markup is paragraphs and list items (RS-4, RS-7).
+"""
 
 import re
 import time
@@ -31,20 +34,21 @@ def _escape_line(line: str) -> str:
 
 BATCH_CHARACTERS = 24
 BATCH_S = 0.04
-"""Minimum interval between published pieces, in seconds, unless a piece reaches `BATCH_CHARACTERS`."""
+"""Minimum interval between published parts, in seconds, unless a part reaches `BATCH_CHARACTERS`."""
 
 CHARACTERS_PER_TOKEN = 4
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the tokens of a text."""
+    """Estimate the number of tokens in a text."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 class TokenStream:
     """A stream that publishes a model's text, escaped and in whole words.
 
-    `before`: the paragraphs before this text. Publishing stops when `find_fault` finds a fault in the text so far.
+    `before`: the paragraphs before this text. Publishing stops when `find_fault` finds a fault in the text so
+    far.
     """
 
     def __init__(
@@ -65,7 +69,7 @@ class TokenStream:
         self.begun = False
 
     async def take(self, piece: str) -> None:
-        """Add a piece, and publish complete words."""
+        """Add a part, and publish complete words."""
         self._written += piece
         if self._stopped:
             return
@@ -79,7 +83,7 @@ class TokenStream:
             await self._tell(whole)
 
     def _whole_words(self) -> str:
-        """Return the text up to the last space: an incomplete word can still change."""
+        """Return the text up to the last space, because an incomplete word can still change."""
         text = self._written.lstrip()
         end = max(text.rfind(" "), text.rfind("\n"))
         return text[:end].rstrip() if end > 0 else ""
@@ -88,7 +92,7 @@ class TokenStream:
         shown = escape_rewriting(whole)
         known = escape_rewriting(self._told)
         if not shown.startswith(known):
-            return  # the new piece turned the line into a list item, which is escaped differently
+            return  # the new part turned the line into a list item, which is escaped differently
         if not self.begun and self._before:
             await self._publish(self._before, 0)
         self.begun = self._context.changes.streamed = True

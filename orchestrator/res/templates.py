@@ -1,7 +1,7 @@
-"""Answer templates: sandboxed, every value escaped, compiled on first use (RS-3, RS-7).
+"""Answer templates: sandboxed, with all values escaped, compiled on first use (RS-3, RS-7).
 
-A domain's template takes precedence over the base template with the same name. Loading a domain validates
-its templates.
+A domain's template takes precedence over the base template with the same name. Loading a domain validates its
+templates.
 """
 
 import re
@@ -52,7 +52,7 @@ _PLAIN = re.compile(r"(?:[^\W_]|[€$£¥])(?:[^\W_]|[ ,:;/'(€$£¥-]|\.(?=[^\
 
 
 def escape_value(value: Json | Markup) -> str:
-    """Return the value as text without markup, with spaces for line ends."""
+    """Return the value as text without markup, with spaces in place of line ends."""
     if isinstance(value, Markup):
         return value
     text = "" if value is None else str(value)
@@ -66,7 +66,7 @@ def _disarm(found: re.Match[str]) -> str:
 
 
 class _Writer(CodeGenerator):
-    """A code generator that escapes every value with `escape_value`."""
+    """A code generator that escapes all values with `escape_value`."""
 
     def _output_child_pre(self, node: nodes.Expr, frame: Frame, finalize: Any) -> None:
         self.write("(environment.finalize(")
@@ -129,13 +129,13 @@ class Templates:
         return next(filter(self._names.__contains__, names), None)
 
     def is_fixed(self, name: str) -> bool:
-        """Return whether a template must not be rephrased: it contains ``{# naturalize: off #}`` (RS-3)."""
+        """Return whether a template forbids rephrasing: it contains ``{# naturalize: off #}`` (RS-3)."""
         return name in self._fixed
 
     def render(self, name: str, /, **values: Json) -> str:
-        """Render a template, merging blank lines and trimming the ends.
+        """Render a template, merge blank lines and trim the ends.
 
-        A `partial` is called only if the template uses it. Sayings in the values are rendered too.
+        A `partial` is called only if the template uses it. Sayings in the values are also rendered.
         """
         template, uses = self._compiled.get(name) or self._compile(name)
         given: JsonObject = {
@@ -152,7 +152,7 @@ class Templates:
         return text.strip()
 
     def _word_all(self, value: Json) -> Json:
-        """Render a saying, or the sayings in a list or a dictionary."""
+        """Render a saying, or the sayings in a list or dictionary."""
         if isinstance(value, Saying):
             return self.word(value)
         if value.__class__ is dict:
@@ -183,7 +183,7 @@ class Templates:
 
 
 def word_for(domain: Domain, told: Told) -> str:
-    """Return a message to a user outside a turn, as plain text."""
+    """Return a message for a user outside a turn, as plain text."""
     return Templates(domain, Registry({}), load_base_templates(domain.config.language.default)).label(told)
 
 
@@ -201,7 +201,8 @@ def _translate(source: str, name: str) -> tuple[CodeType, Collection[str] | None
 def _name(context: Context, value: Json, entity: str) -> str:
     """Implement the filter ``value | name("airport")``.
 
-    The filter takes the context, so that Jinja does not evaluate it at compile time, in code that all domains share.
+    The filter takes the context, so that Jinja does not evaluate it at compile time, in code that all domains
+    share.
     """
     assert isinstance(context.environment, _Environment)
     return context.environment.registry.name(entity, value)

@@ -1,6 +1,6 @@
-"""Display forms of values: names instead of codes, dates with weekday, amounts with currency.
+"""Display forms of values: names instead of codes, dates with weekdays, amounts with currencies.
 
-Dates, times, numbers and amounts follow the user's locale, if it is known (`forms_in_use`, RT-29).
+Dates, times, numbers and amounts follow the user's locale, if known (`forms_in_use`, RT-29).
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from orchestrator.res.languages import load_sayings, word
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 LONGEST_LABEL = 4
-"""Maximum length of a slot's name, in words. A longer description explains the slot."""
+"""Maximum length of a slot's name, in words. A longer description is an explanation of the slot."""
 CURRENCY_SIGNS: Mapping[str, str] = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
 
 
@@ -76,13 +76,16 @@ def show_money(value: Json, currency: str = "") -> str:
 
 
 def show_number(value: Json) -> str:
-    """Format a number: 1,200."""
+    """Format a number with separators, such as 1,200."""
     forms = forms_in_use.get()
     return f"{value:,}" if forms is None or not isinstance(value, int | float) else forms.number(value)
 
 
 def show_count(value: Json, noun: str, plural: str = "") -> str:
-    """Format a number with its noun: 1 row, 1,200 rows. Default plural: the noun with an “s”."""
+    """Format a number with its noun, such as “1 row” or “1,200 rows”.
+
+    Default plural: the noun with an “s”.
+    """
     return f"{show_number(value)} {noun if value == 1 else plural or f'{noun}s'}"
 
 
@@ -91,7 +94,7 @@ MOST_CHOICES = 8
 
 
 def join_choices(values: list[str], conjunction: str) -> str:
-    """Join choices as in “a, b or c”, leaving out those after `MOST_CHOICES`."""
+    """Join choices, as in “a, b or c”. Omit choices after `MOST_CHOICES`."""
     if len(values) > MOST_CHOICES:
         return ", ".join(values[:MOST_CHOICES]) + " …"
     return (
@@ -147,7 +150,7 @@ def name_slot(name: str) -> str:
 
 
 def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
-    """Return a slot's display name: the noun of a short description such as “the day”, or else its label."""
+    """Return a slot's display name: the noun of a short description, such as “the day”, or its label."""
     slot = flow.spec.slots.get(name)
     if slot is None:
         return name_slot(name)
@@ -165,7 +168,8 @@ def label_slot(flow: BaseFlow | type[BaseFlow], name: str) -> str:
 def name_doing(flow: BaseFlow | type[BaseFlow]) -> str:
     """Return the flow's activity, such as ``booking a flight``.
 
-    The option `doing` sets it. Default: the flow's name as a gerund in English, its description in other languages.
+    The option `doing` sets it. Default: the flow's name as a gerund in English, or its description in other
+    languages.
     """
     told = flow.spec.options.get("doing")
     if isinstance(told, str):
@@ -177,12 +181,12 @@ def name_doing(flow: BaseFlow | type[BaseFlow]) -> str:
 
 
 def name_task(flow: BaseFlow | type[BaseFlow]) -> str:
-    """Return the flow's description, or its name if it has none."""
+    """Return the flow's description, or its name if it has no description."""
     return flow.spec.description.rstrip(".") or flow.spec.dact.replace("_", " ").capitalize()
 
 
 def name_purpose(flow: BaseFlow | type[BaseFlow]) -> str:
-    """Return the flow's purpose, such as ``to book a flight``, or its description in languages other than English."""
+    """Return the flow's purpose, such as ``to book a flight``, or its description in other languages."""
     task = name_task(flow)
     if flow.spec.language != ENGLISH:
         return task

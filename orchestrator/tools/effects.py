@@ -15,7 +15,7 @@ def make_effect(
     again: bool = False,
     compensates: str | None = None,
 ) -> Effect:
-    """Describe a call's side effect for a flow. A re-planned step counts as the same flow instance."""
+    """Describe a call's side effect. A re-planned step counts as the same flow instance."""
     flow = context.state.stack.get(flow_id)
     instance = f"{flow.plan_id}:{flow.dact}" if flow is not None and flow.plan_id is not None else flow_id
     return Effect(
@@ -31,7 +31,7 @@ def make_effect(
 
 
 def classify_effect(envelope: Json) -> LedgerStatus:
-    """Return the side effect's status from the result of a finished call."""
+    """Return the side effect's status, from the result of a finished call."""
     result = read_envelope(envelope)
     match result:
         case ToolData():

@@ -14,8 +14,6 @@ MOST_CACHED = 1_000
 
 
 class InProcessRateLimits:
-    """In-process `RateLimits`."""
-
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._calls: OrderedDict[str, deque[float]] = OrderedDict()
@@ -35,7 +33,7 @@ class InProcessRateLimits:
 
 
 class InProcessCache:
-    """In-process `ToolCache`, which evicts the oldest entries first."""
+    """An in-process `ToolCache` that evicts the oldest entries first."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -63,7 +61,7 @@ _log = get_logger(__name__)
 
 
 class SharedStore:
-    """A shared store with a fallback. `name` and `instead` describe the store and the fallback in the log."""
+    """A shared store with a fallback. `name` and `instead`: descriptions of both for the log."""
 
     def __init__(self, name: str, instead: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name

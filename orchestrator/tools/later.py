@@ -22,7 +22,7 @@ class LaterResults:
     ) -> ToolCall:
         """Return the call with its reference and callback URL, and schedule a check in `look_in_s` seconds.
 
-        `set_by`: the step or turn that makes the call. Repeating the call changes nothing.
+        `set_by`: the step or turn that makes the call. Repeating this method for the same call has no effect.
         """
         event = await self._store.schedule(
             expect_result(

@@ -1,6 +1,6 @@
 """Wrap tool calls in middleware, in the order of `MIDDLEWARE`.
 
-`runner` checks the inputs and consults the journal first.
+`runner` first checks the inputs and consults the journal.
 """
 
 import asyncio
@@ -48,7 +48,8 @@ Handler: TypeAlias = Callable[[ToolRequest], Coroutine[Any, Any, ToolAnswer]]
 class ToolPorts:
     """The ports of tool calls.
 
-    `transport` is None if the process can only call services. `later` is None if it does not accept late results.
+    `transport`: None if the process can only call services. `later`: None if the process does not accept late
+    results.
     """
 
     transport: ToolTransport | None = None
@@ -115,7 +116,7 @@ class Middleware(Protocol):
 
 
 def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpec]) -> dict[ToolId, Handler]:
-    """Return a handler per tool, which wraps an attempt in the middleware that the tool needs."""
+    """Return a handler for each tool, which wraps an attempt in the middleware that the tool needs."""
     made = [make(setting) for make in MIDDLEWARE]
     handlers: dict[ToolId, Handler] = {}
     for spec in tools:
@@ -128,9 +129,9 @@ def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpe
 
 
 class Cache:
-    """A cache for successful results of tools without side effects, valid for `cache_ttl_ms`.
+    """A cache for successful results of tools without side effects, for `cache_ttl_ms`.
 
-    Results of tools with private data are cached per user, and not at all without a user.
+    Results of tools with private data are cached per user. Without a user, they are not cached.
     """
 
     def __init__(self, setting: CallSetting) -> None:
@@ -194,7 +195,7 @@ class Retry:
 
 
 class RateLimit:
-    """A limit of `rate_limit_rpm` attempts per minute, for all workers or, without a shared store, per process."""
+    """A limit of `rate_limit_rpm` attempts per minute, shared by all workers if there is a shared store."""
 
     def __init__(self, setting: CallSetting) -> None:
         self._limits = setting.ports.limits
@@ -224,7 +225,7 @@ class RateLimit:
 
 
 class TimeOut:
-    """A timeout of `timeout_ms`, even for work that ignores cancellation.
+    """A timeout of `timeout_ms` per attempt, even for work that ignores cancellation.
 
     A tool with too many orphaned calls is not called.
     """
@@ -259,7 +260,7 @@ class TimeOut:
         return ToolError(FailureCategory.TIMEOUT, say("tool_timeout", tool=spec.name), undecided=True)
 
     def _abandon(self, tool_id: ToolId, future: asyncio.Future[ToolAnswer]) -> None:
-        """Cancel a call. If it continues anyway, count it as orphaned."""
+        """Cancel a call. If its work continues anyway, count the call as orphaned."""
         future.cancel()
         self._orphans.add(tool_id, future)
 
@@ -292,7 +293,7 @@ class OutputCheck:
 
     def _find_mistake(self, tool: Tool, data: JsonObject) -> str | None:
         longest = max([len(value) for value in data.values() if type(value) is str], default=0)
-        if longest > self._max_bytes:  # a text's size is known without serialization
+        if longest > self._max_bytes:  # the size of a text is known without serialization
             return f"The output has more than {longest} bytes; the limit is {self._max_bytes}."
         try:
             written = orjson.dumps(data)
@@ -306,5 +307,5 @@ class OutputCheck:
         return tool.check_output(data)
 
 
-# Outermost first. The rate limit counts each attempt but no cache hits. The timeout applies to one attempt.
+# Outermost first. The rate limit counts each attempt, but no cache hits. The timeout applies to one attempt.
 MIDDLEWARE: tuple[Callable[[CallSetting], Middleware], ...] = (Cache, Retry, RateLimit, TimeOut, OutputCheck)

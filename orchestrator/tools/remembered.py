@@ -1,4 +1,4 @@
-"""Select memories for prompts: a few, each with its source (CO-4)."""
+"""Select a few memories for prompts, each with its source (CO-4)."""
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.records import Label
@@ -10,9 +10,10 @@ SOURCE = "what I remember about you"
 
 
 async def recall_for_prompt(context: TurnContext, words: str) -> list[str]:
-    """Return the user's memories most relevant to `words`, and add their labels to the session.
+    """Return the user's memories that are most relevant to `words`, and add their labels to the session.
 
-    Memories derived from untrusted text are omitted, because only the user may tell a model what the user wants.
+    Memories derived from untrusted text are omitted, because only the user may tell a model what the user
+    wants.
     """
     preferences = context.recall.preferences
     found = [] if preferences is None else await preferences.find(words)

@@ -1,4 +1,4 @@
-"""Call each tool once, through the journal, whatever implements it (PX-7 to PX-9)."""
+"""Call each tool once, through the journal, regardless of its implementation (PX-7 to PX-9)."""
 
 import time
 from functools import partial
@@ -40,14 +40,14 @@ from orchestrator.turns.effect import Effect
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, Json, JsonObject, is_object
 
-# Errors that end a turn, and are never converted to tool errors.
+# Errors that end a turn and are never converted to tool errors.
 PASS_THROUGH = (TurnCancelled, LaneLost, DeadlineExceeded)
 
 _log = get_logger(__name__)
 
 
 class ToolRunner:
-    """The tool runner of one process and domain. Turn-specific data is in the turn's context."""
+    """The tool runner for one domain. The data of a turn is in its context."""
 
     def __init__(self, toolbox: Toolbox, domain: Domain, ports: ToolPorts | None = None) -> None:
         ports, orphans = ports or ToolPorts(), OrphanedCalls()
@@ -72,8 +72,8 @@ class ToolRunner:
     ) -> ToolResult:
         """Call a tool once, or return the result from the journal or the side-effect ledger.
 
-        Returns UnknownOutcome if the tool is not idempotent and the side effect may have happened. `again`: call
-        the tool anyway. `compensates`: the fingerprint of the side effect that the call undoes.
+        Returns UnknownOutcome if the tool is not idempotent and the side effect may have happened. `again`:
+        call the tool anyway. `compensates`: the fingerprint of the side effect that the call undoes.
         """
         spec, mistake = tool.spec, tool.check_input(arguments)
         if mistake is not None:
@@ -108,7 +108,10 @@ class ToolRunner:
     async def expect_result(
         self, context: TurnContext, spec: ToolSpec, key: str, fingerprint: str | None, look_in_s: float
     ) -> ToolAccepted:
-        """Schedule another check of a call, in `look_in_s` seconds. Returns the call as accepted in this turn."""
+        """Schedule another check of a call, in `look_in_s` seconds.
+
+        Return the call as accepted in this turn.
+        """
         call = self._make_call(context, key)
         if self._later is not None:
             turn_id = context.ids.turn_id
@@ -128,7 +131,7 @@ class ToolRunner:
         effect: Effect | None,
         key: str,
     ) -> JsonObject:
-        """Run the tool through its middleware, and return the envelope. `own_key`: this step's key."""
+        """Run the tool through its middleware, and return the envelope. `own_key`: the key of this step."""
         call, later = self._make_call(context, key, repeated=key != own_key), tool.spec.later
         if later is not None and self._later is not None:
             name = None if effect is None else effect.fingerprint
@@ -190,8 +193,8 @@ class ToolRunner:
         try:
             return await self._transport.send(request.spec, request.arguments, request.call)
         except ToolFailure as failure:
-            # A repeated attempt can fail although an earlier one succeeded: 409 while the first is running,
-            # 404 after a deletion, or no connection.
+            # A repeated attempt can fail although an earlier attempt succeeded: 409 while the first is
+            # running, 404 after a deletion, or a broken connection.
             failure.undecided |= request.call.repeated
             raise
 

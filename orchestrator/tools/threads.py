@@ -13,13 +13,14 @@ from orchestrator.types import ToolId
 
 SHARED_THREADS = 64
 THREADS_PER_TOOL = 16
-OWN_THREADS = 4  # reserved for each tool, in addition to the shared threads
+OWN_THREADS = 4  # reserved threads for each tool, in addition to the shared threads
 
 
 class ToolThreads:
     """Daemon threads for synchronous methods.
 
-    Each tool has a few reserved threads, so that hanging tools never block another tool. All share the rest.
+    Each tool has a few reserved threads, so that a hanging tool never blocks another tool. All tools share
+    the other threads.
     """
 
     def __init__(self, orphans: OrphanedCalls) -> None:
@@ -73,7 +74,7 @@ class ToolThreads:
 
 
 def _start(tool_id: ToolId, work: Callable[[], object]) -> asyncio.Future[object]:
-    """Start a thread. Its future is never canceled, so the future is done when the thread is."""
+    """Start a thread. Its future is never canceled, and is done when the thread is."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[object] = loop.create_future()
     context = contextvars.copy_context()
@@ -91,7 +92,10 @@ def _start(tool_id: ToolId, work: Callable[[], object]) -> asyncio.Future[object
 
 
 def _fit_for_future(error: BaseException) -> Exception:
-    """Wrap errors that a future must not raise: an exit would end the loop, and StopIteration is not permitted."""
+    """Wrap errors that a future must not raise.
+
+    An exit would end the loop, and StopIteration is not permitted.
+    """
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
     return RuntimeError(f"The tool raised {type(error).__name__}.")

@@ -50,7 +50,7 @@ class Tool:
 
 class Toolbox:
     def __init__(self, tools: Mapping[ToolId, ToolSpec], services: Services) -> None:
-        """Compile every tool's schemas. Raises ConfigurationError with every invalid schema."""
+        """Compile the schemas of all tools. Raises ConfigurationError with all invalid schemas."""
         problems: list[Problem] = []
         self._tools = {tool_id: _compile(spec, problems) for tool_id, spec in tools.items()}
         self._services = services
@@ -65,11 +65,14 @@ class Toolbox:
         return self._tools.get(tool_id)
 
     def find_all(self, uses: Iterable[ToolUse]) -> list[Tool]:
-        """Return the tools of a flow, omitting those not in the manifest."""
+        """Return the tools of a flow, without tools that the manifest lacks."""
         return [tool for use in uses if (tool := self._tools.get(use.tool_id)) is not None]
 
     def method(self, tenant_id: TenantId, tool: Tool) -> BoundMethod:
-        """Return the tenant's implementation of a service tool. Raises ConfigurationError if there is none."""
+        """Return the tenant's implementation of a service tool.
+
+        Raises ConfigurationError if it is missing.
+        """
         key = (tenant_id, tool.spec.tool_id)
         found = self._methods.get(key)
         if found is None:
@@ -79,7 +82,7 @@ class Toolbox:
 
 @dataclass(frozen=True, slots=True)
 class BoundMethod:
-    """A service method. `wants_call`: its signature has a parameter `call`."""
+    """A service method. `wants_call`: True if its signature has a parameter `call`."""
 
     run: Callable[..., Json]
     is_async: bool
@@ -160,8 +163,9 @@ class ToolError:
     """A tool error.
 
     Attributes:
-        undecided: the tool was stopped or failed unexpectedly, so its side effect may have happened.
-        retry_after_s: the delay before a retry, or None if unknown.
+        undecided: True if the tool was stopped or failed unexpectedly, so that its side effect may have
+        happened.
+        retry_after_s: the delay before a retry in seconds, or None if unknown.
         alternative: inputs with which the call would succeed.
     """
 

@@ -1,6 +1,6 @@
 """The lethal trifecta: private data, untrusted text and external communication.
 
-A call that would combine the three needs an approval (PX-3). The check runs right before each call, over the
+A call that would combine all three needs an approval (PX-3). The check runs right before each call, on the
 flow's tools and the session's labels from all turns (PX-19). `pex/calls/consent.py` requests the approval.
 """
 
@@ -17,14 +17,14 @@ from orchestrator.saying import Saying, say
 from orchestrator.tools.toolbox import Tool
 from orchestrator.types import FlowId, JsonObject
 
-TRIFECTA_GATE = "trifecta_gate"  # the name of the check (PX-2)
+TRIFECTA_GATE = "trifecta_gate"  # name of the check (PX-2)
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
     """The reason why a call needs an approval.
 
-    `told`: the message for the user, or None if the manifest alone requires the approval. `of_gate`: whether
+    `told`: the message for the user, or None if the manifest alone requires the approval. `of_gate`: True if
     the lethal trifecta is the reason.
     """
 
@@ -72,7 +72,7 @@ def _find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> Saying 
 def carry_labels(
     state: DialogueState, spec: ToolSpec, flow_id: FlowId | None, output: JsonObject | None = None
 ) -> None:
-    """Add a tool's tags, and the `labels` of its output, to the session."""
+    """Add a tool's tags, and the `labels` in its output, to the session."""
     for source in _labels_of_tool(spec, state.turn, flow_id):
         add_source(state.intake.labels, source)
     given: object = None if output is None else output.get("labels")
@@ -81,7 +81,7 @@ def carry_labels(
 
 
 def join_labels(state: DialogueState, labels: Iterable[str], source: str) -> None:
-    """Add the labels of a stored text to the session, such as a memory, a summary or a scratchpad entry."""
+    """Add the labels of a stored text, such as a memory, summary or scratchpad entry, to the session."""
     for label in labels:
         add_source(state.intake.labels, LabelSource(Label(label), source, state.turn))
 
@@ -91,8 +91,9 @@ def label_work(
 ) -> tuple[str, ...]:
     """Return the labels of a flow's results, from everything that the results may derive from.
 
-    Skills, plans and values that the user did not say may derive from the whole conversation. Their results get
-    all labels of the session; other results get the labels of the flow's tools. `text`: the user's message.
+    Skills, plans and values that the user did not say may derive from the whole conversation, so their
+    results get all labels of the session. Other results get the labels of the flow's tools. `text`: the
+    user's message.
     """
     if not state.intake.labels:
         return ()

@@ -1,4 +1,4 @@
-"""Corrections: the effect of a replaced value on a flow, its plan, and committed calls.
+"""Corrections: the effects of a changed value on a flow, its plan, and committed calls.
 
-Dependencies between the values of one flow are in `dialogue.changes.correction`.
+`dialogue.changes.correction` has the dependencies between the values of one flow.
 """

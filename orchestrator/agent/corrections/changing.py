@@ -16,7 +16,7 @@ from orchestrator.types import JsonObject
 def start_change(
     context: TurnContext, done: BaseFlow, wanted: JsonObject, effects: Sequence[EffectNote]
 ) -> bool:
-    """Start the task that changes the result of `done`. Returns False if no task accepts all wanted values."""
+    """Start the task that changes the result of `done`. Return False if no task accepts all wanted values."""
     known: JsonObject = done.values() | done.outputs
     for note in effects:
         known |= note.arguments | note.result

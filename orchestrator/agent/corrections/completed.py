@@ -1,4 +1,4 @@
-"""Corrections of completed flows: their plans, their committed effects, and running them again (IR-4)."""
+"""Corrections of completed flows: their plans, their committed effects, and reruns (IR-4)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestrator.types import JsonObject
 
 
 def plan_of(context: TurnContext, flow: BaseFlow) -> PlanFlow | None:
-    """Return the flow itself if it is a plan, the plan it belongs to, or None."""
+    """Return the flow itself if it is a plan, or else the plan that contains it, or None."""
     if isinstance(flow, PlanFlow):
         return flow
     known = [*reversed(context.state.stack.flows), *reversed(context.state.completed)]
@@ -25,7 +25,7 @@ def plan_of(context: TurnContext, flow: BaseFlow) -> PlanFlow | None:
 def effects_made_from(context: TurnContext, flow: BaseFlow, names: Collection[str]) -> list[EffectNote]:
     """List committed effects of the flow and its plan's steps that used these slots.
 
-    All effects of a completed flow are listed, because the flow would repeat all of them.
+    For a completed flow, all effects are listed, because the flow would repeat all of them.
     """
     is_over = context.state.stack.get(flow.flow_id) is None
     plan = plan_of(context, flow)
@@ -50,7 +50,7 @@ def reopen_plan(context: TurnContext, ended: PlanFlow) -> PlanFlow:
 
 
 def repeat_with_changes(context: TurnContext, flow: BaseFlow, changes: JsonObject) -> BaseFlow:
-    """Rerun a completed flow with the user's changes. Returns the new flow."""
+    """Rerun a completed flow with the user's changes, and return the new flow."""
     fresh = reopen_flow(context, flow)
     apply_changes(fresh, changes, turn_id=context.ids.turn_id)
     context.changes.carry_on = True
@@ -58,7 +58,7 @@ def repeat_with_changes(context: TurnContext, flow: BaseFlow, changes: JsonObjec
 
 
 def reopen_flow(context: TurnContext, flow: BaseFlow) -> BaseFlow:
-    """Push a fresh flow with the values of a completed one."""
+    """Push a new flow with the values of a completed flow."""
     fresh = reopen(flow, context.now)
     context.state.stack.push(fresh, context.now, reason=f"the user corrected {flow.dact}")
     enter(context, fresh)

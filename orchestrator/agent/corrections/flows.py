@@ -1,4 +1,4 @@
-"""Corrections to a flow's slot values, and the message about the changes (IR-4)."""
+"""Corrections of a flow's slot values, and the message about them (IR-4)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ def changed_slots(flow: BaseFlow, labels: Labels) -> set[str]:
 
 
 def correct_flow(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
-    """Replace values of a stacked flow, or of a completed flow, which then runs again.
+    """Replace values of a flow on the stack, or of a completed flow, which then runs again.
 
-    If the flow or its plan has committed effects with an old value, ask the user what to do with them.
+    If the flow or its plan has committed effects with an old value, ask the user what to do with these
+    effects.
     """
     values: JsonObject = {change.slot: change.after for change in find_changes(flow, labels)}
     plan = plan_of(context, flow)
@@ -52,7 +53,7 @@ def correct_flow(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
         return
     is_over = context.state.stack.get(flow.flow_id) is None
     moved = {} if plan is None else move_along(plan, of_plan)
-    if moved and len(names) < len(values):  # the other values belong to this step only
+    if moved and len(names) < len(values):  # the other values belong only to this step
         correct_flow(context, flow, {name: label for name, label in labels.items() if name not in names})
         correct_flow(context, flow, {name: label for name, label in labels.items() if name in names})
         return
@@ -85,7 +86,10 @@ def correct_flow(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
 
 
 def _find_too_early(context: TurnContext, flow: BaseFlow, days: JsonObject) -> str | None:
-    """Return the slot of a day that is earlier than its limit, and tell the user. Returns None if all fit."""
+    """Return the slot of a day that is earlier than its limit, and tell the user.
+
+    Return None if all days fit.
+    """
     found = find_too_early(flow, days)
     if found is None:
         return None
@@ -101,7 +105,7 @@ def _go_on_without(context: TurnContext, flow: BaseFlow, labels: Labels, refused
     is_single = plan_of(context, flow) is None and context.state.stack.get(flow.flow_id) is not None
     for slot in refused if is_single else ():
         if flow.spec.slots[slot].not_before in rest:
-            flow.clear(slot)  # asks for a new day instead of moving the old one
+            flow.clear(slot)  # so that the flow asks for a new day instead of moving the old one
     if rest:
         correct_flow(context, flow, rest)
     if is_single and (context.changes.carry_on or not rest):
@@ -112,7 +116,7 @@ def _go_on_without(context: TurnContext, flow: BaseFlow, labels: Labels, refused
 
 def report_changes(context: TurnContext, flow: BaseFlow, result: Correction) -> None:
     listed = context.state.shown
-    chosen = None if listed is None else listed.key  # the next offer shows the chosen row
+    chosen = None if listed is None else listed.key  # the next offer displays the chosen row
     changes = [
         {
             "name": name_slot_of(flow, change.slot),

@@ -1,4 +1,4 @@
-"""Corrections of a plan: the values they change, and the steps to run again (PL-7)."""
+"""Corrections of a plan: the changed values, and the steps to run again (PL-7)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from orchestrator.types import FlowId, new_id
 
 
 def set_back(context: TurnContext, flow: BaseFlow) -> None:
-    """Turn the running flow back into a planned step. Closes its question and voids its confirmations."""
+    """Turn the running flow back into a planned step. Close its question and void its confirmations."""
     context.state.ambiguity.resolve(flow_id=flow.flow_id)
     context.state.void_approvals(flow.flow_id)
     drop_consent(context, flow)
@@ -37,7 +37,10 @@ def bound_names(plan: PlanFlow, flow: BaseFlow, slots: Collection[str]) -> dict[
 
 
 def find_users(plan: PlanFlow, names: Collection[str], *, again: Collection[FlowId] = ()) -> list[PlanStep]:
-    """List completed steps to repeat: they used one of the values, are in `again`, or used such a step's results."""
+    """List the completed steps to repeat.
+
+    These steps used one of the values, are in `again`, or used the results of such a step.
+    """
     users: list[PlanStep] = []
     for step in plan.steps:
         uses = read_bindings(step).values()
@@ -65,9 +68,9 @@ def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> 
 def follow_correction(
     context: TurnContext, plan: PlanFlow, values: Mapping[str, SlotValue], *, redo: Collection[FlowId] = ()
 ) -> bool:
-    """Apply corrected values to a plan and repeat the look-ups that used the old ones (PL-7).
+    """Apply corrected values to a plan, and repeat the look-ups that used the old values (PL-7).
 
-    `redo`: flows whose effects the user wants repeated. Returns whether the plan continues automatically.
+    `redo`: flows whose effects the user wants to repeat. Returns True if the plan continues automatically.
     """
     for name, held in values.items():
         plan.follow(name, held)

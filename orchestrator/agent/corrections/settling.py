@@ -34,7 +34,7 @@ def ask_about_done(
 ) -> None:
     """Ask what to do with effects of the old values, before anything changes (RT-12).
 
-    If the domain has a task that changes such effects, that task starts instead.
+    If the domain has a task that changes such effects, start that task instead.
     """
     if values and plan_of(context, flow) is None and start_change(context, flow, values, effects):
         return
@@ -66,7 +66,7 @@ def show_changes(context: TurnContext, flow: BaseFlow, values: JsonObject) -> li
 def ask_about_outdated(context: TurnContext, plan: PlanFlow) -> bool:
     """Ask about committed effects that no longer match the plan's values (PL-7).
 
-    Nothing runs before the user has decided. Returns whether a question was asked.
+    Nothing runs before the user has decided. Returns True if a question was asked.
     """
     state = context.state
     outdated = find_outdated(plan, state.effects)
@@ -117,13 +117,13 @@ def ask_what_should_happen(
         context: the turn that asks.
         payload: the payload of all options, with the `flow_id` of the flow to run again.
         effects: the committed effects.
-        changes: name, old and new value, as displayed.
+        changes: names with their old and new values, as displayed.
         undo: the label of the option that undoes the effects.
         repeat: the label of the option that repeats the effects.
-        later: whether the mismatch was discovered after the change.
+        later: True if the mismatch was discovered after the change.
     """
     options = [Option(say("leave_as_is"), Decision.KEEP.value, payload)]
-    if payload.get("changes") == {}:  # without changes there is nothing to repeat
+    if payload.get("changes") == {}:  # without changes, there is nothing to repeat
         options += [option for note in effects if (option := _offer_to_undo(context, note)) is not None]
     elif all(note.compensation is not None for note in effects):
         options.append(Option(undo, Decision.COMPENSATE.value, payload))
@@ -179,14 +179,14 @@ def decide(context: TurnContext, name: Decision) -> None:
 
 
 def _redo_in_plan(context: TurnContext, plan: PlanFlow, flow: BaseFlow, values: JsonObject) -> None:
-    """Undo a plan's effects that used the old values, and repeat them with the new values."""
+    """Undo the plan's effects that used the old values, and repeat them with the new values."""
     done = [note.flow_id for note in effects_made_from(context, flow, values)]
     context.tell(NoticeKind.CORRECTED, changes=show_changes(context, flow, values))
     names = bound_names(plan, flow, values)
     if context.state.stack.get(plan.flow_id) is None:
         plan = reopen_plan(context, plan)
     for step in [step for step in plan.steps if step.flow_id in done]:
-        # The plan has no slot for these values, so bind them to the step.
+        # The plan has no slots for these values, so bind them to the step.
         for slot in values.keys() - names.keys():
             step.bind(slot, {"value": values[slot]})
     held = {
@@ -199,7 +199,7 @@ def _redo_in_plan(context: TurnContext, plan: PlanFlow, flow: BaseFlow, values: 
 
 
 def _find_payload(context: TurnContext, name: Decision) -> JsonObject | None:
-    """Close the question with this option and return the option's payload, or None if no question has it."""
+    """Close the question that has this option. Return the option's payload, or None without such a question."""
     clicked: JsonObject = (context.action or {}).get("payload") or {}
     for entry in list(context.state.ambiguity.open):
         for option in entry.options:

@@ -1,6 +1,6 @@
-"""Effects of each kind of message on the stack, one file for each kind (IR-1).
+"""The effects of messages on the stack, with one file for each kind of message (IR-1).
 
-NLU understands messages; PEX runs the resulting flows.
+NLU understands messages, and PEX runs the resulting flows.
 """
 
 from collections.abc import Callable

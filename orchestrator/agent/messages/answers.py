@@ -1,4 +1,4 @@
-"""Actions of answers to the open question. `dialogue.questions` defines which answer has which action."""
+"""Actions for answers to the open question. `dialogue.questions` maps answers to actions."""
 
 from __future__ import annotations
 

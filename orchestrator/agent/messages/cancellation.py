@@ -1,4 +1,4 @@
-"""Cancellation of the task that the user means (IR-1)."""
+"""Cancellation of the task to which the user refers (IR-1)."""
 
 from orchestrator.agent.messages.answers import act
 from orchestrator.agent.messages.resumption import find_words, match_words
@@ -13,7 +13,10 @@ from orchestrator.types import FlowId
 
 
 def cancel_task(context: TurnContext, understood: Understanding) -> None:
-    """Cancel the task that the user means, and start the task in `understood.flows` instead, if any (FS-12)."""
+    """Cancel the task to which the user refers.
+
+    If `understood.flows` names another task, start that task (FS-12).
+    """
     stack = context.state.stack
     live = stack.live()
     question = context.state.ambiguity.current
@@ -35,13 +38,13 @@ def cancel_task(context: TurnContext, understood: Understanding) -> None:
     if question is not None and (request := question.about.waiting_request):
         context.state.ambiguity.resolve(question)
         if not starts and not everything:
-            context.state.put_off(FlowId(""), request)  # there is room for it now
+            context.state.put_off(FlowId(""), request)  # now there is room for the request
     if starts:
         start_task(context, understood.flows[0].dact, understood.slots)
 
 
 def find_meant(context: TurnContext, target: str | None) -> BaseFlow:
-    """Find the live flow with this ID, dact or description. Default: the root of the top flow."""
+    """Find the live flow with this ID, name or description. Default: the root of the top flow."""
     stack = context.state.stack
     live = stack.live()
     if target is None:

@@ -1,4 +1,4 @@
-"""Answer small talk."""
+"""Answers to small talk."""
 
 from typing import get_args
 
@@ -13,7 +13,10 @@ SMALL_TALK = frozenset(get_args(SmallTalkName))
 
 
 def answer_small_talk(context: TurnContext, about: str) -> None:
-    """Answer small talk. A request to repeat gets the last reply, unless an open question is repeated anyway."""
+    """Answer small talk.
+
+    For a request to repeat, show the last reply, unless an open question is repeated anyway.
+    """
     said = context.state.history.last_said("agent")
     if about != "repeat" or context.state.ambiguity.current is None:
         context.tell(NoticeKind.SMALL_TALK, about=about, said=said)

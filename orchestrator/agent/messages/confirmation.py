@@ -17,7 +17,7 @@ from orchestrator.dialogue.understanding import Understanding
 
 
 def confirm(context: TurnContext, understood: Understanding) -> None:
-    """Handle a “yes”. A “yes” that adds or changes a value confirms nothing (PX-18)."""
+    """Handle a “yes”. If it adds or changes a value, it does not confirm anything (PX-18)."""
     if not understood.slots and answer_open(context):
         return
     entry = context.state.ambiguity.current

@@ -1,4 +1,4 @@
-"""Correction of the task that the user means (IR-4)."""
+"""Correction of the task to which the user refers (IR-4)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestrator.dialogue.understanding import Understanding
 
 
 def take_correction(context: TurnContext, understood: Understanding) -> None:
-    """Correct the flow that the user means, or ask what to change if the message has no value.
+    """Correct the flow to which the user refers, or ask what to change if the message has no value.
 
     A flow that waits for a result cannot be corrected until the result arrives.
     """

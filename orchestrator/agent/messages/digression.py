@@ -1,4 +1,4 @@
-"""Answers to side questions and requests for help or status. The stack stays unchanged (IR-3)."""
+"""Answers to side questions and to requests for help or status. The stack stays unchanged (IR-3)."""
 
 from orchestrator.agent.handover import hand_over
 from orchestrator.agent.messages.chitchat import SMALL_TALK, answer_small_talk
@@ -45,12 +45,12 @@ def digress(context: TurnContext, understood: Understanding) -> None:
 
 
 def _is_about_rows(kind: Digression, understood: Understanding) -> bool:
-    """Return whether a question can be about rows: “what times” can, “how far are we” cannot."""
+    """Return whether a question can be about rows: “what times” can be, “how far are we” cannot."""
     return kind is Digression.QUESTION or (kind is Digression.STATUS and Cue.PROGRESS not in understood.cues)
 
 
 def _answer_unknown(context: TurnContext) -> None:
-    """Reply that the answer is unknown, or report the status of a running task without an open question."""
+    """Reply that the answer is unknown, or report the status of a running task that has no open question."""
     state = context.state
     if state.stack.active is not None and state.ambiguity.current is None:
         _report_status(context)
@@ -59,7 +59,7 @@ def _answer_unknown(context: TurnContext) -> None:
 
 
 def _explain(context: TurnContext) -> None:
-    """Explain what the requested slot is and why it is needed."""
+    """Explain the requested slot and why it is needed."""
     entry, flow = context.state.ambiguity.current, context.state.stack.active
     if flow is None or entry is None or entry.flow_id != flow.flow_id:
         context.tell(NoticeKind.CLARIFICATION, slot=None, description=None, purpose="")

@@ -13,7 +13,7 @@ from orchestrator.types import Json, JsonObject
 
 
 def follow_row(context: TurnContext, flow: BaseFlow) -> None:
-    """Set the current row to the row that the running task uses."""
+    """Make the row that the running task uses the current row."""
     listed = context.state.shown
     value = None if listed is None else flow.value(listed.key)
     if listed is not None and value is not None:
@@ -22,7 +22,7 @@ def follow_row(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def talk_about_rows(context: TurnContext, understood: Understanding) -> bool:
-    """Show the next row, or requested fields. Returns False if the message asks for neither."""
+    """Show the next row, or requested fields. Return False if the message requests neither."""
     listed = context.state.find_current_rows()
     if listed is None or Cue.OTHER_ROW not in understood.cues:
         return show_requested_fields(context, understood)
@@ -36,7 +36,7 @@ def talk_about_rows(context: TurnContext, understood: Understanding) -> bool:
 
 
 def show_requested_fields(context: TurnContext, understood: Understanding) -> bool:
-    """Show requested fields of the current row, or of all rows. Returns False if no field was requested."""
+    """Show requested fields of the current row, or of all rows. Return False if no fields were requested."""
     listed, row = context.state.find_current_rows(), context.state.find_current_row()
     asked = [name for name in understood.rows.fields if row.get(name) is not None]
     if asked and listed is not None and understood.rows.each:
@@ -56,7 +56,7 @@ def show_requested_fields(context: TurnContext, understood: Understanding) -> bo
 
 
 def choose_row(context: TurnContext, understood: Understanding) -> bool:
-    """Choose the row that a message names or the current row, and offer the next task.
+    """Choose the row that a message names, or the current row, and offer the next task.
 
     Returns False unless exactly one task can follow.
     """
@@ -86,7 +86,7 @@ def _name(listed: Shown, row: JsonObject) -> str:
 
 
 def _tell(row: JsonObject, *, without: str = "", currency: str = "") -> list[JsonObject]:
-    """List fields for display. `counts`: the name is the unit of the value, as in “205 minutes”."""
+    """List fields for display. `counts`: True if the name is the unit of the value, as in “205 minutes”."""
     return [
         {
             "name": name_slot(name),

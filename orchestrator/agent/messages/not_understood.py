@@ -10,7 +10,7 @@ from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.wording import name_task
 
 WORTH_OFFERING = 0.1
-"""Minimum score of a flow to be offered, from 0 to 1."""
+"""Minimum score at which a flow is offered, from 0 to 1."""
 
 
 def be_unsure(context: TurnContext, understood: Understanding) -> None:

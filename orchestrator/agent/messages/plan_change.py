@@ -1,4 +1,4 @@
-"""Plan changes that the user requests: adding, skipping and moving steps (PL-2)."""
+"""Plan changes requested by the user: adding, skipping and moving steps (PL-2)."""
 
 from orchestrator.agent.corrections.plans import set_back
 from orchestrator.agent.open_question import leave_open
@@ -18,7 +18,7 @@ from orchestrator.types import FlowId, new_id
 
 
 def change_plan(context: TurnContext, understood: Understanding) -> None:
-    """Add, skip or move steps of the plan. Completed steps stay."""
+    """Add, skip or move steps of the plan. Completed steps stay unchanged."""
     plan, change = context.state.stack.plan, understood.plan_change
     if change is not None and change.action is PlanAction.ADD:
         _add(context, plan, change, understood)
@@ -119,6 +119,6 @@ def _is_active(context: TurnContext, step: PlanStep) -> bool:
 
 
 def _go_on(context: TurnContext, *, started: bool) -> None:
-    """Continue with the active flow. Unless another step starts, repeat its question."""
+    """Continue with the active flow. Repeat its question, unless another step starts."""
     context.changes.carry_on = context.state.stack.active is not None
     context.changes.asks_again = context.changes.asks_again or not started

@@ -1,4 +1,4 @@
-"""Resumption of the interrupted task that the user means (IR-2)."""
+"""Resumption of the interrupted task to which the user refers (IR-2)."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,10 @@ from orchestrator.res.wording import name_doing
 WORD_WEIGHT = 10.0
 RECENCY_WEIGHT = 5.0
 INTENT_WEIGHT = 3.0
-"""Weight of a matching intent. Exceeds `MARGIN`, so that the intent decides between equal flows."""
+"""Weight of a matching intent.
+
+Larger than `MARGIN`, so that the intent decides between otherwise equal flows.
+"""
 MARGIN = 2.0
 MOST_CHOICES = 3
 SHORTEST_STEM = 4
@@ -33,21 +36,21 @@ _COMMON = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """The single best match."""
+    """The result if one flow matches best."""
 
     flow: BaseFlow
 
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """Up to `MOST_CHOICES` similar matches for the user to choose from, best first."""
+    """Up to `MOST_CHOICES` similar matches from which the user can choose, best first."""
 
     flows: tuple[BaseFlow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NothingToResume:
-    """The result without interrupted flows."""
+    """The result if there are no interrupted flows."""
 
 
 Resumption: TypeAlias = Resume | Choose | NothingToResume
@@ -83,10 +86,11 @@ def score(matched: frozenset[str], flow: BaseFlow, now: float, intent: str | Non
 
 
 def rank(text: str, flows: Iterable[BaseFlow], now: float, intent: str | None = None) -> Resumption:
-    """Find the interrupted flow that a description means.
+    """Find the interrupted flow to which a description refers.
 
-    The user chooses between flows whose scores are within `MARGIN` of the best. A flow wins without asking if it
-    matches all words that the others match, and more: “the hotel booking” is not “book a flight”.
+    The user chooses between flows whose scores are within `MARGIN` of the best. A flow is chosen without
+    asking if it matches all words that the others match, and more: “the hotel booking” does not mean “book a
+    flight”.
     """
     mentioned = find_words(text)
     ranked = sorted(
@@ -103,7 +107,7 @@ def rank(text: str, flows: Iterable[BaseFlow], now: float, intent: str | None = 
 
 
 def resume_task(context: TurnContext, understood: Understanding) -> None:
-    """Resume an interrupted task, or ask which one if several match."""
+    """Resume an interrupted task, or ask the user to choose if several tasks match."""
     state = context.state
     waiting = state.stack.interrupted()
     target = understood.target or ""

@@ -19,7 +19,7 @@ from orchestrator.saying import say
 from orchestrator.types import Dact, JsonObject
 
 _MANY = 2
-"""Number of differing values that tells a new task from a plan's step."""
+"""Number of differing values that indicates a new task instead of a plan's step."""
 
 
 def take_task(context: TurnContext, understood: Understanding) -> None:
@@ -46,7 +46,7 @@ def take_task(context: TurnContext, understood: Understanding) -> None:
 
 
 def _changes_the_offer(context: TurnContext, dact: Dact, labels: Labels) -> bool:
-    """Apply a change of “the booking” to an offered booking. Returns False if an existing booking is meant."""
+    """Apply a change of “the booking” to an offered booking. Return False if an existing booking is meant."""
     flow = context.state.stack.active if labels and context.state.ambiguity.open else None
     entry = None if flow is None else context.state.ambiguity.current
     if flow is None or entry is None or entry.flow_id != flow.flow_id or entry.about.fingerprint is None:
@@ -63,7 +63,7 @@ def _changes_the_offer(context: TurnContext, dact: Dact, labels: Labels) -> bool
 
 
 def _find_done(context: TurnContext, dact: Dact) -> BaseFlow | None:
-    """Find the latest completed task of a type that has committed effects."""
+    """Find the latest completed task of this type that has committed effects."""
     acted = {note.flow_id for note in context.state.effects if note.is_done}
     done = (flow for flow in context.state.completed if flow.flow_id in acted)
     return next((flow for flow in reversed([*done]) if flow.dact == dact), None)
@@ -72,7 +72,7 @@ def _find_done(context: TurnContext, dact: Dact) -> BaseFlow | None:
 def _corrects(done: BaseFlow, understood: Understanding) -> bool:
     """Return whether a request corrects a completed task, as in “I wanted to go to Milan, not Rome” (RT-12).
 
-    The message must have correcting words and leave some required values unchanged.
+    The message must contain correcting words and leave some required values unchanged.
     """
     if Cue.CORRECTS not in understood.cues:
         return False
@@ -136,7 +136,8 @@ def _report_waiting(context: TurnContext, flow: BaseFlow) -> None:
 def _is_beyond_plan(step: BaseFlow | None, values: JsonObject) -> bool:
     """Return whether a request is for a new task rather than a plan's step (PL-8).
 
-    The request has several required values that all differ from the step's, or the step has no slots and is not due.
+    This is the case if several required values all differ from the step's values, or if the step has no slots
+    and is not due.
     """
     if step is None or step.plan_id is None:
         return False
@@ -163,7 +164,7 @@ def _limit(context: TurnContext) -> DepthLimit | None:
 
 
 def _refuse(context: TurnContext, reached: LimitReached, wanted: Dact, labels: Labels) -> None:
-    """Ask which task to stop because the stack is full, or ask the user to finish one first (FS-12)."""
+    """Ask which task to stop because the stack is full, or ask the user to finish a task first (FS-12)."""
     active = context.state.stack.active
     if reached.strategy is OnLimit.ASK_USER:
         follow_up: JsonObject = {"then": wanted, "slots": plain_values(labels)}

@@ -45,7 +45,7 @@ def _limits(modules: Modules) -> StateLimits:
 
 
 def _note_table(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
-    """Note the displayed table, so that the user can ask for other pages."""
+    """Remember the displayed table, so that the user can ask for other pages."""
     frame = turn.context.changes.frames.get(flow.flow_id)
     table = None if frame is None else ShownTable.of(frame, modules.domain.config.generation.page_rows)
     if table is not None and table.rows:
@@ -53,7 +53,7 @@ def _note_table(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
 
 
 def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
-    """Note the displayed rows, so that the user can refer to them (IR-5)."""
+    """Remember the displayed rows, so that the user can refer to them (IR-5)."""
     for use in flow.spec.tools:
         spec = modules.domain.tools[use.tool_id].rows
         rows = turn.context.changes.findings.get(flow.flow_id, {}).get(spec.output) if spec else None
@@ -72,7 +72,7 @@ def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
 
 
 def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[JsonObject]) -> int:
-    """Return the index of the new current row, which is not the old one if the user asked for another."""
+    """Return the index of the new current row, which changes if the user asked for another row."""
     before = next((one for one in turn.context.state.displayed if one.dact == flow.dact), None)
     understood = turn.context.changes.understanding
     if before is None or understood is None or Cue.OTHER_ROW not in understood.cues:

@@ -47,7 +47,7 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
         names = [note.summary or note.tool_id for note in done]
         turn.context.tell(NoticeKind.STOPPED, done=names, overtaken=context.journal.overtaken)
         for flow in state.stack.flows if context.journal.overtaken else ():
-            drop_candidate(flow)  # the reply doesn't show the call, so nothing can confirm it
+            drop_candidate(flow)  # the reply doesn't show the call, so the user cannot confirm it
     elif state.later and (due := state.take_due()):
         await _take_up(turn, modules, *due)
         await carry_out(turn, modules)
@@ -79,12 +79,12 @@ async def _take_up(turn: RunningTurn, modules: Modules, request: str, *more: str
 
 
 def _must_decide(state: DialogueState) -> bool:
-    """Return whether the user must decide about a committed effect (RT-12)."""
+    """Return whether the user must first decide about a committed effect (RT-12)."""
     return state.ambiguity.current is not None and state.ambiguity.current.about.stops_everything
 
 
 async def _execute(turn: RunningTurn, modules: Modules) -> Ending:
-    """Run the active flow in PEX. On failure, retry or run another flow as `cascade` decides."""
+    """Run the active flow in PEX. After a failure, retry or run another flow, as `cascade` decides."""
     while True:
         active = turn.context.state.stack.active
         if active is not None:

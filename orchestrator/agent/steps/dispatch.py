@@ -29,7 +29,7 @@ CHANGES_NOTHING = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, Messa
 
 
 async def dispatch(turn: RunningTurn, modules: Modules) -> None:
-    """Apply the message to the stack. Sets `changes.carry_on` if PEX should run."""
+    """Apply the message to the stack. Set `changes.carry_on` if PEX should run."""
     context = turn.context
     _abandon_stale(context)
     if context.state.approvals:
@@ -66,7 +66,7 @@ async def dispatch(turn: RunningTurn, modules: Modules) -> None:
 
 
 async def _turn_page(context: TurnContext, modules: Modules, understood: Understanding) -> bool:
-    """Show another page of a table. Returns False if the message doesn't ask for one."""
+    """Show another page of a table. Return False if the message doesn't ask for a page."""
     if understood.kind is not MessageKind.DIGRESSION or understood.digression is not Digression.PAGE:
         return False
     context.state.digression.record(Digression.PAGE)
@@ -86,7 +86,7 @@ def _report_reading(context: TurnContext, understood: Understanding) -> None:
 
 
 def _is_for_planner(context: TurnContext, understood: Understanding) -> bool:
-    """Return whether the planner of a new plan handles the words that were not understood."""
+    """Return whether a new plan's planner handles the words that were not understood."""
     return bool(left_to_planner(context)) and context.state.stack.find(understood.flows[0].dact) is None
 
 
@@ -116,20 +116,23 @@ def _note_work(context: TurnContext, understood: Understanding, offered: Collect
 
 
 def _read_decision(understood: Understanding) -> Decision | None:
-    """Return the user's decision about committed effects, or None. Choices that a model read need a confirmation."""
+    """Return the user's decision about committed effects, or None.
+
+    Choices read by a model need a confirmation.
+    """
     chosen = understood.kind is MessageKind.CORRECTION and understood.source is not Source.SYSTEM2
     return Decision(understood.target) if chosen and understood.target in set(Decision) else None
 
 
 def _find_chosen(context: TurnContext, understood: Understanding) -> tuple[Ambiguity, Deed] | None:
-    """Return the open question and the action of the reply that the model read, or None if there is no such action."""
+    """Return the open question and the action of the reply that the model read, or None without one."""
     entry = context.state.ambiguity.current if understood.source is Source.SYSTEM2 else None
     deed = entry.about.choose(understood.target or "") if entry is not None else None
     return None if entry is None or deed is None else (entry, deed)
 
 
 def _is_over(context: TurnContext, understood: Understanding) -> bool:
-    """Return whether a click is about something that is not open (PX-18)."""
+    """Return whether a click is about something that is no longer open (PX-18)."""
     given = (context.action or {}).get("payload")
     if understood.source is not Source.ACTION or not is_object(given):
         return False
@@ -162,7 +165,7 @@ def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> b
 
 
 def _drop_loose_questions(context: TurnContext, understood: Understanding) -> None:
-    """Drop questions without a flow once the user does something else, and defer the requests that wait for them."""
+    """Drop questions without a flow once the user does something else, and defer the requests waiting for them."""
     state, kind = context.state, understood.kind
     says_nothing = kind in CHANGES_NOTHING or (kind is MessageKind.CORRECTION and not understood.slots)
     gives_it_up = kind is MessageKind.CANCELLATION and not state.stack.live()
@@ -179,7 +182,7 @@ def _drop_loose_questions(context: TurnContext, understood: Understanding) -> No
 
 
 def _starts(entry: Ambiguity, understood: Understanding) -> bool:
-    """Return whether a message repeats the waiting request, with at least one equal value if both have values."""
+    """Return whether a message repeats the waiting request, with a common value if both have values."""
     waiting = next((one.payload for one in entry.about.options if "then" in one.payload), None)
     if waiting is None or not understood.flows or understood.flows[0].dact != waiting["then"]:
         return False

@@ -1,4 +1,4 @@
-"""Start of a turn: its state and its context."""
+"""The start of a turn: its state and its context."""
 
 import time
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class RecentTurns:
         )
 
     async def _worth_it(self, flow: BaseFlow) -> bool:
-        """Return whether there is something to search. With `auto`, only a flow's first turn searches."""
+        """Return whether a search is worthwhile. In the mode `auto`, only a flow's first turn searches."""
         context = self._context
         if len(flow.turn_ids) > 1 and context.world.domain.config.nlu.slot_fill != "on":
             return False
@@ -64,9 +64,9 @@ class RecentTurns:
 
 
 class DocumentFinder:
-    """A value finder that searches the user's documents, in a flow's first turn.
+    """A value finder that searches the user's documents in a flow's first turn.
 
-    It searches only slots that may be assumed, and every value must occur in a passage.
+    Only slots whose values may be assumed are searched, and each value must occur in a passage.
     """
 
     def __init__(self, nlu: NLU, context: TurnContext) -> None:
@@ -111,7 +111,7 @@ def known_preferences(
 ) -> UserPreferences | None:
     """Return the user's preferences, loaded on first use.
 
-    Without a user, return None unless one of the flows `told` has completed in this session.
+    Without a user, return None unless a flow in `told` has completed in this session.
     """
     if ids.user_id is None and not _was_told(state, told):
         return None
@@ -120,7 +120,7 @@ def known_preferences(
 
 def _was_told(state: DialogueState, told: frozenset[str]) -> bool:
     if told:
-        for turn in state.history.trace:  # up to a hundred turns: avoids a call per turn
+        for turn in state.history.trace:  # up to a hundred turns, so avoid a function call per turn
             if "completed" in turn and not told.isdisjoint(turn["completed"]):
                 return True
     return False
@@ -131,7 +131,9 @@ FRESH = frozenset({b"", b"{}"})
 
 KEPT_BACK = 0.2
 MOST_KEPT_BACK_S = 5.0
-"""Time of a turn reserved for answering without models: share of the deadline, and maximum in seconds."""
+"""Time of a turn that is reserved for answering without models: share of the deadline, and maximum in
+seconds.
+"""
 
 
 def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: Phases) -> RunningTurn:
@@ -202,7 +204,10 @@ def hear(context: TurnContext, modules: Modules, text: str) -> TurnContext:
 
 
 def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> CallContext:
-    """Return the context of the turn's model calls. Its journal replays answers when the turn is retried."""
+    """Return the context for the turn's model calls.
+
+    If the turn is retried, its journal replays the answers.
+    """
     kept_back = min(MOST_KEPT_BACK_S, work.deadline_s * KEPT_BACK)
     return CallContext(
         session_id=lease.session_id,
@@ -217,7 +222,8 @@ def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> Call
 def decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
     """Return the decoded state of a lease, and its stored form.
 
-    After a failed or stopped turn, drop pending calls, so that offers are repeated before a “yes” counts (AM-3).
+    After a failed or stopped turn, drop pending calls, so that offers are repeated before a “yes” counts
+    (AM-3).
     """
     state, stored = _read(lease, modules)
     if not state.follow(Epoch(lease.epoch + 1)):

@@ -1,4 +1,4 @@
-"""End of a turn: its result and its commit."""
+"""The end of a turn: its result and its commit."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ SUMMARIZE_EVERY_TURNS = 20
 SUMMARIZE_EVERY_TOKENS = 32_000
 CHARACTERS_PER_TOKEN = 4
 NOTES = "notes"
-"""Kind of outbox messages with scratchpad entries."""
+"""Kind of outbox messages that contain scratchpad entries."""
 
 
 def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
-    """Serialize the state, diff it against the stored one, and build the commit."""
+    """Serialize the state, compare it with the stored state, and build the commit."""
     answer = turn.answer
     assert answer is not None
     state, context = turn.context.state, turn.context
@@ -136,10 +136,10 @@ def make_commit(
         before: the stored state.
         written: the state to store, and its bytes.
         result: the turn's result.
-        snapshot: whether the history also stores the full state.
+        snapshot: True to store the full state in the history too.
         events: the turn's events.
         left: flows to archive.
-        plans: flows that the turn changed; those with noted plans are stored.
+        plans: flows that the turn changed. Plans with revisions among them are stored.
         more: further fields of the commit.
     """
     after, raw = written
@@ -205,14 +205,14 @@ def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
 
 
 def _outbox(turn: RunningTurn, size: int) -> tuple[OutboxEntry, ...]:
-    """Return the outbox entries of the turn, with scratchpad entries and a due summary."""
+    """Return the turn's outbox entries, including scratchpad entries and a due summary."""
     due = find_due(turn.context.state, size)
     summary = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if due else ()
     return (*turn.context.changes.outbox, *_notes(turn), *summary)
 
 
 def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
-    """Return the turn's scratchpad entries, to be stored after its commit (RT-14)."""
+    """Return the turn's scratchpad entries, which are stored after its commit (RT-14)."""
     state = turn.context.state
     flows = [
         flow for flow in (*turn.context.changes.finished, *state.stack.flows) if flow.progress.scratchpad
@@ -235,7 +235,7 @@ def find_due(state: DialogueState, size: float = math.inf) -> bool:
 
 
 def _long_enough(state: DialogueState, covered: int, bound: int) -> bool:
-    """Return whether this turn's text crosses a multiple of `bound`, counted in characters since the last summary."""
+    """Return whether this turn's text crosses a multiple of `bound`, in characters since the last summary."""
     before = latest = 0
     for message in state.history.messages:
         if message.turn == state.turn:

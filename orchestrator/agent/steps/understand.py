@@ -25,7 +25,7 @@ from orchestrator.types import Dact, JsonObject, is_object
 
 
 async def understand(turn: RunningTurn, modules: Modules) -> None:
-    """Set `changes.understanding` and log the prediction. Reply to invalid actions with a message."""
+    """Set `changes.understanding` and log the prediction. Answer invalid actions with a message."""
     context, state, given = turn.context, turn.context.state, turn.work.input
     if modules.ports.gather is not None:
         await resume_waiting(turn, modules.ports.gather)
@@ -54,7 +54,7 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
 
 
 def _is_left_open(understood: Understanding) -> bool:
-    """Return whether a message was not understood, or is a side question."""
+    """Return whether a message was not understood or is a side question."""
     if understood.kind is MessageKind.DIGRESSION:
         return understood.digression in {None, Digression.QUESTION}
     return understood.kind is MessageKind.UNKNOWN and understood.rejection is None

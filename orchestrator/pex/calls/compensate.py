@@ -1,6 +1,6 @@
-"""Undo side effects through the compensation that the tool declares (RT-12).
+"""Undo side effects with the compensation that the tool declares (RT-12).
 
-A compensation is an ordinary call and waits for a required approval.
+A compensation is an ordinary call, and waits for an approval if it requires one.
 """
 
 from orchestrator.dialogue.lifecycle import FAILED
@@ -17,7 +17,7 @@ from orchestrator.types import JsonObject
 
 
 async def undo_first(run: Execution) -> Parked | GaveUp | None:
-    """Undo the side effects of the flows in `progress.undo_first`. Returns None to continue.
+    """Undo the side effects of the flows in `progress.undo_first`. Return None to continue.
 
     A failed undo is reported to the user and ends the flow.
     """
@@ -36,7 +36,7 @@ async def undo_first(run: Execution) -> Parked | GaveUp | None:
 
 
 async def _undo(run: Execution, note: EffectNote) -> Parked | Told | None:
-    """Undo one side effect. Returns None on success, or why the undo waits or failed."""
+    """Undo one side effect. Return None on success, or why the undo waits or failed."""
     tool = run.tools.find(note.compensation) if note.compensation is not None else None
     if tool is None:
         return say("undo_impossible")
@@ -60,7 +60,7 @@ async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject
             return None
         case ToolError(_, message):
             return message
-        case ToolAccepted():  # `domain check` rejects compensations that answer later
+        case ToolAccepted():  # `domain check` rejects compensations whose results come later
             return say("undo_under_way", tool=tool.spec.name)
         case NotBegun():
             return say("undo_stopped", tool=tool.spec.name)

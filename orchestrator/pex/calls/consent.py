@@ -38,7 +38,7 @@ def ask(
     candidate: Candidate,
     question: Callable[..., PendingCall | StoppedCall | UnknownOutcome],
 ) -> NeedsInput:
-    """Present a pending call to the user. `question` creates the question."""
+    """Present a pending call to the user. `question`: creates the question."""
     propose(run.flow, candidate)
     tool = run.tools.find(candidate.tool_id)
     arguments = candidate.arguments if tool is None else visible(tool.spec, candidate.arguments)
@@ -54,7 +54,7 @@ def ask(
 
 
 def visible(spec: ToolSpec, arguments: JsonObject) -> JsonObject:
-    """Return the arguments without scalars that the tool's input schema marks as ``x-hidden``."""
+    """Return the arguments, without scalars that the tool's input schema marks as ``x-hidden``."""
     fields: dict[str, JsonObject] = spec.input_schema.get("properties") or {}
     return {
         name: value
@@ -64,11 +64,14 @@ def visible(spec: ToolSpec, arguments: JsonObject) -> JsonObject:
 
 
 SHORTEST_TAKEN = 4
-"""Minimum length of a text that can be attributed to a result, in characters. Shorter texts occur everywhere."""
+"""Minimum length of a text that can be attributed to a result, in characters.
+
+Shorter texts occur everywhere.
+"""
 
 
 def find_taken(run: Execution, arguments: JsonObject) -> tuple[str, ...]:
-    """Return the arguments whose text comes from a tool's result or a document, not from the user."""
+    """Return the arguments whose text comes from a tool result or a document instead of the user."""
     answers = list(_texts(run.data)) + [one for data in run.returned for one in _texts(data)]
     said = [run.context.text, *(line["text"] for line in _lines_of_user(run.context))]
     return tuple(
@@ -100,7 +103,7 @@ def _texts(value: Json) -> Iterator[str]:
 
 
 def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: Cause) -> Parked | None:
-    """Park the flow until the call is approved. For an approved call, use up the grant and return None."""
+    """Park the flow until the call is approved. For an approved call, consume the grant and return None."""
     context, state = run.context, run.context.state
     plan = state.stack.plan_of(run.flow)
     approval = PendingApproval(
@@ -165,7 +168,7 @@ def drop_consent(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def bind(approval: PendingApproval) -> str:
-    """Return the digest of everything that an approval is bound to."""
+    """Return a digest of all data that an approval is bound to."""
     bound = [
         approval.flow_id,
         approval.tool_id,
@@ -177,7 +180,7 @@ def bind(approval: PendingApproval) -> str:
 
 
 def version_policy(run: Execution, tool: Tool) -> str:
-    """Return the digest of the call's rules. If a release changes the rules, the call needs a new approval."""
+    """Return a digest of the call's rules. If a release changes the rules, the call needs a new approval."""
     spec = run.flow.spec
     rules = [
         spec.dact,
@@ -192,7 +195,7 @@ def version_policy(run: Execution, tool: Tool) -> str:
 
 
 def _use_grant(run: Execution, wanted: PendingApproval) -> bool:
-    """Use up the flow's grant. Returns whether it was for exactly this call; any other grant becomes void."""
+    """Consume the flow's grant. Return True if it was for exactly this call; any other grant becomes void."""
     granted = take_grant(run.flow)
     if granted is None:
         return False

@@ -26,7 +26,7 @@ def note_effect(
 ) -> None:
     """Record a call's side effect, replacing an entry with an unknown outcome.
 
-    `data`: the call's result, or None if the outcome is unknown. `awaited`: the result comes later.
+    `data`: the call's result, or None if the outcome is unknown. `awaited`: True if the result comes later.
     """
     known = data is not None
     open_as = EffectStatus.AWAITED if awaited else EffectStatus.UNKNOWN
@@ -43,7 +43,7 @@ def note_effect(
         fingerprint=make_effect(run.context, run.flow.flow_id, tool, arguments).fingerprint,
     )
     for earlier in _undone_by(run, tool, arguments) if known else ():
-        earlier.mark_undone()  # a separate task undid it: "cancel my booking"
+        earlier.mark_undone()  # a separate task undid the side effect, for example "cancel my booking"
     run.context.state.note_effect(note)
 
 
@@ -53,7 +53,7 @@ def find_undone(run: Execution, tool: Tool, arguments: JsonObject) -> str | None
 
 
 def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[EffectNote]:
-    """Return the side effects still in place whose compensation is this tool with these arguments."""
+    """Return the side effects still in place that a call of this tool with these arguments would undo."""
     return [
         note
         for note in run.context.state.effects
@@ -65,13 +65,13 @@ def _undone_by(run: Execution, tool: Tool, arguments: JsonObject) -> list[Effect
 
 
 def inputs_to_undo(tool: Tool, note: EffectNote) -> JsonObject:
-    """Return a compensation's inputs, from the original call's result, arguments and slots."""
+    """Return the inputs of a compensation, from the original call's result, arguments and slots."""
     known = {**note.slots, **note.arguments, **note.result}
     return {name: known[name] for name in tool.inputs if name in known}
 
 
 def _summarize(run: Execution, policy: Choices, tool: Tool, data: JsonObject) -> Told:
-    """Summarize one call, by its tool's name if the flow has several tools with side effects."""
+    """Summarize one call. If the flow has several tools with side effects, use the tool's name."""
     changing = [other for other in run.own_tools if other.has_effect]
     if len(changing) > 1:
         return say("done_this", what=tool.spec.name, reference="")
@@ -85,7 +85,7 @@ def _needed_to_undo(run: Execution, tool: Tool, data: JsonObject) -> JsonObject:
     return {name: value for name, value in data.items() if name in wanted and is_short(value)}
 
 
-ROUNDS = 3  # repetitions of a call that was not done, before the user is asked
+ROUNDS = 3  # maximum number of repetitions of a call that was not done, before asking the user
 
 
 async def find_out(
@@ -96,7 +96,7 @@ async def find_out(
     unknown: UnknownOutcome,
     compensates: str | None = None,
 ) -> ToolAnswer | NeedsInput:
-    """Resolve an unknown outcome by querying the tool's status, or else by asking the user."""
+    """Resolve an unknown outcome by querying the tool's status. If that fails, ask the user."""
     answer = await resolve_by_query(run, run.flow.flow_id, tool, arguments, unknown, compensates=compensates)
     return answer or ask_what_to_do(run, policy, tool, arguments)
 
@@ -138,7 +138,10 @@ async def resolve_by_query(
 async def query_status(
     run: Execution, flow_id: FlowId, tool: Tool, arguments: JsonObject, key: str
 ) -> JsonObject:
-    """Call the tool's status query. Returns an empty object if the tool has none or the query fails."""
+    """Call the tool's status query.
+
+    Return an empty object if the tool has no status query or the query fails.
+    """
     query_id = tool.spec.status_query
     query = run.tools.find(query_id) if query_id is not None else None
     if query is None:
@@ -150,7 +153,7 @@ async def query_status(
 
 
 def ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
-    """Report the unknown outcome, and ask whether to repeat the call."""
+    """Report the unknown outcome, and ask the user whether to repeat the call."""
     flow_id = run.flow.flow_id
     note_effect(run, policy, tool, arguments, None)
     run.context.tell(NoticeKind.UNKNOWN_OUTCOME, flow_id=flow_id)

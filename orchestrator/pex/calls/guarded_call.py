@@ -35,13 +35,13 @@ from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import JsonObject
 
 REPARABLE = frozenset({Category.SYNTAX, Category.UNKNOWN_ENTITY, Category.NOT_ONE_STATEMENT, Category.EMPTY})
-"""Mistakes in a query. Code that asks for something forbidden is not repaired."""
+"""Mistakes in a query that can be repaired. Code that requests something forbidden is not repaired."""
 
 GuardedAnswer: TypeAlias = ToolData | ToolError | RejectedCode | NeedsInput | Parked
 
 
 async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
-    """Call the flow's tools. Returns None once all have succeeded."""
+    """Call the flow's tools. Return None once all have succeeded."""
     candidate = read_candidate(run.context.state, run.flow)
     confirmed = candidate if candidate is not None and candidate.agreed else None
     if confirmed is not None:
@@ -72,9 +72,10 @@ async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
 
 
 def _end(tool: Tool, answer: GuardedAnswer, *, is_agreed: bool) -> Ending | None:
-    """Return the ending caused by a call's result, or None to continue.
+    """Return the ending that follows from a call's result, or None to continue.
 
-    The tool's alternative is used only after a confirmed call, because the alternative is then confirmed too.
+    The tool's alternative is used only after a confirmed call, because the alternative is then also
+    confirmed.
     """
     match answer:
         case ToolData():
@@ -122,7 +123,7 @@ async def call_guarded(
 ) -> GuardedAnswer:
     """Call a tool, unless a guardrail, a confirmation or an approval stops the call.
 
-    `arguments` may be invalid. `confirmed`: the pending call, if the user confirmed this call.
+    `arguments`: may be invalid. `confirmed`: the pending call, if the user confirmed this call.
     """
     answer = await _call(run, policy, tool, arguments, confirmed)
     _note_query(run, tool, arguments, answer)
@@ -130,7 +131,7 @@ async def call_guarded(
 
 
 def _note_query(run: Execution, tool: Tool, arguments: JsonObject, answer: GuardedAnswer) -> None:
-    """Keep a read-only query, whose statement a repair can replace (AG-6)."""
+    """Remember a read-only query, so that a repair can replace its statement (AG-6)."""
     is_query = len(tool.guarded) == 1 and tool.guarded[0] == GuardedInput(tool.guarded[0].name, Language.SQL)
     if tool.has_effect or not is_query:
         if isinstance(answer, ToolData):
@@ -191,7 +192,7 @@ def _conclude(
     if isinstance(result, ToolData):
         run.keep(tool, result.data)
         if confirmed is not None or tool.has_effect:
-            drop_candidate(run.flow)  # a confirmation covers one call, and none after a side effect
+            drop_candidate(run.flow)  # a confirmation covers one call, and no call after a side effect
         if tool.has_effect:
             note_effect(run, policy, tool, arguments, result.data)
     return result
@@ -200,8 +201,8 @@ def _conclude(
 def _asks_first(run: Execution, tool: Tool) -> bool:
     """Return whether this call needs a confirmation.
 
-    A flow with `confirm` asks before each side effect, or before the last tool if no tool has one. A flow
-    recognized only by a model always asks before a side effect.
+    A flow with `confirm` asks before each side effect or, if no tool has a side effect, before the last tool.
+    A flow that only a model recognized always asks before a side effect.
     """
     if tool.has_effect and (run.flow.progress.doubted or _is_step_of_doubted(run)):
         return True

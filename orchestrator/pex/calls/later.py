@@ -1,4 +1,4 @@
-"""Calls whose results come later. The flow waits, and resumes with the result (RT-32)."""
+"""Calls whose results come later. The flow waits, and resumes when the result arrives (RT-32)."""
 
 from orchestrator.dialogue.consent import drop_candidate
 from orchestrator.dialogue.lifecycle import AWAITING_RESULT
@@ -17,7 +17,10 @@ from orchestrator.types import JsonObject
 def wait_for_result(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, accepted: ToolAccepted
 ) -> Parked:
-    """Park the flow until the result arrives. It occupies no worker, and the user can change the subject."""
+    """Park the flow until the result arrives.
+
+    A parked flow occupies no worker, and the user can change the subject.
+    """
     flow, context = run.flow, run.context
     kept = AwaitedCall(accepted.call, tool.spec.tool_id, arguments, policy.keep(run), accepted.until)
     flow.progress.await_result(kept)
@@ -46,7 +49,7 @@ async def wait_for_unknown(
     unknown: UnknownOutcome,
     compensates: str | None = None,
 ) -> ToolAnswer:
-    """Query a call that the tool may have accepted. If the outcome is unknown, wait for a result."""
+    """Query the status of a call that the tool may have accepted. If it is unknown, wait for a result."""
     del policy
     flow_id, spec = run.flow.flow_id, tool.spec
     answer = await resolve_by_query(run, flow_id, tool, arguments, unknown, compensates=compensates)
@@ -59,7 +62,10 @@ async def wait_for_unknown(
 
 
 def find_awaited(run: Execution, confirmed: Candidate | None) -> AwaitedCall | None:
-    """Return the accepted call if its result has arrived or is overdue, unless a confirmed repetition replaces it."""
+    """Return the accepted call if its result has arrived or is overdue, or None.
+
+    Returns None also if a confirmed repetition replaces the call.
+    """
     awaited = run.flow.progress.awaits
     if awaited is None or (awaited.answer is None and not awaited.expired):
         return None
@@ -73,7 +79,7 @@ def find_awaited(run: Execution, confirmed: Candidate | None) -> AwaitedCall | N
 def continue_awaited(
     run: Execution, policy: Choices, tool: Tool, awaited: AwaitedCall
 ) -> ToolData | ToolError | NeedsInput:
-    """Process the result of an accepted call, or ask the user what to do if the result is overdue."""
+    """Process the result of an accepted call. If the result is overdue, ask the user what to do."""
     if awaited.answer is None:
         return ask_what_to_do(run, policy, tool, awaited.arguments)
     run.flow.progress.await_result(None)

@@ -1,4 +1,4 @@
-"""Tool calls of a skill: built-in tools directly, the flow's tools through all guards.
+"""The tool calls of a skill: built-in tools directly, the flow's tools through all guards.
 
 A failed call is reported to the skill and never fails the turn.
 """
@@ -26,17 +26,17 @@ from orchestrator.tools.guardrails.verdict import RejectedCode
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
 from orchestrator.types import Json, JsonObject, ToolId, is_list, is_object
 
-LONGEST_RESULT = 20_000  # characters of a tool's result that the model sees
+LONGEST_RESULT = 20_000  # characters of a tool result that the model receives
 
 
 @dataclass(slots=True)
 class Calls:
-    """The calls of one run.
+    """The tool calls of one skill run.
 
     Attributes:
         components: names of the built-in tools that SKILL.md lists.
         failed: why the last call failed, or None.
-        effects: results of calls with side effects, by call; such calls are not repeated.
+        effects: results of calls with side effects, by call. Such calls are not repeated.
     """
 
     run: Execution
@@ -68,7 +68,7 @@ class Calls:
         return any(answer["ok"] for answer in self.effects.values())
 
     async def make_agreed(self) -> JsonObject | Interrupted | None:
-        """Run the confirmed pending call, or continue an accepted one. Returns None if there is neither."""
+        """Run the confirmed pending call, or continue an accepted call. Return None if there is neither."""
         candidate = read_candidate(self.run.context.state, self.run.flow)
         confirmed = candidate if candidate is not None and candidate.agreed else None
         if (answered := self._take_awaited(confirmed)) is not None:
@@ -80,11 +80,11 @@ class Calls:
         result = await self._call(tool, confirmed.arguments, confirmed)
         if isinstance(result, Interrupted):
             return result
-        drop_candidate(self.run.flow)  # the confirmation was for one call, whatever its result
+        drop_candidate(self.run.flow)  # the confirmation was for one call, regardless of the result
         return {"tool": confirmed.tool_id, "arguments": confirmed.arguments, "result": result}
 
     def _take_awaited(self, confirmed: Candidate | None) -> JsonObject | Interrupted | None:
-        """Return the accepted call with its result, or None if there is none."""
+        """Return the accepted call with its result, or None without an accepted call."""
         awaited = find_awaited(self.run, confirmed)
         if awaited is None:
             return None
@@ -143,11 +143,14 @@ class Calls:
         return result
 
     def _inputs(self) -> set[str]:
-        """Return the inputs of the skill's tools. The model sees a hidden value if a tool takes it as input."""
+        """Return the inputs of the skill's tools.
+
+        The model sees a hidden value only if a tool takes it as input.
+        """
         return {name for tool in self.tools.values() for name in tool.spec.input_schema.get("properties", {})}
 
     def _remember(self, tool: Tool, arguments: JsonObject) -> None:
-        """Store the call, so that the flow makes exactly the approved call when it resumes."""
+        """Store the call, so that the resumed flow makes exactly the approved call."""
         if self.run.flow.progress.awaits is not None:
             return  # the tool has already accepted the call
         if read_candidate(self.run.context.state, self.run.flow) is None:

@@ -1,6 +1,6 @@
-"""Built-in tools of a skill, in addition to its flow's tools: history, memory and slots (PX-5).
+"""A skill's built-in tools, in addition to its flow's tools: history, memory and slots (PX-5).
 
-They return JSON copies and change nothing but the scratchpad.
+The built-in tools return JSON copies and change nothing but the scratchpad.
 """
 
 from collections.abc import Sequence
@@ -116,7 +116,7 @@ async def search_documents(context: TurnContext, question: str) -> list[Passage]
 
 
 def note_labels(context: TurnContext, passages: Sequence[Passage]) -> None:
-    """Add the labels of read documents to the session (PX-3)."""
+    """Add the labels of the read documents to the session (PX-3)."""
     for passage in passages:
         source = f"the document {passage.title or passage.document_id}"
         join_labels(context.state, passage.labels, source)

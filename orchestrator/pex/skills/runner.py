@@ -1,6 +1,6 @@
 """Run skills: the prompt, the tool loop and its limits (PX-5, PX-6, PX-9).
 
-The step `invoke` decides what a skill's outcome means for the flow.
+The step `invoke` decides how a skill's outcome affects the flow.
 """
 
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ TOO_SLOW = say("too_slow")
 
 
 class SkillRunner:
-    """A runner of one domain's skills. A `_Loop` has the state of a run."""
+    """A runner of the skills of one domain. The state of a run is in a `_Loop`."""
 
     def __init__(self, domain: Domain, engineer: PromptEngineer, open_words: OpenWords) -> None:
         self._domain = domain
@@ -118,7 +118,7 @@ class SkillRunner:
 
 
 def _failure_of(error: ModelUnavailable | ModelOutputInvalid | BudgetExceeded) -> Failure:
-    """Convert a model's error to a failure with a message for the user."""
+    """Convert a model error to a failure with a message for the user."""
     match error:
         case ModelFiltered() | ModelRefused():
             message = WITHHELD
@@ -143,11 +143,11 @@ class _Loop:
     shape: FinishShape
     open_words: OpenWords
     streamed: StreamedText | None = None
-    """The text that is streamed while the model writes it, if any."""
+    """The text that is streamed while the model writes it, or None."""
     transcript: list[ChatMessage] = field(default_factory=list[ChatMessage])
     rounds: int = 0
     draft: Success | None = None
-    """A valid result under revision, used if the revision fails."""
+    """A valid result under revision, which is used if the revision fails."""
 
     async def go(self) -> SkillOutcome:
         agreed = await self.calls.make_agreed()
@@ -172,7 +172,7 @@ class _Loop:
         return self.draft or Failure(FailureCategory.SERVER_ERROR, NOT_NOW)
 
     async def _ask(self, variables: dict[str, Json], *, last: bool) -> ToolsAnswer | None:
-        """Request the next step from the model. Returns None if the model fails but a draft exists."""
+        """Request the next step from the model. Return None if the model fails but a draft exists."""
         # The last step offers the same tools, because they are part of the provider's cached prefix.
         offered = (*self.calls.definitions, self.finish)
         context, clock = self.run.context, self.calls.clock
@@ -196,7 +196,7 @@ class _Loop:
             return None
 
     async def _begin_stream(self) -> PublishCall | None:
-        """Withdraw the streamed text. Returns the callback that streams the next answer, or None."""
+        """Withdraw the streamed text. Return a callback that streams the next answer, or None."""
         context, name = self.run.context, self.skill.stream
         if self.streamed is not None:
             await self.streamed.take_back()
@@ -216,7 +216,7 @@ class _Loop:
         return None
 
     async def _end(self, answer: ToolsAnswer, body: JsonObject) -> SkillOutcome | None:
-        """Return the outcome, or None if the model must correct it."""
+        """Return the outcome, or None if the model must correct its answer."""
         outcome = read_outcome(body, self.calls.failed)
         if not isinstance(outcome, Success):
             return outcome
@@ -243,14 +243,14 @@ class _Loop:
         return self.policy.find_fault(self.run, data)
 
     def _claims_too_much(self) -> bool:
-        """Return whether the flow should change something but no call of the skill had a side effect."""
+        """Return whether the flow should change something, but no call of the skill had a side effect."""
         if self.run.flow.spec.family not in CHANGING:
             return False
         changes = any(tool.has_effect for tool in self.calls.tools.values())
         return changes and not self.calls.changed
 
     def _check_code(self, data: JsonObject) -> RejectedCode | None:
-        """Apply guardrails to the result's code, although it is only displayed. Returns the rejection, or None."""
+        """Apply guardrails to the result's code, which is only displayed. Return the rejection, or None."""
         code = data.get("code")
         if self.skill.language is None or not isinstance(code, str):
             return None
@@ -311,7 +311,7 @@ def _is_worth_reflecting(skill: SkillSpec) -> bool:
 async def _find_faults(
     run: Execution, skill: SkillSpec, engineer: PromptEngineer, clock: Clock, data: JsonObject
 ) -> list[str]:
-    """Ask a model for faults in a result. Returns an empty list if the model fails."""
+    """Ask a model to find faults in a result. Return an empty list if the model fails."""
     variables = {
         "task": skill.description,
         "criteria": list(skill.criteria),

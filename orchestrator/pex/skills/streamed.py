@@ -10,7 +10,7 @@ from orchestrator.pex.skill_outcome import FINISH
 
 
 class Words(Protocol):
-    """A text that is published in pieces and can be withdrawn."""
+    """A text that is published in parts and can be withdrawn."""
 
     async def take(self, piece: str) -> None: ...
 
@@ -19,13 +19,16 @@ class Words(Protocol):
 
 FindFault: TypeAlias = Callable[[str], str | None]
 OpenWords: TypeAlias = Callable[[TurnContext, str, FindFault], Words]
-"""A function of the turn, the preceding text and a check of partial text, which opens an answer's stream."""
+"""A function that opens the stream of an answer.
+
+It takes the turn, the preceding text and a check of partial text.
+"""
 
 _BROKEN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
 
 
 class StreamedText:
-    """The streamed text of one result. `name`: the result's key with the text."""
+    """The streamed text of one result. `name`: the key of the text in the result."""
 
     def __init__(self, words: Words, name: str) -> None:
         self._words = words
@@ -33,7 +36,7 @@ class StreamedText:
         self._told = ""
 
     async def take(self, call: str, arguments: str) -> None:
-        """Publish the text that is new in a call's partial arguments."""
+        """Publish the new text in a call's partial arguments."""
         text = self._read(arguments) if call == FINISH else ""
         if len(text) > len(self._told):
             piece, self._told = text[len(self._told) :], text
@@ -49,7 +52,7 @@ class StreamedText:
         try:
             return str(json.loads(f'"{written}"', strict=False))
         except ValueError:
-            return ""  # `find_fault` reports invalid JSON when the call is complete
+            return ""  # once the call is complete, `find_fault` reports invalid JSON
 
     async def take_back(self) -> None:
         """Withdraw the text of a rejected result."""

@@ -1,4 +1,4 @@
-"""The time limit of a skill: its tools' timeouts plus overhead, but never beyond the turn (PX-9)."""
+"""The time limit of a skill: its tools' timeouts plus overhead, but never longer than the turn (PX-9)."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 
 class SkillTimedOut(Exception):
-    """The skill exceeded its time limit."""
+    """Raised if a skill exceeds its time limit."""
 
 
 class Clock:
@@ -21,7 +21,7 @@ class Clock:
         return self.ends - time.monotonic()
 
     def check(self) -> None:
-        """Raise SkillTimedOut if no time is left."""
+        """Raise SkillTimedOut if the time is up."""
         if self.left_s <= 0:
             raise SkillTimedOut
 

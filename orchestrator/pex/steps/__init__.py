@@ -1,4 +1,4 @@
-"""A policy's steps in order, one file each. The last step runs only after a failure (PX-1)."""
+"""The steps of a policy in order, one file each. The last step runs only after a failure (PX-1)."""
 
 from orchestrator.pex.steps.check import check, check_slots
 from orchestrator.pex.steps.complete import complete

@@ -1,4 +1,4 @@
-"""Checks before a flow calls tools or models (PX-2). Slot checks run after the review of the slots."""
+"""Checks before a flow calls tools or models (PX-2). Slot checks run after the slots were reviewed."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ async def check(_policy: Choices, run: Execution) -> Ending | None:
 
 
 def refuse(context: TurnContext, name: str, fault: str, flow_id: FlowId | None = None) -> Failed:
-    """Record a failed check, and return the failure for the Agent (AG-5)."""
+    """Record a failed check. Return the failure for the Agent (AG-5)."""
     context.log.failed_check("pex", name, fault, flow_id)
     context.state.note_issues()
     return Failed(FailureCategory.SERVER_ERROR, say("not_right_now"), check=name)
@@ -54,8 +54,8 @@ def elective_slots(run: Execution) -> str | None:
 TOOL_CHECKS: tuple[Check, ...] = (tools_in_manifest, time_outs)
 SLOT_CHECKS: tuple[Check, ...] = (required_slots, elective_slots)
 
-# The names of all checks. `PEX.find_work` runs the first two. The last runs right before each call, because
-# labels change during a turn (PX-19).
+# The names of all checks. `PEX.find_work` runs the first two. The last check runs right before each call,
+# because labels change during a turn (PX-19).
 CHECKS = (
     *("active_flow", "policy_registered"),
     *(one.__name__ for one in (*TOOL_CHECKS, *SLOT_CHECKS)),

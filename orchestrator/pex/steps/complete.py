@@ -1,4 +1,4 @@
-"""Complete a successful flow: store outputs, set state and flags (PX-14)."""
+"""Complete a successful flow: store its outputs, and set its state and flags (PX-14)."""
 
 from orchestrator.memory.notes import NoteKind
 from orchestrator.pex.choices import Choices
@@ -8,9 +8,9 @@ from orchestrator.pex.steps.results import LONGEST_SNIPPET, say_found
 
 
 async def complete(policy: Choices, run: Execution) -> Ending | None:
-    """Mark the flow Completed, and store its outputs for dependent flows (FS-7).
+    """Mark the flow as Completed, and store its outputs for dependent flows (FS-7).
 
-    A flow with partial results stays Active, and sets `has_issues`.
+    A flow with partial results stays Active and sets `has_issues`.
     """
     state = run.context.state
     await _reflect(run)

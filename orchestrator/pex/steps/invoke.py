@@ -15,10 +15,10 @@ from orchestrator.types import Json, JsonObject, is_object
 
 
 def choose_mode(run: Execution, skills: Skills | None) -> Mode | None:
-    """Return DIRECT or SKILL, or None if the flow needs a model and none is available.
+    """Return DIRECT or SKILL, or None if the flow needs a model and no model is available.
 
-    With `auto`, a flow runs deterministically if its slots map completely onto its tools' inputs, or if it
-    has no skill.
+    In the mode `auto`, a flow runs deterministically if its slots map completely onto its tools' inputs, or
+    if it has no skill.
     """
     spec = run.flow.spec
     if spec.mode is Mode.DIRECT:
@@ -30,7 +30,7 @@ def choose_mode(run: Execution, skills: Skills | None) -> Mode | None:
 
 
 def maps_completely(run: Execution) -> bool:
-    """Return whether every required input has a source: a slot, a flow input or an earlier tool's output."""
+    """Return whether each required input has a source: a slot, a flow input or an earlier tool's output."""
     spec = run.flow.spec
     known = {*spec.slots, *spec.inputs}
     for use in spec.tools:
@@ -58,7 +58,7 @@ NO_MODEL = "model_available"
 
 
 async def invoke(policy: Choices, run: Execution) -> Ending | None:
-    """Run the flow. Returns None if there are results."""
+    """Run the flow. Return None if there are results."""
     match choose_mode(run, policy.skills):
         case Mode.DIRECT:
             ending = await call_in_order(run, policy)
@@ -95,7 +95,7 @@ async def _run_skill(run: Execution, policy: Choices) -> Ending | None:
 
 
 def _prefer_tools(run: Execution, data: JsonObject) -> JsonObject:
-    """Prefer the outputs of tools with side effects over the model's."""
+    """Prefer the outputs of tools with side effects to the model's data."""
     merged = dict(data)
     for tool, returned in run.answers:
         if tool.has_effect:

@@ -1,7 +1,7 @@
 """Choose a failed flow's recovery step, which the Agent executes (PX-16).
 
 The recovery ladder is: retry once, gather context, re-route, ask the user. A fallback flow bypasses the
-ladder. So does a value that a tool rejected, because only the user can provide another.
+ladder. A value that a tool rejected also bypasses it, because only the user can provide another value.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _choose(run: Execution, policy: Choices, failure: Failed) -> NeedsInput | Re
 
 
 def _take_alternative(run: Execution, failure: Failed) -> bool:
-    """Fill slots with the tool's alternative inputs. Returns False if that changes nothing."""
+    """Fill slots with the tool's alternative inputs. Return False if the values are the same as before."""
     before = run.flow.values()
     slots = {
         use.slot_mapping.get(name, name): value
@@ -70,7 +70,7 @@ def _take_alternative(run: Execution, failure: Failed) -> bool:
 def _next_rung(run: Execution) -> Proposal:
     """Return the next recovery step after the retry. Each step runs once per turn.
 
-    Gathers context only if background flows are available, and only once for the same values.
+    Context is gathered only if background flows are available, and only once for the same values.
     """
     known = run.flow.progress.gathered_for
     if run.context.recall.can_gather and known != run.flow.values() and _climb(run, Recovery.GATHER):
@@ -79,7 +79,7 @@ def _next_rung(run: Execution) -> Proposal:
 
 
 def _climb(run: Execution, rung: Recovery) -> bool:
-    """Mark a recovery step as used. Returns False if this flow has already used it in this turn."""
+    """Mark a recovery step as used. Return False if this flow has already used the step in this turn."""
     step = (run.flow.flow_id, rung.value)
     if step in run.context.changes.climbed:
         return False

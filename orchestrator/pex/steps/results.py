@@ -1,4 +1,4 @@
-"""Store a flow's findings in a frame, for the domain's families, or in the scratchpad (PX-12)."""
+"""Store a flow's findings in a frame or in the scratchpad (PX-12)."""
 
 from orchestrator.dialogue.specification import Family
 from orchestrator.memory.notes import NoteKind
@@ -16,14 +16,16 @@ FRAMED = frozenset({Family.READ, Family.PREPARE, Family.TRANSFORM, Family.SCHEDU
 
 
 async def results(policy: Choices, run: Execution) -> Ending | None:
-    """Store the findings for the answer, and create a frame if the flow's family has one.
+    """Store the findings for the answer, and create a frame if the flow's family has frames.
 
-    Other families write their findings to the scratchpad.
+    Flows of other families write their findings to the scratchpad.
     """
     run.context.changes.findings[run.flow.flow_id] = run.data
     if run.flow.spec.family in FRAMED:
         failed = await _frame(run, policy) if run.has_result else None
-        return None if run.has_effect else failed  # a side effect stands even if its result cannot be shown
+        return (
+            None if run.has_effect else failed
+        )  # a side effect stays in place even if its result cannot be displayed
     if run.data:
         await write_note(run, say_found(run), kind=NoteKind.RESULT)
         run.noted = True

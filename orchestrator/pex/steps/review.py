@@ -1,4 +1,4 @@
-"""Review the slots (PX-4): fill slots without asking if possible, then ask for the first missing one."""
+"""Review the slots (PX-4): fill slots without asking if possible, then ask for the first missing slot."""
 
 from orchestrator.dialogue.changes.correction import find_too_early
 from orchestrator.dialogue.notice import NoticeKind
@@ -41,7 +41,7 @@ def ask_for(run: Execution, slot: str) -> NeedsInput:
 
 
 def _drop_too_early(run: Execution) -> str | None:
-    """Clear one of two days that are out of order, report it, and return its slot.
+    """Clear one of two days that are out of order, report this, and return its slot.
 
     The end day is cleared, unless the user gave only that day or repeated both days (IR-4, AM-4).
     """
@@ -62,7 +62,7 @@ def _drop_too_early(run: Execution) -> str | None:
 
 
 async def _recall(run: Execution) -> None:
-    """Fill slots from preferences when a flow starts or follows a completed one, and report them.
+    """Fill slots from preferences when a flow starts or follows a completed flow, and report the values.
 
     Optional slots are filled only with preferences that the user stated.
     """

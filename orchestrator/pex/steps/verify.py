@@ -31,7 +31,7 @@ async def verify_results(_policy: Choices, run: Execution) -> Ending | None:
 
 
 async def verify(_policy: Choices, run: Execution) -> Ending | None:
-    """Record and flag faults of the state, which a retry would not fix."""
+    """Record and flag faults in the state, which a retry would not fix."""
     _record_faults(run, OF_STATE)
     return None
 

@@ -1,4 +1,4 @@
-"""Context for a blocked flow: a turn requests it and a background flow gathers it (PX-16)."""
+"""Context for a blocked flow, which a turn requests and a background flow gathers (PX-16)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final, Protocol
 from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, TurnId, UserId
 
 GATHER_CONTEXT: Final = "gather_context"
-"""The background flow that gathers context."""
+"""Name of the background flow that gathers context."""
 HAND_OVER_CONTEXT: Final = "hand_over_context"
-"""The background flow that delivers findings to the session lane if a flow still waits for them."""
+"""Name of the background flow that delivers findings to the session lane if a flow still waits for them."""
 CONTEXT_READY: Final = "context_ready"
-"""The action of the system turn that delivers findings."""
+"""Name of the system turn's action that delivers findings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Findings:
     found: tuple[Finding, ...] = ()
 
     def values(self) -> JsonObject:
-        """Return the value of each slot from the best finding that has one."""
+        """Return slot values, each from the best finding that has a value for the slot."""
         values: JsonObject = {}
         for finding in self.found:
             for name, value in finding.values.items():
@@ -82,9 +82,9 @@ class ContextGathering(Protocol):
     """Background context gathering for a turn. Every method can raise Unavailable."""
 
     async def begin(self, question: ContextQuestion) -> str:
-        """Start a run that gathers context and return its ID. A flow starts at most one run per turn."""
+        """Start a run that gathers context, and return its ID. A flow starts at most one run per turn."""
         ...
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
-        """Wait for the run and return its findings, or None if it does not end within `timeout_s` seconds."""
+        """Wait for the run. Return its findings, or None if it does not end within `timeout_s` seconds."""
         ...

@@ -1,6 +1,7 @@
 """Business context: a tenant's documents, split into chunks and searched by meaning and terms (CO-4).
 
-`Documents` stores documents. `ContextSearch` searches them; `orchestrator.memory` implements the ranking.
+`Documents` stores documents. `ContextSearch` searches documents; `orchestrator.memory` implements the
+ranking.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ LONGEST_QUESTION: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A set of documents: those of a tenant, plus the user's own if `user_id` is set.
+    """A set of documents: a tenant's documents and, if `user_id` is set, those of the user.
 
-    `domain` limits the set to documents of this domain and documents without a domain. Default: all domains.
+    `domain`: limits the set to documents of this domain and documents without a domain. Default: all domains.
     """
 
     tenant_id: TenantId
@@ -37,8 +38,8 @@ class NewDocument:
     """A document to add.
 
     Args:
-        user_id: the only user who can read it, or None for all users of the tenant.
-        domain: the domain it belongs to, or an empty string for all domains.
+        user_id: the only user who can read the document, or None for all users of the tenant.
+        domain: the document's domain, or an empty string for all domains.
         labels: capability labels of its sources, which propagate (PX-3).
         origin: its source, for example the uploader, or a session and a turn.
     """
@@ -57,7 +58,7 @@ def digest_of(document: NewDocument) -> str:
 
 
 def name_document(document: NewDocument) -> str:
-    """Return a document's ID, derived from its owner, domain and content so that duplicates share it."""
+    """Return a document's ID, derived from owner, domain and content so that duplicates share it."""
     owner = f"{document.domain}\0{document.user_id or ''}\0{digest_of(document)}"
     return f"doc_{hashlib.sha256(owner.encode()).hexdigest()[:24]}"
 
@@ -94,7 +95,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The result of adding a document. `created` is False if the document already existed."""
+    """The result of adding a document. `created`: False if the document already existed."""
 
     document_id: str
     created: bool
@@ -102,7 +103,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Part of a document. `terms`: its search terms. `vector`: its embedding, normalized to length 1."""
+    """A part of a document. `terms`: its search terms. `vector`: its embedding, normalized to length 1."""
 
     position: int
     text: str
@@ -114,7 +115,7 @@ class Chunk:
 class Candidate:
     """A chunk that may answer a question.
 
-    `likeness`: its similarity to the question, at most 1, or None if it was embedded in another space.
+    `likeness`: similarity to the question, at most 1, or None if the chunk was embedded in another space.
     """
 
     document_id: str
@@ -158,11 +159,14 @@ class Embedded:
 class Embedder(Protocol):
     @property
     def space(self) -> str:
-        """Return the embedding space that new vectors are expected to be in."""
+        """Return the embedding space of new vectors."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> Embedded:
-        """Return the texts' embeddings. Raises ModelUnavailable if the endpoint fails and there is no fallback."""
+        """Return the texts' embeddings.
+
+        Raises ModelUnavailable if the endpoint fails and there is no fallback.
+        """
         ...
 
 
@@ -179,11 +183,11 @@ class Documents(Protocol):
     """The document store. Every method can raise Unavailable."""
 
     async def add(self, document: NewDocument) -> Added:
-        """Store a document, unless the same owner and domain already have one with the same title and text."""
+        """Store a document, unless the same owner and domain have a document with this title and text."""
         ...
 
     async def get(self, owned: Owned, document_id: str) -> Document:
-        """Return a document. Raises NotFound if it isn't in scope."""
+        """Return a document. Raises NotFound if the document isn't in the set `owned`."""
         ...
 
     async def list(self, owned: Owned, *, after: str = "", limit: int = 100) -> list[DocumentRecord]:
@@ -195,11 +199,11 @@ class Documents(Protocol):
         ...
 
     async def unembedded(self, space: str, *, limit: int = 100) -> list[tuple[TenantId, str]]:
-        """Return the tenant and ID of documents whose chunks are not in this space, across all tenants."""
+        """Return the tenants and IDs of documents whose chunks are not in this space, across all tenants."""
         ...
 
     async def fetch(self, tenant_id: TenantId, document_id: str) -> Document:
-        """Return a tenant's document regardless of its user, for the flow that embeds it. Raises NotFound."""
+        """Return a tenant's document regardless of its user, so that a flow can embed it. Raises NotFound."""
         ...
 
     async def set_chunks(

@@ -1,4 +1,4 @@
-"""Preferences: what Parley remembers about a user across sessions, and why (CO-4)."""
+"""Preferences: the facts that Parley remembers about a user across sessions, with their sources (CO-4)."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -7,10 +7,13 @@ from typing import Final, Protocol
 from orchestrator.types import Json, JsonObject, TenantId, UserId
 
 MOST_PREFERENCES: Final = 256
-"""Maximum number of preferences per user. The least recently updated are evicted first, explicit ones last."""
+"""Maximum number of preferences per user.
+
+The least recently updated are evicted first, and explicit ones last.
+"""
 LONGEST_TEXT: Final = 500
 EVERYTHING: Final = "*"
-"""The key of the entry that records when a user asked to forget everything."""
+"""The key of the entry that records when a user asked to forget all preferences."""
 
 
 class PreferenceKind(StrEnum):
@@ -26,11 +29,11 @@ class Source(StrEnum):
     """Reasons for remembering a preference, in increasing order of weight."""
 
     HABIT = "habit"
-    """The user did the same often enough."""
+    """The user repeated the same behavior often enough."""
     INFERRED = "inferred"
-    """It was salient or surprising in a conversation."""
+    """The fact was salient or surprising in a conversation."""
     EXPLICIT = "explicit"
-    """The user stated it."""
+    """The user stated the fact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class PreferenceStore(Protocol):
     """
 
     async def of_user(self, tenant_id: TenantId, user_id: UserId) -> list[Preference]:
-        """Return everything remembered about a user, ordered by key."""
+        """Return all preferences of a user, ordered by key."""
         ...
 
     async def remember(
@@ -74,18 +77,21 @@ class PreferenceStore(Protocol):
         *,
         instead_of: tuple[str, ...] = (),
     ) -> None:
-        """Add preferences, or replace those with the same key. Inferences never replace explicit preferences.
+        """Add preferences, or replace preferences with the same key.
 
-        `instead_of`: keys of other preferences that these replace.
+        Inferences never replace explicit preferences. `instead_of`: keys of other preferences to replace.
         """
         ...
 
     async def forget(self, tenant_id: TenantId, user_id: UserId, keys: tuple[str, ...]) -> int:
-        """Forget the preferences with these keys permanently and return how many existed."""
+        """Forget the preferences with these keys permanently. Return how many existed."""
         ...
 
     async def forget_everything(self, tenant_id: TenantId, user_id: UserId) -> int:
-        """Forget all preferences and return how many existed. Earlier sessions are not learned from again."""
+        """Forget all preferences. Return how many existed.
+
+        Preferences are not inferred from earlier sessions again.
+        """
         ...
 
     async def replace(

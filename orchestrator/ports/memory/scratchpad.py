@@ -28,9 +28,9 @@ class Entry:
     """A scratchpad entry.
 
     Args:
-        flow: the flow that wrote it.
+        flow: the flow that wrote the entry.
         origin: its source, for example a turn or a tool.
-        text, data: its content, one or both.
+        text, data: its content. At least one of them is set.
         epoch: the session's epoch when the entry was written.
         labels: capability labels of its sources, which propagate.
         at: Unix seconds.
@@ -80,7 +80,7 @@ class Scratchpad(Protocol):
         *,
         operation: str | None = None,
     ) -> list[str]:
-        """Add entries, or replace those with the same ID, and return the IDs of evicted entries.
+        """Add entries, or replace entries with the same ID. Return the IDs of evicted entries.
 
         A repeated `operation` is applied once, for example after its response was lost.
         """
@@ -101,7 +101,7 @@ class Scratchpad(Protocol):
         ...
 
     async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> int:
-        """Delete entries and return how many existed."""
+        """Delete entries. Return how many existed."""
         ...
 
     async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:

@@ -1,7 +1,7 @@
-"""Background runs for operators and senders.
+"""Background runs, for operators and senders.
 
-A run is a node in its trigger's graph. Only the store decides whether a run can start, which worker holds it
-and which items have finished; messages are only hints (IF-8, IF-9). See `work` for the worker's side.
+A run is a node in its trigger's graph. Only the store decides if a run can start, which worker holds it and
+which items have finished; messages are only hints (IF-8, IF-9). For the worker's side, see `work`.
 """
 
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Item counts by result. The remaining items of `total` are unfinished."""
+    """Numbers of items by result. All other items of `total` are unfinished."""
 
     total: int = 0
     done: int = 0
@@ -57,9 +57,9 @@ class RunRecord:
     """A background run.
 
     Args:
-        reason: why it was skipped or blocked.
-        error: why it failed.
-        successors: IDs of the runs that wait for it.
+        reason: why the run was skipped or blocked.
+        error: why the run failed.
+        successors: IDs of the runs that wait for this run.
     """
 
     run_id: str
@@ -85,7 +85,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class ItemRecord:
-    """An item of a run. `reason`: why it was skipped. `error`: why it failed."""
+    """An item of a run. `reason`: why the item was skipped. `error`: why the item failed."""
 
     position: int
     status: ItemStatus
@@ -112,7 +112,7 @@ class GraphNode:
 
     Args:
         task_id: the Celery task that ends with the run.
-        open_predecessors: the number of runs that it waits for.
+        open_predecessors: the number of unfinished runs that it waits for.
         parent: the task of the predecessor that ended last.
     """
 
@@ -132,7 +132,7 @@ class Started:
 
     Args:
         runs: run IDs by flow.
-        joined: whether the runs already existed, from the same message or with the same flight key.
+        joined: True if the runs already existed, from the same message or with the same flight key.
     """
 
     runs: dict[str, str]

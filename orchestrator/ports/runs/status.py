@@ -1,4 +1,4 @@
-"""The states of background runs, their transitions, and how a run's state affects its successors."""
+"""The states of background runs, their transitions, and the effects on successors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ class RunStatus(StrEnum):
     READY = "ready"
     """A worker can claim the run once it is due."""
     RUNNING = "running"
-    """The run was claimed; its stages are running or wait for a worker."""
+    """The run was claimed, and its stages are running or wait for a worker."""
     DONE = "done"
     SKIPPED = "skipped"
-    """`before_all` decided to skip the run; no item was started."""
+    """`before_all` skipped the run, and no item was started."""
     FAILED = "failed"
     """A stage or an item failed."""
     CANCELLED = "cancelled"
     BLOCKED = "blocked"
-    """A predecessor failed, so the run never started. Rerunning the predecessor unblocks it."""
+    """A predecessor failed, so the run never started. Rerunning the predecessor unblocks the run."""
 
 
 ENDED = frozenset(
@@ -54,7 +54,7 @@ class ItemStatus(StrEnum):
 
 
 class RedoStatus(StrEnum):
-    """The outcome of a run's request to be rerun."""
+    """The outcome of a run's request for a rerun."""
 
     NONE = "none"
     SCHEDULED = "scheduled"
@@ -95,10 +95,10 @@ class Node:
 
 
 def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
-    """Return the nodes that a rerun of `again` unblocks, with the number of their unfinished predecessors.
+    """Return the nodes that a rerun of `again` unblocks, with their numbers of unfinished predecessors.
 
-    `nodes`: all nodes by name; `again` has the status of its next run. Nodes that another failure blocks too
-    stay blocked.
+    `nodes`: all nodes by name; `again` has the status of its next run. Nodes that are also blocked by another
+    failure stay blocked.
     """
     before = {name: [node.name for node in nodes.values() if name in node.successors] for name in nodes}
     freed: dict[str, int] = {}

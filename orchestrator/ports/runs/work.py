@@ -1,4 +1,4 @@
-"""Background runs for workers: claims and results.
+"""Background runs, for workers: claims and results.
 
 A claim permits a worker to execute part of a run while the claim's token is current. Previous holders can no
 longer write (IF-9).
@@ -14,7 +14,7 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, TurnId
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """A run's data for its stages. `options` and `data` are the values after `before_all`."""
+    """A run's data for its stages. `options` and `data`: the values after `before_all`."""
 
     run_id: str
     tenant_id: TenantId
@@ -100,11 +100,11 @@ class RunState:
     """The state of a run that could not be claimed.
 
     Args:
-        held: whether a worker holds the run or some of its items.
-        reported: whether its task has reported its end.
-        began: whether any of its stages was started.
-        why: its error, or the reason why it was skipped or blocked.
-        waits_s: seconds until it can start.
+        held: True if a worker holds the run or some of its items.
+        reported: True if the run's task has reported the run's end.
+        began: True if any stage of the run was started.
+        why: the error, or the reason why the run was skipped or blocked.
+        waits_s: seconds until the run can start.
         holders: the number of workers that hold unfinished items.
     """
 
@@ -121,7 +121,7 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class LostShare:
-    """A task for part of a run's items whose worker died."""
+    """A task for some of a run's items, whose worker died."""
 
     task_id: str
     run_id: str
@@ -161,4 +161,4 @@ class Recorded(StrEnum):
     MORE = "more"
     """Other items are unfinished."""
     ALL = "all"
-    """All items are finished: `after_all` can start."""
+    """All items are finished, so `after_all` can start."""

@@ -1,7 +1,7 @@
-"""The steps that generate an answer, in order, one file per step (RS-2).
+"""The steps that generate an answer, in order, with one file per step (RS-2).
 
-`module` contains `clear_stack`, which removes finished flows before these steps (RS-1), and the final check of
-the answer (RS-6).
+`module` contains `clear_stack`, which removes finished flows before these steps (RS-1), and the final check
+of the answer (RS-6).
 """
 
 from collections.abc import Awaitable, Callable

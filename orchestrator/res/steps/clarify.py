@@ -1,4 +1,4 @@
-"""Ask the open question, with suggested replies (AM-4).
+"""The open question in an answer, with suggested replies (AM-4).
 
 A flow with the option `form` asks for all missing slots in one form (RS-5).
 """
@@ -99,7 +99,7 @@ class Speech:
         return try_template(self.templates, own, values, self.context, self.flow)
 
     def name_slot(self, slot: str) -> str:
-        """Return the slot's label, or its name if a displayed row can fill it."""
+        """Return the slot's label, or its name if a displayed row can fill the slot."""
         listed = self.context.state.shown
         takes_row = listed is not None and listed.key == slot
         if self.flow is None:
@@ -116,7 +116,7 @@ class Speech:
         return list_facts(self.flow, shown, self.context.world.registry, self.context.local_now)
 
     def list_done(self) -> list[Told]:
-        if self.flow is None or self.context.journal.stopped:  # a stopped turn has already reported them
+        if self.flow is None or self.context.journal.stopped:  # a stopped turn has already reported these
             return []
         mine = (one for one in self.context.state.effects if one.flow_id == self.flow.flow_id)
         return [one.summary for one in mine if one.is_done and one.summary]
@@ -158,7 +158,7 @@ class Speech:
 async def clarify(response: Response) -> None:
     """Add the open question with suggested replies, unless a newer message has stopped the turn.
 
-    A question that was asked too often gets fallback options (AM-4).
+    If a question was asked too often, add fallback options (AM-4).
     """
     context, answer, templates = response.context, response.answer, response.templates
     handler = context.state.ambiguity
@@ -176,7 +176,7 @@ async def clarify(response: Response) -> None:
     text = question.about.word(speech) if form is None else _ask_form(speech, form)
     entry.put(text)
     _put_labels(handler, entry, templates)
-    # A user who did something else meanwhile has not failed to answer: offer the options silently.
+    # A user who did something else in between has not failed to answer, so add the options silently.
     pressing = question.escalate and not context.changes.asks_again and not context.changes.completed
     if pressing:
         if not _REGRETS.intersection(answer.templates):  # one apology is enough

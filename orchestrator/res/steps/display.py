@@ -1,7 +1,7 @@
 """Visual output: frames with blocks, pages and notes (RS-5).
 
-A block describes how to show the frame's `data`, without copying it. Data that does not fit the intended form
-is shown in a simpler form, with a note.
+A block describes how to show the frame's `data`, without copying the data. Data that does not fit the
+intended form is shown in a simpler form, with a note.
 """
 
 from collections import ChainMap
@@ -41,7 +41,7 @@ class BlockType(StrEnum):
 
 
 async def display(response: Response) -> None:
-    """Add the frames of this turn's results to the answer, in order."""
+    """Add the frames with this turn's results to the answer, in order."""
     context = response.context
     for frame in context.changes.frames.values():
         if isinstance(frame.warning, Saying):
@@ -72,7 +72,7 @@ def _show_page(table: ShownTable, rows: list[JsonObject], context: TurnContext) 
 
 
 def degrade(frame: Frame, templates: Templates) -> Frame:
-    """Return the frame if it can be shown as intended, or a simpler one with a note."""
+    """Return the frame if it can be shown as intended, or else a simpler frame with a note."""
     if frame.display_type == BlockType.CHART:
         drawn = draw(frame.data, frame.display_name, frame.chart_type)
         if isinstance(drawn, Drawn):
@@ -129,7 +129,7 @@ def list_rows(table: ShownTable, rows: list[JsonObject], context: TurnContext) -
 
 
 def _page_action(frame: Frame, label: str, page: int) -> JsonObject:
-    """Return an action for which the client reads ``/v1/sessions/{id}/frames/{frame_id}/page/{page}``."""
+    """Return an action that makes the client read ``/v1/sessions/{id}/frames/{frame_id}/page/{page}``."""
     payload = {"frame_id": frame.frame_id, "table_id": frame.table_id, "page": page}
     return {"label": label, "name": "show_page", "payload": payload}
 
@@ -175,7 +175,7 @@ def _chart(frame: Frame, context: TurnContext) -> JsonObject:
 
 
 def _card(frame: Frame, context: TurnContext) -> JsonObject:
-    """Return labeled facts. A card does not show nested values."""
+    """Return labeled facts, without nested values."""
     flow = next(flow for flow in context.changes.reported if flow.flow_id == frame.flow_id)
     facts = frame.data if is_object(frame.data) else {"value": frame.data}
     fields = _read_fields(frame, context)
@@ -199,7 +199,7 @@ def _plain(frame: Frame, context: TurnContext) -> JsonObject:
 
 
 def _form(frame: Frame, context: TurnContext) -> JsonObject:
-    """Return the submit action of a policy's form. The frame's data contains the fields."""
+    """Return the submit action for a policy's form. The frame's data contains the fields."""
     del context
     submit = {"label": word("send"), "name": "fill_form", "payload": {"flow_id": frame.flow_id}}
     return {"actions": [submit]}

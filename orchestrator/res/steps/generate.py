@@ -1,4 +1,4 @@
-"""Generate text for results, messages and limitations (RS-3, RS-5)."""
+"""Text for results, messages and limitations (RS-3, RS-5)."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -28,7 +28,7 @@ from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 LASTING_BUDGETS = frozenset({"session", "user_day", "tenant_day", "day"})
-"""Model budgets that users are told about, because these budgets limit later turns too."""
+"""Model budgets about which users are told, because these budgets also limit later turns."""
 
 LEADING = frozenset(
     {
@@ -57,7 +57,7 @@ LEADING = frozenset(
         NoticeKind.UNKNOWN_OUTCOME,
     }
 )
-"""Responses that a question can follow in the same paragraph."""
+"""Messages that a question can follow in the same paragraph."""
 
 ROWS_AT_HAND = 100
 """Maximum number of rows that a base template can show or count."""
@@ -99,7 +99,10 @@ def _add_limits(response: Response) -> None:
 
 
 def _report_degraded(response: Response) -> None:
-    """Report a used-up budget or, if the domain enables it, an unavailable model, once per conversation."""
+    """Report a used-up budget or, if the domain enables this, an unavailable model.
+
+    Report once per conversation.
+    """
     context, answer, templates = response.context, response.answer, response.templates
     scope = context.call.spending.refused_by
     if scope in LASTING_BUDGETS:
@@ -139,8 +142,8 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
 def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates) -> tuple[str, str]:
     """Return the template's name and the text for a completed flow.
 
-    The template is the flow's, the intent's or the family's. If a tool's unexpected data makes it fail, the base
-    template reports the result.
+    The template is that of the flow, the intent or the family. If unexpected data from a tool makes it fail,
+    the base template reports the result.
     """
     values = context_of(context, flow)
     intent = flow.spec.intent.lower()
@@ -153,15 +156,15 @@ def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates)
 
 
 def _warn(text: str, warning: str | None, templates: Templates) -> str:
-    """Append a result's warning (RS-5), unless the text contains it."""
+    """Append a result's warning (RS-5), unless the text already contains it."""
     told = templates.render("warning", warning=warning) if warning else ""
     return text if not told or told in text else f"{text}\n\n{told}"
 
 
 def render_notice(context: TurnContext, notice: Notice, templates: Templates) -> tuple[str, str]:
-    """Return the template's name and the text for a response.
+    """Return the template's name and the text for a message.
 
-    A `flow_id` in the response's values adds the task's name and facts.
+    If the message's values contain a `flow_id`, the task's name and facts are added.
     """
     name = notice.kind.value
     values: dict[str, Json] = {
@@ -214,7 +217,7 @@ def _find_flow(context: TurnContext, flow_id: str | None) -> BaseFlow | None:
 def try_template(
     templates: Templates, name: str, values: Mapping[str, Json], context: TurnContext, flow: BaseFlow
 ) -> str | None:
-    """Render a domain's template. If it fails, record why and return None."""
+    """Render a domain's template. If rendering fails, record why and return None."""
     try:
         text = templates.render(name, **values)
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:

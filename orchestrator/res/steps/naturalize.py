@@ -1,4 +1,4 @@
-"""Rephrase an answer with a model, unless the rephrasing changes facts of the draft (RS-3).
+"""Rephrasing of an answer by a model, unless the rephrasing changes facts of the draft (RS-3).
 
 Facts are numbers, codes, links, names, their roles, and negations.
 """
@@ -29,7 +29,7 @@ _PREPOSITIONS = frozenset(
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 SHORT_SENTENCE = 12
-"""Maximum length of a sentence that may occur twice, in characters."""
+"""Maximum length of a sentence that may be repeated, in characters."""
 MOST_TOLD = 200
 """Maximum length of a reported fault, in characters."""
 
@@ -44,7 +44,7 @@ def find_fault(
         text: the rephrasing.
         values: display values of slots, which the rephrasing must keep.
         known: words that the rephrasing can add, such as the assistant's name.
-        english: whether to compare capitalized names and English negations.
+        english: True to compare capitalized names and English negations.
     """
     lost = _facts(draft) - _facts(text)
     lost |= {value for value in values if value in draft and value.casefold() not in text.casefold()}
@@ -66,7 +66,7 @@ def find_fault(
 
 
 def _find_repeated(text: str) -> str | None:
-    """Return the first sentence that occurs twice, or None."""
+    """Return the first repeated sentence, or None."""
     seen: set[str] = set()
     for sentence in _SENTENCE.split(text):
         words = " ".join(sentence.split()).casefold()
@@ -78,7 +78,10 @@ def _find_repeated(text: str) -> str | None:
 
 
 def find_added(draft: str, text: str, *, known: str = "", english: bool = True) -> str | None:
-    """Return which facts a rephrasing adds or confuses, or None. `text` can be partial if it ends with a whole word."""
+    """Return the facts that a rephrasing adds or confuses, or None.
+
+    `text`: may be partial if it ends with a whole word.
+    """
     added = _facts(text) - _facts(draft)
     if english:
         added |= {name for name in find_names(text) if not (_holds(draft, name) or _holds(known, name))}
@@ -88,7 +91,7 @@ def find_added(draft: str, text: str, *, known: str = "", english: bool = True) 
 
 
 def find_confusion(draft: str, text: str) -> str | None:
-    """Return which facts changed roles, or None: "from Oslo to Madrid" is not "from Madrid to Oslo".
+    """Return the facts that changed roles, or None: "from Oslo to Madrid" is not "from Madrid to Oslo".
 
     A fact must keep its preposition. Two facts of the same form must keep their order, unless different
     prepositions distinguish them.
@@ -111,7 +114,7 @@ def find_confusion(draft: str, text: str) -> str | None:
 
 
 def _read_parts(text: str, names: Iterable[str]) -> dict[str, str]:
-    """Return the facts and the given names in a text, in order, each with its preposition or an empty string."""
+    """Return a text's facts and the given names in order, each with its preposition or an empty string."""
     found = {fact[0].rstrip(".:"): fact.start() for fact in reversed([*_FACT.finditer(text)])}
     found |= {name: match.start() for name in names if (match := re.search(rf"\b{name}\b", text))}
     parts: dict[str, str] = {}
@@ -171,7 +174,7 @@ class Draft(NamedTuple):
 
 
 async def naturalize(response: Response) -> None:
-    """Rephrase the text so far, if the domain enables it."""
+    """Rephrase the text so far, if the domain enables rephrasing."""
     context, answer, _, writer = response
     mode = context.world.domain.config.generation.naturalize
     if writer is None or mode == "off" or not answer.parts:

@@ -1,4 +1,4 @@
-"""Suggest replies that do not answer a question: plan steps to skip, and next tasks (RS-7)."""
+"""Suggested replies that do not answer a question: plan steps to skip, and next tasks (RS-7)."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ ABOUT_PLANS = frozenset(
 
 
 async def suggest(response: Response) -> None:
-    """Suggest plan steps to skip, or next tasks if nothing is open."""
+    """Suggest plan steps to skip, or next tasks if no task or question is open."""
     context, answer, templates = response.context, response.answer, response.templates
     most = context.world.domain.config.generation.suggested_replies
     plan = context.state.stack.plan

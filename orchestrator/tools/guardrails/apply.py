@@ -41,12 +41,13 @@ def apply_guardrails(
     Args:
         raw_code: code, possibly with fences and prose.
         language: the required language.
-        valid_entities: tables with their columns; None skips the check, {} allows no tables.
+        valid_entities: tables with their columns. None skips this check; {} allows no tables.
         python: the domain's rules.
         sql: the tool's rules.
 
     Returns:
-        The regenerated code, which is the only text that may run, or a rejection with a message for the model.
+        The regenerated code, which is the only text that may run, or a rejection with a message for the
+        model.
     """
     code = extract_code(raw_code, language)
     if isinstance(code, RejectedCode):
@@ -77,7 +78,7 @@ async def run_guarded(
     return await sandbox.run_python(approved.code, arguments, limits, imports=approved.imports)
 
 
-# Any other stop is the code's fault, and becomes a VALIDATION_ERROR.
+# Any other reason to stop is the code's fault, and becomes a VALIDATION_ERROR.
 FAILURES = {
     StopCategory.TIMEOUT: FailureCategory.TIMEOUT,
     StopCategory.UNAVAILABLE: FailureCategory.SERVER_ERROR,
@@ -85,7 +86,7 @@ FAILURES = {
 
 
 def _failure(why: RejectedCode | Stopped) -> ToolFailure:
-    """Return the tool failure for code that was rejected or did not finish."""
+    """Return a tool failure for code that was rejected or did not finish."""
     if isinstance(why, RejectedCode):
         return ToolFailure(FailureCategory.VALIDATION_ERROR, why.tell())
     told = say("code_stopped", why=why.category.value).with_detail(f"{why.category.value}: {why.message}")
@@ -93,7 +94,7 @@ def _failure(why: RejectedCode | Stopped) -> ToolFailure:
 
 
 class GuardedPython:
-    """A runner of model-written Python for services: guardrails, then the sandbox."""
+    """A runner of model-written Python for services: guardrails first, then the sandbox."""
 
     def __init__(self, sandbox: Sandbox, rules: PythonRules, limits: SandboxLimits = DEFAULT_LIMITS) -> None:
         self._sandbox = sandbox

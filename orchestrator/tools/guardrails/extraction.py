@@ -1,6 +1,6 @@
 """Extract the code from a model's answer, without fences and prose.
 
-Extraction only rejects answers that are too long, or whose code is missing or has invisible characters.
+Extraction rejects only answers that are too long, or whose code is missing or has invisible characters.
 """
 
 import ast
@@ -37,7 +37,7 @@ _LABELS = {
 
 
 def extract_code(raw: str, language: Language) -> str | RejectedCode:
-    """Return the first fenced block in the language, or else the part that is not prose."""
+    """Return the first fenced block in this language or, without fences, the part that is not prose."""
     if len(raw) > MAX_TEXT_CHARACTERS:
         return RejectedCode(Category.TOO_LARGE, f"The answer has more than {MAX_TEXT_CHARACTERS} characters.")
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
@@ -71,7 +71,7 @@ def _strip_prose(text: str, language: Language) -> str:
 
 
 def _python_of(text: str) -> str:
-    """Cut from the first line that starts like Python to the last paragraph with which it parses."""
+    """Return the text from the first line that looks like Python to the last paragraph that still parses."""
     start = _PYTHON_START.search(text)
     if start is None or _parses(text):
         return text
@@ -80,7 +80,7 @@ def _python_of(text: str) -> str:
 
 
 def _sql_of(text: str) -> str:
-    """Cut from the first line that starts like SQL to the first paragraph that starts like a sentence."""
+    """Return the text from the first line of SQL to the first paragraph that looks like prose."""
     lines = text.split("\n")
     start = next((at for at, line in enumerate(lines) if _SQL_START.match(line)), None)
     if start is None or not lines[0].strip().rstrip(":").count(" "):

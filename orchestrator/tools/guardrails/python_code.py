@@ -1,6 +1,6 @@
 """Check model-written Python: one function, few imports, no escapes.
 
-The checks parse the code and never run it. The sandbox, which runs it, does not rely on them.
+The checks parse the code and never run it. The sandbox, which runs the code, does not rely on the checks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from orchestrator.tools.guardrails.verdict import ApprovedPython, Category, Enti
 class PythonRules:
     """Limits on model-written Python.
 
-    `allowed_imports`: standard-library modules. `max_depth`: the maximum depth of the syntax tree.
+    `allowed_imports`: standard-library modules. `max_depth`: maximum depth of the syntax tree.
     """
 
     allowed_imports: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class PythonRules:
 
     @classmethod
     def from_config(cls, section: Guardrails) -> PythonRules:
-        """Return a domain's rules, from the section `guardrails` of its configuration."""
+        """Return a domain's rules, from the `guardrails` section of its configuration."""
         return cls(allowed_imports=section.allowed_imports)
 
 
@@ -64,7 +64,7 @@ _SYNTAX_REPAIRS: dict[type[ast.AST], str] = {
 
 
 def check_python(code: str, entities: Entities | None, rules: PythonRules) -> ApprovedPython | RejectedCode:
-    """Check one function and regenerate it, without comments and annotations."""
+    """Check one function and regenerate its code, without comments and annotations."""
     tree = _parse(code, rules)
     if isinstance(tree, RejectedCode):
         return tree
@@ -123,7 +123,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def _find_function(tree: ast.Module) -> ast.FunctionDef | RejectedCode:
-    """Return the only function. Only imports and a docstring may surround it."""
+    """Return the only function. Only imports and a docstring may accompany it."""
     definitions = [
         node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
@@ -160,7 +160,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 def _faults(
     tree: ast.Module, function: ast.FunctionDef, entities: Entities | None, rules: PythonRules
 ) -> Iterator[RejectedCode]:
-    """Yield the violations, of which the first is reported."""
+    """Yield all violations. The first is reported."""
     if function.decorator_list:
         yield RejectedCode(Category.FORBIDDEN_SYNTAX, "Decorators are not allowed; omit them.")
     scope = read_scope(tree, rules.allowed_imports)

@@ -53,9 +53,9 @@ class Scope:
 
     Attributes:
         modules: imported modules by local name.
-        bound: every name that the code binds.
+        bound: all names that the code binds.
         dotted: the expressions before a dot.
-        allowed: importable modules.
+        allowed: modules that can be imported.
     """
 
     modules: dict[str, str]
@@ -181,7 +181,7 @@ def _module_names(tree: ast.AST) -> dict[str, str]:
 
 
 def _bound_names(tree: ast.AST) -> frozenset[str]:
-    """Return every name that the code binds, even after its use."""
+    """Return all names that the code binds, even after their use."""
     bound: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -211,7 +211,7 @@ def public_names(module: str) -> frozenset[str]:
 
 
 def find_unknown_keys(tree: ast.Module, entities: Entities) -> Iterator[RejectedCode]:
-    """Reject keys that the code reads, unless they are known or the code writes them."""
+    """Reject keys that the code reads, unless they are known or written by the code."""
     known = {*entities, *(column for columns in entities.values() for column in columns)}
     written = set(_written_keys(tree))
     for key in _read_keys(tree):

@@ -1,7 +1,7 @@
 """Check model-written SQL: one statement of a permitted kind, on known tables.
 
-The checks parse the SQL and never run it. Approved SQL is regenerated from its parse tree and checked again, so
-the text that runs is the text that was checked. The process that runs it is another barrier
+The checks parse the SQL and never run it. Approved SQL is regenerated from its parse tree and checked again,
+so that exactly the checked text runs. The process that runs the SQL is another barrier
 (`ports.sandbox.SqlSandbox`).
 """
 
@@ -21,7 +21,7 @@ from orchestrator.tools.guardrails.sql_parser import TooMuchWork, parse
 from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, RejectedCode, SqlRules
 
 MAX_BRACKETS = 60  # nesting depth; the parser recurses for each bracket
-REWRITES = 4  # attempts to reach a text that no longer changes
+REWRITES = 4  # maximum number of attempts to reach a text that no longer changes
 _PLAIN_NAME = re.compile(r"""[^\x00-\x1f"'`;$\\]*""")
 _ODD = frozenset(kind for kind in TokenType if kind.name.endswith(("_STRING", "PARAMETER", "PLACEHOLDER")))
 
@@ -85,7 +85,7 @@ def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> Approved
 
 
 def rename_in_sql(code: str, old: str, new: str, rules: SqlRules) -> str:
-    """Return the statement with a name replaced, but not in its texts and comments."""
+    """Return the statement with a name replaced, except in string literals and comments."""
     named = {TokenType.IDENTIFIER, TokenType.VAR}
     for token in reversed(_tokenize(code, rules)):
         if token.token_type in named and token.text == old:
@@ -94,7 +94,7 @@ def rename_in_sql(code: str, old: str, new: str, rules: SqlRules) -> str:
 
 
 def _judge(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | RejectedCode:
-    """Check a text, and regenerate it without comments."""
+    """Check a text and regenerate it, without comments."""
     tokens = _read_tokens(code, rules)
     if isinstance(tokens, RejectedCode):
         return tokens
@@ -120,7 +120,7 @@ def _tokenize(code: str, rules: SqlRules) -> list[Token]:
 
 
 def _is_plain(token: Token) -> bool:
-    """Return whether a token is unambiguous: no odd characters in names, special strings or placeholders."""
+    """Return whether a token is unambiguous: no unusual name characters, special strings or placeholders."""
     if token.token_type is TokenType.STRING:
         return True
     named = token.token_type in {TokenType.IDENTIFIER, TokenType.VAR}
@@ -159,7 +159,7 @@ def _read_tokens(code: str, rules: SqlRules) -> list[Token] | RejectedCode:
 
 
 def _find_run_together(tokens: list[Token]) -> Iterator[str]:
-    """Yield numbers that a name follows directly: the database reads `0x1` as `0 AS x1`."""
+    """Yield numbers that are directly followed by a name: the database reads `0x1` as `0 AS x1`."""
     for number, name in pairwise(tokens):
         if (
             number.token_type is TokenType.NUMBER

@@ -1,7 +1,8 @@
-"""Check a statement's tables and columns against the entity registry (NL-7), and list permitted functions.
+"""Check a statement's tables and columns against the entity registry (NL-7).
 
-Tables are resolved exactly, because they decide what can be accessed: a name is a table unless a WITH
-defines it at that point. Columns are only checked by name, to suggest corrections.
+This module also lists the permitted functions. Tables are resolved exactly, because they determine what the
+statement can access: a name is a table unless a WITH defines it at that point. Columns are only checked by
+name, to suggest corrections.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +13,7 @@ from orchestrator.tools.guardrails.verdict import Category, Entities, RejectedCo
 
 
 def check_names(tree: exp.Expr, entities: Entities | None) -> frozenset[str] | RejectedCode:
-    """Return the base tables of a statement, spelled as registered, or reject the first unknown one.
+    """Return the base tables of a statement, spelled as registered, or reject the first unknown table.
 
     If `entities` is None, every unqualified name that is not a file is accepted.
     """
@@ -55,7 +56,7 @@ def _is_named_by_with(table: exp.Table) -> bool:
     """Return whether a WITH defines the table name at this point.
 
     Inside a WITH, only earlier names are defined. A recursive WITH also defines its own name, but only in its
-    second half; in the first half, the name is the real table.
+    second half. In the first half, the name is the real table.
     """
     name = table.name.lower()
     inner: exp.Expr = table
@@ -112,7 +113,7 @@ def _find_table(
 
 
 def _is_plain_name(name: str) -> bool:
-    """Return whether a name has only letters, digits, spaces, underscores and dashes, unlike paths and URLs."""
+    """Return whether a name has only letters, digits, spaces, underscores and dashes (not a path or URL)."""
     return bool(name) and all(letter.isalnum() or letter in "_ -" for letter in name)
 
 
@@ -201,6 +202,6 @@ REFUSED = frozenset(_REFUSED.split())  # functions that the parser knows but a q
 
 TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "repeat", "json_each"})
 
-# Name parts of functions that read files, URLs or other databases, or that run text as SQL.
+# Parts in the names of functions that read files, URLs or other databases, or that run text as SQL.
 _FILE_FUNCTIONS = "read_ scan glob sniff parquet _csv _json query sqlite postgres mysql"
 FILE_FUNCTION_WORDS = tuple(_FILE_FUNCTIONS.split())

@@ -10,16 +10,16 @@ from sqlglot.errors import ErrorLevel
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token
 
-STEPS_PER_TOKEN = 12  # ordinary statements need up to three; a step takes about ten microseconds
+STEPS_PER_TOKEN = 12  # ordinary statements need up to three steps; a step takes about ten microseconds
 STEPS_AT_LEAST = 500
 
 
 class TooMuchWork(Exception):
-    """The parser exceeded its limit of steps."""
+    """Raised if the parser exceeds its limit of steps."""
 
 
 def parse(tokens: list[Token], code: str, dialect: str) -> list[exp.Expr]:
-    """Parse a text's statements, in a limited number of steps.
+    """Parse the statements in a text, with a limited number of steps.
 
     Raises:
         ParseError: the SQL is invalid.

@@ -1,4 +1,4 @@
-"""Guardrail verdicts, a closed set of records, and the rules for SQL."""
+"""The verdicts of guardrails, a closed set of records, and the rules for SQL."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class Category(StrEnum):
     EMPTY = "empty"
     TOO_LARGE = "too_large"
     TOO_DEEP = "too_deep"
-    """Code nested so deeply that parsing it is a risk."""
+    """Code that is nested so deeply that parsing it is a risk."""
     HIDDEN_CHARACTERS = "hidden_characters"
-    """Characters that make code look different from how it runs."""
+    """Characters that make code look different from what it does."""
     SYNTAX = "syntax"
     NOT_ONE_FUNCTION = "not_one_function"
     FORBIDDEN_SYNTAX = "forbidden_syntax"
@@ -45,7 +45,7 @@ READ_ONLY = frozenset({Statement.SELECT})
 
 @dataclass(frozen=True, slots=True)
 class SqlRules:
-    """Limits on model-written SQL. `functions`: functions permitted in addition to the standard ones."""
+    """Limits on model-written SQL. `functions`: functions permitted in addition to the standard functions."""
 
     dialect: str = "duckdb"
     statements: frozenset[Statement] = READ_ONLY
@@ -59,7 +59,7 @@ class SqlRules:
 class RejectedCode:
     """A rejection. `message`: one or two sentences that help a model fix the code.
 
-    `suggestion`: the nearest known name, or None. `unknown`: the name in the code that it replaces.
+    `suggestion`: the most similar known name, or None. `unknown`: the name in the code that it would replace.
     """
 
     category: Category
@@ -76,7 +76,7 @@ class RejectedCode:
 
 @dataclass(frozen=True, slots=True)
 class ApprovedPython:
-    """Approved Python. `code` is regenerated without comments and annotations; only this text may run."""
+    """Approved Python. `code`: regenerated without comments and annotations. Only this text may run."""
 
     code: str
     function: str
@@ -86,7 +86,7 @@ class ApprovedPython:
 
 @dataclass(frozen=True, slots=True)
 class ApprovedSql:
-    """Approved SQL. `code` is regenerated; only this text may run.
+    """Approved SQL. `code`: the regenerated text, which is the only text that may run.
 
     `tables`: the base tables, spelled as registered. `columns`: the named result columns.
     """
