@@ -7,11 +7,9 @@ from typing import Any, Final, Protocol
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId
 
 CONVERSATION: Final = "conversation"
-"""Name of the content `Conversation`, or None before the first message."""
+"""Content: a `Conversation`, or None before the first message."""
 HABITS: Final = "habits"
-"""Name of the content `SlotUse`: records for the session's user, grouped by task and slot, most frequent
-first.
-"""
+"""Content: `SlotUse` records of the user, grouped by task and slot, most frequent value first."""
 HISTORY: Final = "history"
 MATERIALS: Final = frozenset({CONVERSATION, HABITS, HISTORY})
 

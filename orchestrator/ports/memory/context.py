@@ -8,11 +8,11 @@ from typing import Final, Protocol
 from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, TurnId, UserId
 
 GATHER_CONTEXT: Final = "gather_context"
-"""Name of the background flow that gathers context."""
+"""The name of the background flow that gathers context."""
 HAND_OVER_CONTEXT: Final = "hand_over_context"
-"""Name of the background flow that delivers findings to the session lane if a flow still waits for them."""
+"""The name of the background flow that delivers findings to the session lane if a flow still waits for them."""
 CONTEXT_READY: Final = "context_ready"
-"""Name of the system turn's action that delivers findings."""
+"""The name of the system turn's action that delivers findings."""
 
 
 @dataclass(frozen=True, slots=True)
