@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends
@@ -96,7 +97,8 @@ class Operations:
     """Ports for health and metrics.
 
     `probe`: returns unavailable components with reasons. `circuits`: returns models with an open circuit
-    breaker. `off`: returns problems that disable background flows or jobs.
+    breaker. `off`: returns problems that disable background flows or jobs. `evaluations`: folder with the
+    results of `parley eval` and `parley replay`.
     """
 
     probe: Callable[[], Awaitable[dict[str, str]]]
@@ -105,6 +107,7 @@ class Operations:
     stats: PostgresStatus
     record_signal: RecordSignal
     flower_url: str | None = None
+    evaluations: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from orchestrator.turns.access import ANYBODY, Caller
 from orchestrator.turns.scheduled import CALLS
 from orchestrator.types import SessionId
 
-SUBMITTING = frozenset(("POST", f"/v1/sessions/{{session_id}}/{name}") for name in ("turns", "rollback"))
+SUBMITTING = frozenset(
+    ("POST", f"/v1/sessions/{{session_id}}/{name}") for name in ("turns", "rollback", "branch")
+)
 
 # Browsers can't send headers on these routes, so a ticket in the URL replaces the header.
 EVENTS = ("GET", "/v1/sessions/{session_id}/events")

@@ -125,6 +125,14 @@ class Rollback(RequestBody):
     epoch: Annotated[int, Field(ge=0, le=2**53)]
 
 
+class Branch(RequestBody):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"epoch": 3}]})
+
+    epoch: Annotated[int, Field(ge=0, le=2**53)] | None = None
+    """The epoch at which to fork. Default: the current epoch."""
+    session_id: Identifier | None = None
+
+
 _OPTIONS: JsonDict = {
     "type": "object",
     "properties": {

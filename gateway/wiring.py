@@ -66,6 +66,7 @@ async def open_dependencies(
                 stats=PostgresStatus(ports.stores.database),
                 record_signal=log_signal,
                 flower_url=settings.flower_url,
+                evaluations=settings.evaluations_folder,
             ),
             approvals=ports.stores.approvals,
             feedback=PostgresFeedback(ports.stores.database),

@@ -38,6 +38,8 @@ class TurnIds:
     tenant_id: TenantId
     user_id: UserId | None
     turn_id: TurnId
+    root: SessionId | None = None
+    """The root of the fork tree, if the session is a fork."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ GROUPS: Final = {
         "show": (".gateway.sessions", "Show a session's state and flow stack."),
         "history": (".gateway.sessions", "Print a session's messages, oldest first."),
         "rollback": (".gateway.sessions", "Roll a session back to an earlier version."),
+        "branch": (".gateway.sessions", "Fork a session at an earlier version."),
+        "compare": (".gateway.sessions", "Compare two forks of a session."),
         "repair": (".gateway.repair", "Diagnose and repair a session."),
     },
     "Operate": {
@@ -46,6 +48,7 @@ GROUPS: Final = {
         "documents": (".gateway.documents", "Manage the documents that Parley answers from."),
         "memory": (".gateway.memory", "Show or erase a user's preferences."),
         "webhooks": (".gateway.webhooks", "Manage webhooks."),
+        "dead-letters": (".dead_letters", "List, replay or drop refused messages."),
         "keys": (".keys", "Manage API keys."),
     },
     "Deploy": {

@@ -34,7 +34,8 @@ from orchestrator.tools.later import LaterResults
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.toolbox import Services
 from orchestrator.turns.turn import FINISHED, Submission, TurnInput, turn_object
-from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, UserId, new_id
+from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, TenantId, UserId, new_id
+from parley.testing.branching import branch_session
 from parley.testing.frames import MemoryFrames
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
@@ -182,6 +183,12 @@ class Conversation:
         self._runner = LaneRunner(
             MemoryLane(store), live, MemoryWakeup(), self._find_agent, word=self.simulator.word
         )
+
+    def branch(self, *, epoch: int | None = None) -> Conversation:
+        """Fork this conversation at an epoch (ST-4). Raises NotFound."""
+        since = None if epoch is None else Epoch(epoch)
+        made = branch_session(self.simulator.store, self.tenant_id, self.session_id, epoch=since)
+        return Conversation(self.simulator, made.session_id, self.user_id, self.tenant_id)
 
     def say(self, text: str) -> Coroutine[Any, Any, JsonObject]:
         """Send a message and return the turn object."""

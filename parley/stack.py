@@ -21,7 +21,7 @@ from orchestrator.adapters.models.trained_files import SUFFIX, TrainedFiles
 from orchestrator.errors import ProcessFailed, Unavailable
 from orchestrator.settings import read_settings
 from orchestrator.settings.environment import read_environment
-from parley.data_folder import hold, trained_folder
+from parley.data_folder import EVALUATIONS, hold, trained_folder
 from parley.embedded import Stores, open_database, open_redis
 from parley.embedded.ports import free_port
 from parley.probe import ask_server
@@ -235,6 +235,8 @@ def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
         "PARLEY_PORT": str(plan.port),
         "PARLEY_PUBLIC_URL": os.environ.get("PARLEY_PUBLIC_URL") or address_of(plan.host, plan.port),
         "PARLEY_OWNER_ONLY": os.environ.get("PARLEY_OWNER_ONLY", "true"),
+        "PARLEY_EVALUATIONS_FOLDER": os.environ.get("PARLEY_EVALUATIONS_FOLDER")
+        or str(plan.data_dir / EVALUATIONS),
         "PARLEY_KEEP_PROMPTS": os.environ.get("PARLEY_KEEP_PROMPTS", "true"),
         "PYTHONUNBUFFERED": "1",
         TRAINED_FOLDER: str(_kept_in(plan)),

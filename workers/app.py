@@ -13,6 +13,7 @@ from orchestrator.settings import Settings, known_secrets, load_settings
 from orchestrator.telemetry.logs import set_up_logging
 from workers.internal.catalogue import MakeCatalogue, make_catalogue
 from workers.internal.schedule import scheduler_of
+from workers.messages.broker_dead_letters import BrokerDeadLetters
 from workers.messages.envelopes import validate_envelopes
 from workers.messages.results import SETTINGS as RESULT_SETTINGS
 from workers.messages.results import use_result_backend
@@ -52,6 +53,7 @@ def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = mak
     options: Any = app.user_options
     options["worker"].add(SCHEDULES)
     steps["consumer"].add(revocation_step(worker.revoke))
+    steps["consumer"].add(BrokerDeadLetters)
     _follow_celery(worker, known_secrets(settings))
     return app
 

@@ -236,6 +236,21 @@ class Methods(OperatorMethods[One, Many]):
         """
         return self._post("sessions", session_id, "rollback", epoch=epoch)
 
+    def branch(self, session_id: str, *, epoch: int | None = None, branch_id: str | None = None) -> One:
+        """Fork a session at an epoch (ST-4), or return an identical fork if there is one.
+
+        Default: the current epoch. Raises NotFound, or Refused if `branch_id` is already in use.
+        """
+        name = new_id("session") if branch_id is None else branch_id
+        return self._post("sessions", session_id, "branch", keyed=True, epoch=epoch, session_id=name)
+
+    def compare(self, session_id: str, other: str) -> One:
+        """Compare two sessions after they diverge: ``{left, right, common, turns, effects}``.
+
+        Raises NotFound.
+        """
+        return self._get("sessions", session_id, "compare", **{"with": other})
+
     def start_run(
         self,
         flow: str | None = None,

@@ -60,6 +60,10 @@ class OperatorMethods(ABC, Generic[One, Many]):
         """Return a turn's `steps` (model and tool calls) and `signals` (predictions, checks, …)."""
         return self._get("turns", turn_id, "journal")
 
+    def turn_case(self, turn_id: str) -> One:
+        """Return a test case for `parley eval`: the session up to the turn, with expectations from feedback."""
+        return self._get("turns", turn_id, "case")
+
     def repairs(self, session_id: str) -> One:
         """Return a session's problems, unfinished work and applicable repairs."""
         return self._get("sessions", session_id, "repairs")

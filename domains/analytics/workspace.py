@@ -180,7 +180,7 @@ class TableService(Service):
 
 
 def owner_of(call: ToolCall) -> str:
-    return f"user:{call.user_id}" if call.user_id else f"session:{call.session_id}"
+    return f"user:{call.user_id}" if call.user_id else f"session:{call.home}"
 
 
 def check_name(said: str) -> str:

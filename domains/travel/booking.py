@@ -31,7 +31,7 @@ class Bookings(Service):
             "status": "held",
             "key": call.idempotency_key,
             "owner": call.user_id or "",
-            "session": call.session_id,
+            "session": call.home,
             "booked_at": call.now,
             "passenger_name": passenger_name,
             "bags": 0,
@@ -64,7 +64,7 @@ class Bookings(Service):
 
     async def list(self, *, call: ToolCall) -> JsonObject:
         """Return the caller's active bookings, earliest departure first."""
-        where = {"owner": call.user_id} if call.user_id else {"session": call.session_id}
+        where = {"owner": call.user_id} if call.user_id else {"session": call.home}
         found = await self.records.find(COLLECTION, {**where, "status": "confirmed"}, limit=100)
         rows = [view(booking) for booking in sorted(found, key=lambda booking: booking["leaves_at"])]
         return {"bookings": rows, "count": len(rows)} | (

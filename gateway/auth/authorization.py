@@ -21,6 +21,7 @@ OPERATORS_ONLY: Final = frozenset(
         ("GET", "/v1/turns/days"),
         ("GET", "/v1/turns/users"),
         ("GET", "/v1/turns/{turn_id}/journal"),
+        ("GET", "/v1/turns/{turn_id}/case"),
         ("POST", "/v1/turns/{turn_id}/retry"),
         ("GET", "/v1/sessions/{session_id}/repairs"),
         ("POST", "/v1/sessions/{session_id}/repairs"),
@@ -36,6 +37,10 @@ OPERATORS_ONLY: Final = frozenset(
         ("GET", "/v1/webhooks/failing"),
         ("DELETE", "/v1/webhooks/{webhook_id}"),
         ("POST", "/v1/webhooks/{webhook_id}/retry"),
+        ("GET", "/v1/evaluations"),
+        ("GET", "/v1/evaluations/{domain}/{run}"),
+        ("GET", "/v1/replays"),
+        ("GET", "/v1/replays/{domain}/{replay}"),
         ("GET", "/metrics"),
     }
 )

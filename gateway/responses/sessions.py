@@ -46,6 +46,9 @@ class Session(ResponseModel):
     locale: str | None = optional("The user's. Default: the domain's.")
     state: JsonMap | None = optional("The working state; only when reading one session.")
     title: str | None = optional("The beginning of the first message; only in lists.")
+    parent: str | None = optional("The session that this one was forked from.")
+    parent_epoch: int | None = optional("The version of the parent at which it was forked.")
+    root: str | None = optional("Of a fork: the session at the root of its lineage.")
     plan: JsonMap | None = optional("The plan at that version; only with `at`.")
     history: list[Utterance] | None = optional("The messages up to that version; only with `at`.")
 
@@ -93,6 +96,31 @@ class Effect(ResponseModel):
     fingerprint: str
     idempotency_key: str
     at: Timestamp | None
+    of_session: str | None = optional("The session from which a fork inherited the side effect.")
+
+
+class ComparedTurns(ResponseModel):
+    """Turns at the same position after two sessions diverged.
+
+    A side is null if its session has fewer turns.
+    """
+
+    left: JsonMap | None
+    right: JsonMap | None
+    differs: list[str] = Field(examples=[["said", "tools"]])
+
+
+class Comparison(ResponseModel):
+    left: str
+    right: str
+    common: JsonMap | None = Field(
+        description="The last version that both share, and its session; null if they share none.",
+        examples=[{"session_id": "session_1", "epoch": 3}],
+    )
+    turns: list[ComparedTurns]
+    effects: dict[Literal["left", "right"], list[JsonMap]] = Field(
+        description="Side effects that only one of the two ledgers has."
+    )
 
 
 class Plan(ResponseModel):

@@ -154,6 +154,15 @@ class TurnJournal(ResponseModel):
     signals: list[TurnSignal]
 
 
+class TestCase(ResponseModel):
+    """A test case for `parley eval`, as a file for a domain's `evaluations/` folder."""
+
+    turn_id: str
+    domain: str
+    name: str
+    yaml: str
+
+
 class Feedback(ResponseModel):
     feedback_id: str
     session_id: str

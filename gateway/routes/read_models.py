@@ -90,7 +90,7 @@ async def read_frame_page(
         number,
         domain=session.domain,
         tenant_id=tenant,
-        session_id=session_id,
+        session_id=session.root or session_id,
         user_id=session.user_id,
         now=time.time(),
     )
@@ -139,7 +139,7 @@ async def _find_export(
         export_id,
         domain=session.domain,
         tenant_id=tenant,
-        session_id=session_id,
+        session_id=session.root or session_id,
         user_id=session.user_id,
         now=time.time(),
     )

@@ -1,23 +1,29 @@
-"""Sessions: create, list, read, close, roll back."""
+"""Sessions: create, list, read, close, roll back, fork, compare."""
 
 from dataclasses import replace
 from http import HTTPStatus
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from gateway.auth.disclosure import history_for
-from gateway.dependencies import TheCaller, TheSessions, TheTenant
+from gateway.dependencies import SessionServices, TheCaller, TheSessions, TheTenant, TheTurns, TurnServices
 from gateway.parameters import AtEpoch, Before, Limit
-from gateway.request_bodies import NewSession, Rollback
+from gateway.request_bodies import Branch, NewSession, Rollback
 from gateway.responses.common import documented
-from gateway.responses.sessions import Effect, Plan, Session, State, Utterance
-from orchestrator.errors import Forbidden
+from gateway.responses.sessions import Comparison, Effect, Plan, Session, State, Utterance
+from orchestrator.errors import Forbidden, NotFound
 from orchestrator.turns.effect import LedgerEntry
+from orchestrator.turns.journeys import Journey, Stretch, compare
 from orchestrator.turns.plan import plan_in
-from orchestrator.turns.turn import SessionRecord
-from orchestrator.types import Epoch, JsonObject, SessionId, UserId
+from orchestrator.turns.submission import Identifier
+from orchestrator.turns.turn import SessionRecord, TurnRecord
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
+
+MOST_COMPARED = 1000
+"""Maximum number of turns, and of side effects, to compare per session."""
 
 
 @router.post("", status_code=HTTPStatus.CREATED, response_model=Session)
@@ -128,3 +134,53 @@ async def roll_back(
 ) -> SessionRecord:
     """Restore an earlier state. The history is kept."""
     return await sessions.store.rollback(tenant, session_id, Epoch(body.epoch))
+
+
+@router.post("/{session_id}/branch", status_code=HTTPStatus.CREATED, response_model=Session)
+async def branch_off(
+    session_id: SessionId, body: Branch, sessions: TheSessions, tenant: TheTenant
+) -> SessionRecord:
+    """Fork the session at an epoch, for the same user, or return an identical fork if there is one."""
+    return await sessions.store.branch(
+        tenant,
+        session_id,
+        epoch=None if body.epoch is None else Epoch(body.epoch),
+        branch_id=SessionId(body.session_id) if body.session_id else None,
+    )
+
+
+@router.get("/{session_id}/compare", responses=documented(Comparison))
+async def compare_sessions(
+    session_id: SessionId,
+    sessions: TheSessions,
+    turns: TheTurns,
+    caller: TheCaller,
+    other: Annotated[Identifier, Query(alias="with", description="The session to compare it with.")],
+) -> JsonObject:
+    """Compare the messages, flows, calls, answers and side effects of two sessions after they diverge."""
+    tenant = caller.tenant_id
+    caller.require_owner(SessionId(other), await sessions.store.owner(tenant, SessionId(other)))
+    left, right = [
+        await _read_journey(sessions, turns, tenant, name) for name in (session_id, SessionId(other))
+    ]
+    return compare(left, right)
+
+
+async def _read_journey(
+    sessions: SessionServices, turns: TurnServices, tenant: TenantId, session_id: SessionId
+) -> Journey:
+    """Return a session's lineage, as far as the sessions still exist."""
+    record = await sessions.store.get(tenant, session_id)
+    stretches, found = [Stretch(session_id)], dict[SessionId, list[TurnRecord]]()
+    while True:
+        found[record.session_id] = await turns.inbox.turns(
+            tenant, session_id=record.session_id, limit=MOST_COMPARED
+        )
+        if record.parent is None:
+            break
+        stretches.insert(0, Stretch(record.parent, record.parent_epoch))
+        try:
+            record = await sessions.store.get(tenant, record.parent)
+        except NotFound:  # the session's turns were deleted too
+            break
+    return Journey(stretches, found, await sessions.effects.list(tenant, session_id, limit=MOST_COMPARED))

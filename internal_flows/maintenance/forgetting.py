@@ -44,8 +44,8 @@ class Forget(InternalFlow):
         store, tenant_id = run.tools["maintenance"], run.tenant_id
         if item.session_id is None:
             names = await store.sessions_of(tenant_id, item.user_id)
-        else:
-            names = [item.session_id]
+        else:  # Delete forks first: they contain the session's content, and are found through the session.
+            names = [*await store.branches_of(tenant_id, item.session_id), item.session_id]
         for session_id in names:
             await delete_session(run, tenant_id, session_id)
         if item.user_id is not None:

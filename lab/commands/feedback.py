@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lab.evaluation.recorded import make_case
+from orchestrator.turns.cases import make_case
 from orchestrator.types import JsonObject
 from parley.commands.gateway import gateway_command
 from parley.output import Answer, Rows

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lab.evaluation.outside import Reset
-from lab.evaluation.recorded import values_of
 from lab.evaluation.rubric import Judge, Verdict, grade_answer
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.adapters.domains.yaml_source import parse_yaml, read_yaml
@@ -22,6 +21,7 @@ from orchestrator.errors import InvalidInput
 from orchestrator.nlu.system1 import System1
 from orchestrator.res.markup import to_plain
 from orchestrator.telemetry import Signal, SignalType
+from orchestrator.turns.cases import values_of
 from orchestrator.types import Json, JsonObject
 from parley.simulator import START, Simulator
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 
-from lab.evaluation.recorded import REFERENCE
 from lab.evaluation.runs import NO_MODEL
+from orchestrator.turns.cases import REFERENCE
 from orchestrator.types import JsonObject
 
 _TEMPLATES = Environment(

@@ -10,7 +10,6 @@ import orjson
 
 from lab.evaluation.conversations import beginning_of, insert, payload_of
 from lab.evaluation.outside import read_reset
-from lab.evaluation.recorded import values_of
 from lab.faults.ports import (
     BY_ITS_KEY,
     Call,
@@ -30,6 +29,7 @@ from orchestrator.domain.evaluations import ConversationEntry, FaultKind, TurnEn
 from orchestrator.nlu.system1 import System1
 from orchestrator.res.markup import to_plain
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
+from orchestrator.turns.cases import values_of
 from orchestrator.turns.turn import FINISHED, IfBusy, Submission, TurnInput, turn_object
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId, new_id
 from parley.simulator import Simulator

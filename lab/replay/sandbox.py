@@ -151,7 +151,7 @@ class RecordedPreferences(PostgresPreferences):
 
     async def look_up(self, sessions: Iterable[RecordedSession]) -> None:
         """Load the preferences of the sessions' users."""
-        whose = ((one.tenant_id, owner_of(one.user_id, one.session_id)) for one in sessions)
+        whose = ((one.tenant_id, owner_of(one.user_id, one.root or one.session_id)) for one in sessions)
         self._read = await self.of_users([*dict.fromkeys(whose)])
 
     async def of_user(self, tenant_id: TenantId, user_id: UserId) -> list[Preference]:
@@ -280,7 +280,7 @@ class Sandbox:
         known = {"waited_s": turn.waited_s, "accepted_at": turn.began - turn.waited_s, "steps": turn.steps}
         work = Work(turn.turn_id, turn.seq, turn.input, 1, agent.deadline_s, **known)
         whose = (session.session_id, session.tenant_id, session.user_id, session.domain)
-        lease = Lease(*whose, 0, Epoch(turn.epoch - 1), turn.state, work)
+        lease = Lease(*whose, 0, Epoch(turn.epoch - 1), turn.state, work, session.root)
         journal = RecordedJournal(self._lane, lease, asks=self._asks)
         commit = await agent.run_turn(lease, work, journal, _keep_result)
         return Replayed(commit, journal.missed, list(journal.unused.values()), self._moment.remembers)

@@ -7,9 +7,9 @@ from enum import StrEnum
 from random import Random
 from typing import Protocol
 
-from lab.evaluation.recorded import values_of
 from lab.simulation.goals import PLACEHOLDER, Goal, Twist, find_correctable
 from orchestrator.domain.model import Domain
+from orchestrator.turns.cases import values_of
 from orchestrator.types import JsonObject
 
 _MOST_RESTATED = 2

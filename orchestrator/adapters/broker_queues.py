@@ -11,7 +11,7 @@ from orchestrator.ports.tasks import QUEUES
 QUORUM: Final = {"x-queue-type": "quorum"}
 """Arguments for a replicated RabbitMQ queue.
 
-A RabbitMQ policy sets limits and any dead-letter exchange, so senders can declare queues without them.
+A RabbitMQ policy sets the limits and the dead-letter exchange, so senders can declare queues without them.
 """
 
 
@@ -47,6 +47,11 @@ TASK_QUEUES: Final[list[Queue]] = [
     SharedQueue(name, Exchange(name), routing_key=name, queue_arguments=QUORUM) for name in QUEUES
 ]
 """The queues that all sending and receiving processes declare identically."""
+
+DEAD_LETTERS: Final = SharedQueue(
+    "parley.dead", Exchange("parley.dead", type="fanout"), queue_arguments=QUORUM
+)
+"""The queue for messages that RabbitMQ dead-letters by policy. Workers move them to `DeadLetters`."""
 
 
 def _is_amqp(channel: Any) -> bool:

@@ -88,5 +88,5 @@ async def _read_service(
     service = next((one for one in modules.services(ids.tenant_id).values() if isinstance(one, Paged)), None)
     if service is None or page.table_id is None:
         raise NotFound("paged table of the domain", modules.domain.name)
-    call = ToolCall(idempotency_key, ids.session_id, ids.user_id, ids.tenant_id, context.now)
+    call = ToolCall(idempotency_key, ids.session_id, ids.user_id, ids.tenant_id, context.now, root=ids.root)
     return (await service.page(page.table_id, page.page, call))["rows"]

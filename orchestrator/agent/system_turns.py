@@ -154,7 +154,7 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
 
 
 async def find_line(lease: Lease, journal: Journal, fingerprint: str) -> LedgerEntry | None:
-    """Return a ledger entry of the session, or None."""
+    """Return a ledger entry of the session, or None. Entries of other forks are not searched."""
     own = Effect(fingerprint, FlowId(""), ToolId(""), {}, {}, judge=lambda _: LedgerStatus.UNKNOWN)
     return await journal.lane.find_effect(lease, own)
 

@@ -46,6 +46,7 @@ class ToolCall:
         idempotency_key: the same key for every attempt. A tool with side effects stores the key, so that a retry
             finds the earlier result.
         now: the time, in Unix seconds.
+        root: the root of the session's fork tree, if the session is a fork.
         repeated: whether an earlier call with this key may have arrived, and may still be running.
         reference: the call's ID, for a tool with `later` in the manifest. The same for every attempt.
         callback_url: the signed URL that receives the result of such a call. The same for every attempt.
@@ -56,9 +57,15 @@ class ToolCall:
     user_id: UserId | None
     tenant_id: TenantId
     now: float
+    root: SessionId | None = None
     repeated: bool = False
     reference: str = ""
     callback_url: str = ""
+
+    @property
+    def home(self) -> SessionId:
+        """Return the session that owns data if there is no user. All forks of a tree share it."""
+        return self.root or self.session_id
 
 
 @dataclass(frozen=True, slots=True)

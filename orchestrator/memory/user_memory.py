@@ -71,7 +71,7 @@ class UserMemory:
         made = [
             _explicit(f"*.{slot}", PreferenceKind.RULE, origin, said, value) for slot, value in rules.items()
         ]
-        owner = owner_of(call.user_id, call.session_id)
+        owner = owner_of(call.user_id, call.home)
         known = await self._store.of_user(call.tenant_id, owner)
         outdated = _replaced_notes(known, {one.key for one in made}) - {key}
         before = [
@@ -83,7 +83,7 @@ class UserMemory:
 
     async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
         """Return everything remembered, or the part that is relevant to `about`."""
-        known = await self._store.of_user(call.tenant_id, owner_of(call.user_id, call.session_id))
+        known = await self._store.of_user(call.tenant_id, owner_of(call.user_id, call.home))
         shown = [one for one in _find(known, about) if not _is_of_note(one)]
         return [
             {
@@ -97,7 +97,7 @@ class UserMemory:
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
         """Forget what is relevant to `about`, or everything. Default: forget the last statement."""
-        owner = owner_of(call.user_id, call.session_id)
+        owner = owner_of(call.user_id, call.home)
         known = await self._store.of_user(call.tenant_id, owner)
         if everything:
             await self._store.forget_everything(call.tenant_id, owner)

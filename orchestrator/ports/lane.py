@@ -77,7 +77,7 @@ class Lane(Protocol):
         ...
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
-        """Record that a side effect was undone. Raises LaneLost."""
+        """Record that a side effect was undone, in every fork that has it. Raises LaneLost."""
         ...
 
     async def resolve_effect(self, lease: Lease, entry: LedgerEntry) -> None:

@@ -1,4 +1,4 @@
-"""The port to sessions for clients and operators (ST-2)."""
+"""The port to sessions for clients and operators (ST-2, ST-4)."""
 
 from __future__ import annotations
 
@@ -87,4 +87,21 @@ class Sessions(Protocol):
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
         """Restore the state of `epoch` as a new epoch. Raises NotFound or SessionBusy."""
+        ...
+
+    async def branch(
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        *,
+        epoch: Epoch | None = None,
+        branch_id: SessionId | None = None,
+    ) -> SessionRecord:
+        """Fork the session atomically at `epoch`, or at its current epoch (ST-4).
+
+        The fork has the session's data up to this epoch and continues with the next epoch. Repeating the call
+        with the same `branch_id` returns the existing fork.
+
+        Raises NotFound, or Refused if another session has the ID.
+        """
         ...

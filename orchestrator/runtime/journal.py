@@ -196,7 +196,7 @@ class Journal:
             step.idempotency_key = earlier.idempotency_key
             if effect.again:
                 return None
-            is_awaited = earlier.status is LedgerStatus.AWAITED
+            is_awaited = earlier.status is LedgerStatus.AWAITED and earlier.of_session is None
             return earlier.result if is_awaited else UnknownOutcome(step.key, step.idempotency_key)
         return None if effect.again else earlier.result
 

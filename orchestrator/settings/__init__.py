@@ -212,6 +212,8 @@ class Settings(BaseSettings):
     """Time for which an idle runner waits for work before it ends."""
     flower_url: Annotated[WebAddress | None, MayBeEmpty, GATEWAY] = None
     """The URL of Flower, which the inspector links to."""
+    evaluations_folder: Annotated[Path | None, GATEWAY] = None
+    """The folder with results of `parley eval`, which the inspector shows to operators. `parley up` sets it."""
     remote_control: Annotated[bool, WORKERS] = False
     """Enable Celery's remote control. Anyone with access to the broker can then stop workers."""
     defer_above_s: Annotated[Seconds, INTERNAL] = Field(0.25, gt=0)

@@ -120,7 +120,7 @@ class ToolRunner:
 
     def _make_call(self, context: TurnContext, key: str, *, repeated: bool = False) -> ToolCall:
         ids = context.ids
-        return ToolCall(key, ids.session_id, ids.user_id, ids.tenant_id, context.now, repeated)
+        return ToolCall(key, ids.session_id, ids.user_id, ids.tenant_id, context.now, ids.root, repeated)
 
     async def _attempt(
         self,

@@ -67,6 +67,8 @@ class LedgerEntry:
     status: LedgerStatus
     result: Json = None
     at: datetime | None = None
+    of_session: SessionId | None = None
+    """The session that made the call, if a fork inherited the entry."""
 
 
 def fingerprint_effect(

@@ -59,6 +59,7 @@ class Lease:
 
     Args:
         state: the serialized working state before `patches`, or None for a new session.
+        root: the root of the fork tree, if the session is a fork.
         patches: changes that lead from `state` to the current working state.
     """
 
@@ -70,6 +71,7 @@ class Lease:
     epoch: Epoch
     state: bytes | None
     work: Work
+    root: SessionId | None = None
     patches: tuple[JsonObject, ...] = ()
 
     @property

@@ -50,6 +50,7 @@ class RecordedSession:
     """A session's replayable turns, in order.
 
     Args:
+        root: the root of the fork tree, if the session is a fork.
         left_out: the number of turns that can't be replayed, by reason.
     """
 
@@ -57,6 +58,7 @@ class RecordedSession:
     tenant_id: TenantId
     user_id: UserId | None
     domain: str
+    root: SessionId | None = None
     turns: list[RecordedTurn] = field(default_factory=list[RecordedTurn])
     ledger: list[LedgerEntry] = field(default_factory=list[LedgerEntry])
     approvals: dict[str, ApprovalRecord] = field(default_factory=dict[str, ApprovalRecord])

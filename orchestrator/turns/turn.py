@@ -224,6 +224,9 @@ class SessionRecord:
 
     Args:
         title: the beginning of the first message, or None if it was not read.
+        parent: the session that this session was forked from.
+        parent_epoch: the parent's epoch at the fork.
+        root: the root of the fork tree, if the session is a fork.
         locale: the user's locale, or None for the domain's default.
     """
 
@@ -239,8 +242,17 @@ class SessionRecord:
     if_busy: IfBusy = IfBusy.UNDERSTAND
     state: JsonObject | None = field(default=None)
     title: str | None = None
+    parent: SessionId | None = None
+    parent_epoch: Epoch | None = None
+    root: SessionId | None = None
     timezone: str | None = None
     locale: str | None = None
+
+
+def require_branch(found: SessionRecord, parent: SessionId, epoch: Epoch | None) -> None:
+    """Raise Refused unless the session was forked from `parent`, and at `epoch` if given."""
+    if found.parent != parent or epoch not in {None, found.parent_epoch}:
+        raise session_in_use(found.session_id)
 
 
 SAFE_REPLIES: Mapping[TurnStatus, Saying] = {

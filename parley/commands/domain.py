@@ -15,6 +15,7 @@ from orchestrator.errors import ConfigurationError, InvalidInput, Problem
 from orchestrator.nlu.system1 import System1
 from orchestrator.res.languages import languages_worded
 from parley.commands.options import AsJson
+from parley.openapi_tools import make_tools, read_document, write_tools
 from parley.output import Answer, Rows, print_result, say
 
 app = typer.Typer(help="Create, check and train domains.", no_args_is_help=True)
@@ -67,6 +68,28 @@ def _print_problems(domain: str, problems: list[Problem], *, as_json: bool) -> N
         )
     number = len(problems)
     say(f"parley: {number} {'mistake' if number == 1 else 'mistakes'} in {domain}.")
+
+
+@app.command()
+def tools_from(
+    source: Annotated[str, typer.Argument(help="URL or file of an OpenAPI document.")],
+    into: Annotated[
+        Path | None,
+        typer.Option(help="File to write, such as my_domain/tools.yaml. Default: standard output."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Generate a domain's tools.yaml from a service's OpenAPI document."""
+    if into is not None and into.exists():
+        raise InvalidInput(
+            f"{into} already exists; choose another file and copy what you need.", field="into"
+        )
+    tools = make_tools(read_document(source), source)
+    text = write_tools(tools)
+    if into is not None:
+        into.write_text(text, encoding="utf-8")
+        say(f"Wrote {len(tools)} tools to {into}; check `idempotent`, `errors` and the descriptions.")
+    print_result(Answer({"tools": tools}, text.rstrip() if into is None else ""), as_json=as_json)
 
 
 @app.command()

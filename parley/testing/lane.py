@@ -71,6 +71,7 @@ class MemoryLane:
             epoch=session.epoch,
             state=session.state,
             work=work,
+            root=session.root,
         )
 
     def _free(self, session: MemorySession, now: datetime) -> bool:

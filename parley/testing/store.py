@@ -147,6 +147,10 @@ class MemorySession:
     framed: dict[str, tuple[TurnId, datetime]] = field(default_factory=dict[str, tuple[TurnId, datetime]])
     """The turn and time of each flow's frame."""
     plans: dict[str, KeptPlan] = field(default_factory=dict["str", "KeptPlan"])
+    parent: SessionId | None = None
+    parent_epoch: Epoch | None = None
+    root: SessionId | None = None
+    """The root of the fork tree if the session is a fork, or None."""
 
     def unfinished(self) -> list[MemoryTurn]:
         """Return the unfinished turns in order."""

@@ -109,6 +109,12 @@ def join(data_dir: Path) -> None:
     past = parley(data_dir, "show", "kept", "--at", "2").stdout
     assert "book_flight (Active) destination=MAD" in past
     assert past.endswith("fly from?\n")
+    made = parley(data_dir, "branch", "kept", "--at", "2", "--name", "other")
+    assert made.stdout == "Forked other at version 2 of kept.\n", made.stderr
+    assert parley(data_dir, "submit", "other", "from Oslo", "--wait").returncode == 0
+    compared = parley(data_dir, "compare", "other", "kept").stdout
+    assert "shared       epoch 2 of kept" in compared
+    assert "> from Oslo" in compared
 
 
 def ask_flower(said: str) -> None:

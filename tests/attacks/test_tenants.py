@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -27,10 +28,12 @@ WORD = "hushhush7f3a"
 """Stands in everything that belongs to bolt, and in no identifier."""
 BOLT, ACME = TenantId("bolt"), TenantId("acme")
 SESSION, USER = SessionId("bolt-session"), UserId("bolt-ann")
+REPORT = "20260102-100000"
 
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/sessions"): {"session_id": SESSION, "domain": "travel"},
     ("POST", "/v1/sessions/{session_id}/rollback"): {"epoch": 1},
+    ("POST", "/v1/sessions/{session_id}/branch"): {"epoch": 1},
     ("POST", "/v1/sessions/{session_id}/turns"): {"text": "hello"},
     ("POST", "/v1/sessions/{session_id}/repairs"): {
         "repairs": [{"kind": "drop", "flow": "bolt-flow"}],
@@ -113,8 +116,9 @@ class Houses:
 
 
 @pytest.fixture
-async def houses(database_url: str, redis_url: str) -> AsyncIterator[Houses]:
-    settings = {"auth": "required", "domain": "travel"}
+async def houses(database_url: str, redis_url: str, tmp_path: Path) -> AsyncIterator[Houses]:
+    reports = tmp_path / "kept"
+    settings = {"auth": "required", "evaluations_folder": reports, "domain": "travel"}
     async with open_house(database_url, redis_url, **settings) as house:
         described = (await house.http.get("/openapi.json")).json()["paths"]
         calls = [
@@ -122,7 +126,7 @@ async def houses(database_url: str, redis_url: str) -> AsyncIterator[Houses]:
         ]
         made = Houses(house, calls, {})
         await give_keys(made)
-        made.named = await seed(made, database_url)
+        made.named = await seed(made, database_url, reports)
         yield made
 
 
@@ -138,7 +142,7 @@ async def give_keys(houses: Houses) -> None:
         _, houses.keys[name] = await keys.create(tenant, name, scopes, user_id=owner)
 
 
-async def seed(houses: Houses, database_url: str) -> dict[str, str]:
+async def seed(houses: Houses, database_url: str, reports: Path) -> dict[str, str]:
     """Give bolt something of each kind, with the word in it; the identifiers, by what paths call them."""
 
     async def made(method: str, path: str, body: Any) -> Any:
@@ -168,6 +172,13 @@ async def seed(houses: Houses, database_url: str) -> dict[str, str]:
     with psycopg.connect(database_url, autocommit=True) as connection:
         insert_rows(connection, turn["turn_id"])
         connection.execute("UPDATE internal_runs SET reason = %s WHERE run_id = %s", (WORD, run["run_id"]))
+    for place, body in (
+        ("travel", {"run": REPORT, "outcomes": [WORD]}),
+        ("travel/replays", {"replay": REPORT, "different": [WORD]}),
+    ):
+        (reports / place).mkdir(parents=True, exist_ok=True)
+        kept = {"tenant_id": BOLT, "domain": "travel", "name": WORD, "by": {"domain": WORD}, **body}
+        (reports / place / f"{REPORT}.json").write_text(json.dumps(kept))
     return {
         "session_id": SESSION,
         "turn_id": turn["turn_id"],
@@ -179,6 +190,8 @@ async def seed(houses: Houses, database_url: str) -> dict[str, str]:
         "run_id": run["run_id"],
         "event_id": event["event_id"],
         "reference": "bolt-call",
+        "run": REPORT,
+        "replay": REPORT,
         "domain": "travel",
         "number": "1",
         "export_id": "bolt-export",

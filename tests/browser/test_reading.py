@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
 import uuid
 from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import expect
 
+from orchestrator.types import DEFAULT_TENANT
 from tests.browser.steps import Visit
+from tests.processes.forked import run
 
 TRAVEL = Path(__file__).parents[2] / "domains" / "travel"
 TRIP = ("plan a weekend in Lisbon for two under 1200 euros", "Oslo")
@@ -76,6 +81,29 @@ def test_a_turn_shows_why_it_became_its_flow_and_its_course(visit: Callable[...,
     expect(why.get_by_role("list", name="Candidates").locator("li").first).to_contain_text("Book flight")
 
 
+def test_a_turn_becomes_a_test_case_that_runs(visit: Callable[..., Visit], tmp_path: Path) -> None:
+    """The file is what `parley eval` reads, with nothing added."""
+    here = visit().new_session("travel", "I want to fly to Madrid")
+    here.say("from Oslo", "day")
+    panel = here.panel("Turn")
+    panel.get_by_role("button", name="Make a test case").click()
+    shown = panel.get_by_role("region", name="Test case as YAML")
+    expect(shown).to_contain_text("user: from Oslo")
+    with here.page.expect_download() as downloading:
+        panel.get_by_role("button", name="Download case_").click()
+    folder = tmp_path / "trips"
+    shutil.copytree(TRAVEL, folder, ignore=shutil.ignore_patterns("evaluations", "__pycache__"))
+    (folder / "evaluations").mkdir()
+    downloading.value.save_as(folder / "evaluations" / downloading.value.suggested_filename)
+
+    evaluating = ("eval", str(folder), "--data-dir", str(tmp_path), "--fail-under", "1", "--json")
+    ended = run(("-m", "parley", *evaluating), environment=os.environ)
+    assert ended.returncode == 0, ended.stderr
+    (outcome,) = json.loads(ended.stdout)["outcomes"]
+    assert [turn["said"] for turn in outcome["turns"]] == ["I want to fly to Madrid", "from Oslo"]
+    assert outcome["turns"][-1]["answer"] == "What day would you like to fly?"
+
+
 def test_the_words_that_nothing_explains_are_shown(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel", "Book a flight from Oslo to Madrid tomorrow with a rollercoaster")
     expect(here.panel("Turn").get_by_role("region", name="Why this flow")).to_contain_text("rollercoaster")
@@ -123,6 +151,71 @@ def test_memory_and_documents_are_shown_and_searched(visit: Callable[..., Visit]
     documents.get_by_role("searchbox", name="Search the documents").fill("when does the zeppelin land")
     documents.get_by_role("button", name="Find").click()
     expect(documents.get_by_role("region", name="Found")).to_contain_text("on the roof at noon")
+
+
+def test_evaluations_are_shown_beside_the_run_before(visit: Callable[..., Visit], folder: Path) -> None:
+    """CO-6: what `parley eval` has kept, with its confusions and the turns that have faults."""
+    for name, figure, faults in (
+        ("20260101-100000", 0.9, []),
+        ("20260102-100000", 0.75, ["the flow is another"]),
+    ):
+        _keep_run(folder / "evaluations" / "travel" / f"{name}.json", name, figure, faults)
+    panel = visit().new_session("travel").panel("Evaluations")
+
+    runs = panel.get_by_role("region", name="Runs").locator("li.entry")
+    expect(runs.first).to_contain_text("0.750 −0.150")
+    runs.first.get_by_role("button").click()
+    expect(panel.get_by_role("region", name="Misclassified flows")).to_contain_text(
+        "Book flight was taken for"
+    )
+    expect(panel.get_by_role("region", name="Failed turns")).to_contain_text("the flow is another")
+
+
+def test_replays_are_shown_with_the_turns_that_came_out_otherwise(
+    visit: Callable[..., Visit], folder: Path
+) -> None:
+    place = {"at": "1.arguments.origin", "then": "OSL", "now": "MAD"}
+    turn = {"session": "one", "epoch": 3, "said": "book it", "allowed": False, "remembers": False}
+    report = {
+        "replay": "20260103-100000",
+        "tenant_id": DEFAULT_TENANT,
+        "domain": "travel",
+        "made_at": "2026-01-03T10:00:00",
+    }
+    report |= {"by": {"domain": "next", "prompt": None, "model": None}, "sessions": 9, "turns": 30}
+    report |= {"differing": 1, "changed": {"calls": 1}, "left_out": {"whose journal was pruned": 2}}
+    path = folder / "evaluations" / "travel" / "replays" / "20260103-100000.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report | {"different": [turn | {"changes": {"calls": [place]}}]}))
+    panel = visit().new_session("travel").panel("Replays")
+
+    listed = panel.get_by_role("region", name="Replays").locator("li.entry").first
+    expect(listed).to_contain_text("9 sessions, 30 turns, by domain next")
+    expect(listed).to_contain_text("Whose journal was pruned")
+    listed.get_by_role("button").click()
+    shown = panel.get_by_role("region", name="Turns that differ")
+    expect(shown).to_contain_text("book it")
+    expect(shown.locator("del")).to_have_text("OSL")
+    expect(shown.locator("ins")).to_have_text("MAD")
+
+
+def _keep_run(path: Path, name: str, figure: float, faults: list[str]) -> None:
+    turn = {"said": "book it", "read_by": "system1", "answer": "Which one?", "faults": faults}
+    run = {
+        "run": name,
+        "tenant_id": DEFAULT_TENANT,
+        "domain": "travel",
+        "model": None,
+        "name": "without a model",
+        "made_at": "2026-01-02T10:00:00",
+        "conversations": 1,
+        "turns": 1,
+        "figures": {"turns_as_expected": figure},
+        "confusion": [{"expected": "book_flight", "taken": "find_flights", "turns": 1, "neighbors": True}],
+        "outcomes": [{"conversation": "booking.yaml: one", "turns": [turn]}],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(run), encoding="utf-8")
 
 
 def test_sessions_are_searched(visit: Callable[..., Visit]) -> None:
@@ -176,6 +269,30 @@ def test_a_roll_back_asks_first_and_makes_a_new_epoch(visit: Callable[..., Visit
     slots = here.panel("Stack").locator(".flow .pairs")
     expect(slots).to_contain_text("MAD")
     expect(slots).not_to_contain_text("OSL")
+
+
+def test_a_branch_goes_on_from_an_epoch_and_is_compared_with_its_parent(visit: Callable[..., Visit]) -> None:
+    """ST-4"""
+    here = visit().new_session("travel", "I want to fly to Madrid", "from Oslo")
+    epochs, parent = here.panel("Versions"), here.session_id
+    epochs.get_by_role("button", name="Earlier").click()
+    epochs.get_by_role("button", name="Fork at version 1").click()
+
+    expect(here.page.locator("#session-facts")).to_contain_text(f"fork of {parent}")
+    expect(here.turns).to_have_count(1)
+    expect(here.turns).to_contain_text("I want to fly to Madrid")
+    here.say("from Rome", "day")
+    expect(here.turns).to_have_count(2)
+    branches = here.panel("Versions").get_by_role("region", name="Forks")
+    branches.get_by_role("button", name="Compare").click()
+    expect(branches).to_contain_text(f"the same up to version 1 of {parent}")
+    expect(branches.locator(".entry")).to_have_count(1)
+    expect(branches.locator(".entry")).to_contain_text(
+        re.compile("said, flows.*from Rome.*from Oslo", re.DOTALL)
+    )
+    branches.get_by_role("button", name="Open it").click()
+    expect(here.page.locator("#app")).to_have_attribute("data-session", parent)
+    expect(here.turns).to_have_count(2)
 
 
 def test_a_finished_session_is_played_again(visit: Callable[..., Visit]) -> None:

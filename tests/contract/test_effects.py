@@ -13,9 +13,9 @@ from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import IfBusy
-from orchestrator.types import FlowId, SessionId, TenantId, ToolId
+from orchestrator.types import Epoch, FlowId, SessionId, TenantId, ToolId
 from tests.contract.conftest import Ports
-from tests.contract.factories import new_session_id, submission
+from tests.contract.factories import commit_for, new_session_id, submission
 
 KEY = "tool:flight_book:1"
 
@@ -172,3 +172,58 @@ async def test_sessions_do_not_see_each_other(ports: Ports, tenant: TenantId) ->
         await ports.effects.list(TenantId("somebody"), lease.session_id)
     with pytest.raises(NotFound):
         await ports.effects.list(tenant, SessionId("nowhere"))
+
+
+async def _ended(lane: Lane, lease: Lease) -> SessionId:
+    await lane.commit(lease, commit_for(lease))
+    return lease.session_id
+
+
+async def _claimed(ports: Ports, tenant: TenantId, session_id: SessionId) -> tuple[Lane, Lease]:
+    await ports.inbox.submit(submission(tenant, session_id))
+    lane = await ports.make_lane()
+    lease = await lane.claim(session_id)
+    assert lease is not None
+    return lane, lease
+
+
+async def test_a_branch_has_the_ledger_of_its_parent(ports: Ports, tenant: TenantId) -> None:
+    """ST-4: with the parent's idempotency keys, but without later entries."""
+    lane, lease = await begin(ports, tenant)
+    done = entry_of(lease, status=LedgerStatus.DONE, result={"ok": True, "data": {}})
+    await write(lane, lease, StepStatus.FINISHED, done)
+    parent = await _ended(lane, lease)
+    lane, lease = await _claimed(ports, tenant, parent)
+    await write(
+        lane, lease, StepStatus.FINISHED, entry_of(lease, fingerprint="later", status=LedgerStatus.DONE)
+    )
+    await _ended(lane, lease)
+
+    branch = await ports.sessions.branch(tenant, parent, epoch=Epoch(1))
+    deeper = await ports.sessions.branch(tenant, branch.session_id)
+
+    for made in (branch, deeper):
+        (had,) = await ports.effects.list(tenant, made.session_id)
+        assert replace(had, at=None) == replace(done, session_id=made.session_id, of_session=parent)
+        assert made.root == parent
+    _, own = await _claimed(ports, tenant, deeper.session_id)
+    assert own.root == parent
+
+
+async def test_a_branch_has_effects_of_its_own(ports: Ports, tenant: TenantId) -> None:
+    """ST-4: later effects of the parent are not in the fork's ledger, and the fork does not undo them."""
+    lane, lease = await begin(ports, tenant)
+    done = entry_of(lease, status=LedgerStatus.DONE)
+    await write(lane, lease, StepStatus.FINISHED, done)
+    parent = await _ended(lane, lease)
+    branch = await ports.sessions.branch(tenant, parent)
+    lane, lease = await _claimed(ports, tenant, parent)
+    later = entry_of(lease, fingerprint="f2", status=LedgerStatus.DONE)
+    await write(lane, lease, StepStatus.FINISHED, later)
+    await lane.mark_compensated(lease, done.fingerprint)
+
+    branch_lane, branch_lease = await _claimed(ports, tenant, branch.session_id)
+
+    assert await branch_lane.find_effect(branch_lease, effect_of("f2")) is None
+    (line,) = await ports.effects.list(tenant, branch.session_id)
+    assert (line.fingerprint, line.status) == (done.fingerprint, LedgerStatus.DONE)

@@ -1,15 +1,22 @@
-"""Contract of sessions: create, list, close, history, earlier states, rollback (ST-2, RT-22)."""
+"""Contract of sessions: create, list, close, history, earlier states, rollback, forks (ST-2, ST-4, RT-22)."""
 
 from __future__ import annotations
+
+import asyncio
 
 import orjson
 import pytest
 
 from orchestrator.errors import LaneLost, NotFound, Refused, SessionBusy
-from orchestrator.turns.turn import IfBusy, TurnStatus
+from orchestrator.ports.lane import Lane
+from orchestrator.turns.effect import LedgerEntry, LedgerStatus
+from orchestrator.turns.lease import Lease
+from orchestrator.turns.step import StepStatus
+from orchestrator.turns.turn import IfBusy, SessionRecord, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 from tests.contract.conftest import Ports
 from tests.contract.factories import commit_for, new_session_id, submission
+from tests.contract.test_effects import effect_of, entry_of, write
 
 STATES: list[JsonObject] = [
     {"messages": ["hi"], "slots": {"city": "Oslo", "day": None}},
@@ -17,6 +24,14 @@ STATES: list[JsonObject] = [
     {"messages": ["more"], "slots": {"day": None}, "flag": None},
     {"messages": ["more", {"role": "user"}], "slots": {}},
 ]
+
+
+async def write_effect(lane: Lane, lease: Lease, status: LedgerStatus = LedgerStatus.DONE) -> LedgerEntry:
+    """Write a ledger entry that differs from epoch to epoch."""
+    number = str(lease.epoch)
+    entry = entry_of(lease, fingerprint=number, arguments={"number": number}, status=status)
+    await write(lane, lease, StepStatus.STARTED, entry)
+    return entry
 
 
 async def _lived(ports: Ports, tenant: TenantId) -> SessionId:
@@ -187,3 +202,150 @@ async def test_a_users_new_session_has_the_place_of_the_last_one(ports: Ports, t
     assert (third.timezone, third.locale) == ("Asia/Tokyo", "nb-NO")
     assert (named.timezone, named.locale) == ("America/Lima", "es-PE")
     assert {(one.timezone, one.locale) for one in strangers} == {(None, None)}
+
+
+async def test_a_branch_goes_on_from_an_epoch(ports: Ports, tenant: TenantId) -> None:
+    """ST-4: with the data of that epoch, as a new epoch. Neither session changes the other."""
+    session = await _lived(ports, tenant)
+    branch = await ports.sessions.branch(tenant, session, epoch=Epoch(2))
+
+    assert (branch.parent, branch.parent_epoch, branch.epoch, branch.domain) == (session, 2, 3, "travel")
+    assert branch.session_id != session
+    first = (await ports.sessions.get(tenant, branch.session_id)).state
+    assert first is not None
+    assert first == {**STATES[1], "session": branch.session_id, "stack": [], "approvals": []}
+    assert await ports.sessions.state_at(tenant, branch.session_id, Epoch(1)) == STATES[0]
+    said = await ports.sessions.history(tenant, branch.session_id)
+    assert said == (await ports.sessions.history(tenant, session))[:4]
+    assert said[0]["seq"] == 1
+    await ports.inbox.submit(submission(tenant, branch.session_id, "on"))
+    lane = await ports.make_lane()
+    lease = await lane.claim(branch.session_id)
+    assert lease is not None
+    assert (lease.epoch, lease.work.seq, orjson.loads(lease.present_state or b"")) == (3, 3, first)
+    await lane.commit(lease, commit_for(lease, before=first, after={**first, "on": True}))
+    assert len(await ports.sessions.history(tenant, branch.session_id)) == 6
+    assert len(await ports.sessions.history(tenant, session)) == 8
+    assert (await ports.sessions.get(tenant, session)).state == STATES[3]
+
+
+async def test_a_branch_is_made_once(ports: Ports, tenant: TenantId) -> None:
+    """ST-4: its ID makes a call repeatable after a lost response."""
+    session, name = await _lived(ports, tenant), new_session_id()
+    made = await ports.sessions.branch(tenant, session, branch_id=name)
+    assert (made.epoch, made.parent_epoch) == (5, 4)
+    again = await ports.sessions.branch(tenant, session, branch_id=name)
+    assert (again.session_id, again.epoch, again.parent_epoch) == (name, 5, 4)
+    for parent, epoch in ((session, Epoch(1)), (await _lived(ports, tenant), None)):
+        with pytest.raises(Refused):
+            await ports.sessions.branch(tenant, parent, epoch=epoch, branch_id=name)
+    with pytest.raises(Refused):
+        await ports.sessions.branch(tenant, session, branch_id=session)
+    for wrong in (Epoch(0), Epoch(5)):
+        with pytest.raises(NotFound):
+            await ports.sessions.branch(tenant, session, epoch=wrong)
+    other = TenantId(new_id("tenant"))
+    with pytest.raises(NotFound):
+        await ports.sessions.branch(other, session, epoch=Epoch(1))
+    with pytest.raises(Refused):
+        await ports.sessions.branch(other, await _lived(ports, other), branch_id=name)
+
+
+async def test_what_waits_for_a_yes_is_open_again_in_a_branch(ports: Ports, tenant: TenantId) -> None:
+    """PX-17: the fork inherits neither the parent's open questions nor its grants."""
+    session = (await ports.sessions.create(tenant, "travel", user_id=UserId("ada"))).session_id
+    parked = {"flow_id": "f2", "state": "Pending", "reason": "awaiting_approval", "interrupted_at": 5.0}
+    step = {"flow_id": "f2", "state": "Pending", "reason": "awaiting_approval"}
+    plan = {"flow_id": "f1", "state": "Pending", "reason": "interrupted", "steps": [step]}
+    granted = {
+        "flow_id": "f0",
+        "state": "Pending",
+        "reason": "interrupted",
+        "consent": {"candidate": None, "grant": {"approval_id": "a", "call": "0"}},
+        "notes": {"kept": 1},
+    }
+    state: JsonObject = {
+        "session": session,
+        "stack": [granted, plan, parked],
+        "approvals": [{"approval_id": "a"}],
+    }
+    await ports.inbox.submit(submission(tenant, session))
+    lane = await ports.make_lane()
+    lease = await lane.claim(session)
+    assert lease is not None
+    await lane.commit(lease, commit_for(lease, after=state))
+
+    branch = await ports.sessions.branch(tenant, session)
+
+    assert branch.user_id == "ada"
+    found = (await ports.sessions.get(tenant, branch.session_id)).state
+    assert found is not None
+    assert (found["session"], found["approvals"]) == (branch.session_id, [])
+    assert [(flow["state"], flow["reason"]) for flow in found["stack"]] == [
+        *(("Pending", "interrupted"), ("Pending", "interrupted"), ("Active", None))
+    ]
+    assert found["stack"][0]["consent"] == {"candidate": None, "grant": None}
+    assert found["stack"][0]["notes"] == {"kept": 1}
+    assert found["stack"][1]["steps"] == [{"flow_id": "f2", "state": "Active", "reason": None}]
+    assert (await ports.sessions.get(tenant, session)).state == state
+
+
+async def test_a_branch_is_whole_while_its_parent_goes_on(ports: Ports, tenant: TenantId) -> None:
+    """ST-4: state, history and ledger are of one epoch despite concurrent commits."""
+    session = (await ports.sessions.create(tenant, "travel")).session_id
+    made = list[SessionRecord]()
+
+    async def talk() -> None:
+        lane = await ports.make_lane()
+        before: JsonObject = {}
+        for number in range(12):
+            await ports.inbox.submit(submission(tenant, session, f"turn {number}"))
+            lease = await lane.claim(session)
+            assert lease is not None
+            await write_effect(lane, lease)
+            after = {"turn": number + 1}
+            await lane.commit(lease, commit_for(lease, before=before, after=after))
+            before = after
+
+    async def branch_off() -> None:
+        while len(made) < 12:
+            if (await ports.sessions.get(tenant, session)).epoch:
+                made.append(await ports.sessions.branch(tenant, session))
+            await asyncio.sleep(0)
+
+    await asyncio.gather(talk(), branch_off())
+
+    for branch in made:
+        state = (await ports.sessions.get(tenant, branch.session_id)).state
+        assert state is not None
+        assert branch.parent_epoch == state["turn"]
+        said = await ports.sessions.history(tenant, branch.session_id)
+        assert len(said) == 2 * state["turn"]
+        assert len(await ports.effects.list(tenant, branch.session_id)) == state["turn"]
+
+
+async def test_a_turn_that_is_at_work_or_whose_worker_died_is_no_part_of_a_branch(
+    ports: Ports, tenant: TenantId
+) -> None:
+    """ST-4: the fork has nothing that the unfinished turn has started."""
+    session = await _lived(ports, tenant)
+    lane = await ports.make_lane()
+    await ports.inbox.submit(submission(tenant, session))
+    lease = await lane.claim(session)
+    assert lease is not None
+    await write_effect(lane, lease, LedgerStatus.STARTED)
+    await ports.kill(lane)
+    await ports.elapse(60)
+
+    branch = (await ports.sessions.branch(tenant, session)).session_id
+
+    assert await ports.effects.list(tenant, branch) == []
+    assert len(await ports.sessions.history(tenant, branch)) == 8
+    await ports.inbox.submit(submission(tenant, branch))
+    other = await ports.make_lane()
+    own = await other.claim(branch)
+    assert own is not None
+    found = await other.find_effect(own, effect_of("anything", number=str(lease.epoch)))
+    assert found is None
+    await other.commit(own, commit_for(own))
+    assert (await ports.sessions.get(tenant, session)).pending == 1

@@ -27,7 +27,7 @@ from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.nlu.system1 import System1
 from orchestrator.settings import NO_STORES, read_settings
 from orchestrator.turns.turn import TurnInput
-from orchestrator.types import JsonObject, SessionId
+from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId
 from parley.embedded import Stores
 from parley.main import run
 from parley.testing.scripted_model import Rule, Script, ScriptedModel
@@ -103,6 +103,12 @@ async def _record(own: Stores, talked: str, *domains: str, prefix: str = "") -> 
                 await hold(ports, lanes, domain, one, f"{prefix}{domain}-{number}")
         if talked == "travel":
             await ports.stores.database.write(text("DELETE FROM journal WHERE session_id = 'pruned'"))
+            branch = SessionId("branched")
+            await ports.stores.sessions.branch(
+                DEFAULT_TENANT, SessionId("withdrawn"), epoch=Epoch(1), branch_id=branch
+            )
+            for line in ("yes", "yes"):  # the offer is made anew, and taken
+                await say(ports, lanes, branch, "travel", TurnInput(line))
 
 
 def found(outcomes: list[JsonObject]) -> dict[tuple[str, int], set[str]]:
@@ -133,6 +139,13 @@ def test_psql_shows_states_results_and_journals(recorded: Recorded) -> None:
     assert stacks[0][0] in {"array", "object"}
     assert results[-1] == (["book_flight"],)
     assert "booking_ref" in str(calls)
+
+
+def test_a_branch_is_replayed_from_where_it_parts(recorded: Recorded) -> None:
+    (outcome,) = recorded.replay("branched")
+
+    assert (outcome["turns"], found([outcome]), outcome["left_out"]) == (2, {}, {})
+    assert recorded.ask("SELECT count(*) FROM effects WHERE session_id = 'branched'") == [(1,)]
 
 
 def test_a_planted_mapping_is_found_where_the_tool_is_called_and_nowhere_else(recorded: Recorded) -> None:

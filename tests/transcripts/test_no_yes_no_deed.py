@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from copy import deepcopy
-from dataclasses import replace
 from typing import Any, NamedTuple
 
-import orjson
 import pytest
 
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
-from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, new_id
+from orchestrator.types import DEFAULT_TENANT, JsonObject
 from parley.simulator import Conversation, Simulator
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from tests.trained import trained
@@ -64,19 +61,6 @@ async def records_of(simulator: Simulator) -> JsonObject:
     return {kind: await records.find(kind, {}, limit=100) for kind in kinds} if records else {}
 
 
-def copied(talk: Conversation) -> Conversation:
-    """The same conversation in a session of its own, in which something else is said next."""
-    store, own = talk.simulator.store, SessionId(new_id("session"))
-    session = deepcopy(store.sessions[talk.session_id])
-    session.session_id = own
-    session.state = orjson.dumps(orjson.loads(session.state or b"") | {"session": own})
-    store.sessions[own] = session
-    for (session_id, name), entry in list(store.effects.items()):
-        if session_id == talk.session_id:
-            store.effects[own, name] = replace(entry, session_id=own)
-    return Conversation(talk.simulator, own, talk.user_id)
-
-
 @asynccontextmanager
 async def offered(deed: Deed, heard: tuple[JsonObject, ...]) -> AsyncIterator[Conversation]:
     """A conversation in which something is offered; from then on a model understands what it is told, in turn."""
@@ -117,7 +101,7 @@ async def test_what_is_no_plain_yes_does_nothing(deed: str, model: str, every: i
         before = await records_of(talk.simulator)
         for words in NOT_YES[::every]:
             if words not in DEEDS[deed].plain:
-                await copied(talk).say(words)
+                await talk.branch().say(words)
                 assert await records_of(talk.simulator) == before, words
         turn = await talk.say("yes")
         assert await records_of(talk.simulator) != before, turn["reply"]

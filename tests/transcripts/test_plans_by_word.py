@@ -8,7 +8,7 @@ import pytest
 
 from parley.simulator import Conversation
 from tests.transcripts.test_never_the_wrong_deed import booked
-from tests.transcripts.test_no_yes_no_deed import DEEDS, MODELS, copied, offered
+from tests.transcripts.test_no_yes_no_deed import DEEDS, MODELS, offered
 
 OUT, BACK = ("OSL", "FCO"), ("FCO", "OSL")
 
@@ -38,7 +38,7 @@ async def test_a_forbidden_step_is_left_out(words: str, done: list[tuple[str, st
 
         assert await booked(talk) == []
         assert "I'll leave out" in turn["reply"]
-        await copied(talk).say("what a pity about that")
+        await talk.branch().say("what a pity about that")
         assert await booked(talk) == []
         await end_by_yes(talk, turn)
         assert await booked(talk) == done

@@ -15,13 +15,17 @@ from kombu.exceptions import ContentDisallowed, DecodeError
 
 from orchestrator.telemetry import get_logger
 from workers.messages.envelopes import MALFORMED
-from workers.messages.refused import note_refused
+from workers.messages.refusal import FOR_NOW, TaskRefused
+from workers.messages.refused import keep_dead_letter, note_refused
 
 _log = get_logger(__name__)
 
 HIDDEN: Final = "<not shown>"
 IDENTIFIERS: Final = ("session_id", "turn_id", "approval_id", "flow", "trigger", "sequence")
 MAX_LENGTH: Final = 128
+DELIVERIES: Final = "x-delivery-count"
+MOST_DELIVERIES: Final = 20
+"""RabbitMQ's delivery limit. After another failure, a message with this count would be dead-lettered."""
 _IDENTIFIER: Final = re.compile(r"[!-~]{1,255}")
 _NAME: Final = re.compile(r"[\w.+/-]{1,128}")
 
@@ -49,6 +53,16 @@ class RedactedRequest(Request):
             fields["traceback"] = HIDDEN
         super().send_event(type, **fields)
 
+    def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:
+        """Store a permanently rejected message as a dead letter."""
+        error = exc_info.exception
+        error = getattr(error, "exc", error)  # the pool's wrapper
+        if isinstance(error, TaskRefused) and error.code not in FOR_NOW:
+            kwargs = self.kwargs if isinstance(self.kwargs, dict) else {}
+            about = {name: name_or_none(kwargs.get(name)) for name in ("session_id", "tenant_id")}
+            keep_dead_letter(self.message, error.code, task=self.task_name, **about)
+        return super().on_failure(exc_info, send_failed_event, return_ok)
+
 
 REDACTED: Final = {"Request": "workers.messages.redaction:RedactedRequest", "resultrepr_maxsize": 0}
 """Options of tasks whose arguments or results contain user content."""
@@ -71,6 +85,13 @@ class RedactingConsumer(Consumer):
         def on_task_received(message: Any) -> None:
             try:
                 _require_identifier(message)
+                if _is_delivered_too_often(message):
+                    _log_dropped("A message that was delivered too often was dropped.", message)
+                    keep_dead_letter(
+                        message, "delivered_too_often", task=name_or_none(message.headers.get("task"))
+                    )
+                    message.ack()
+                    return
                 receive(message)
             except MALFORMED as error:
                 if message.acknowledged:  # it won't be redelivered, so keep running
@@ -92,9 +113,11 @@ class RedactingConsumer(Consumer):
         self._drop(message, None)
 
     def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
-        """Drop an unknown task, and store the error for a caller that waits."""
+        """Move an unknown task to the dead letters, and store the error for a waiting caller."""
         del body
         _log_dropped("Dropped a message for an unknown task.", message)
+        task = name_or_none((message.headers or {}).get("task"))
+        keep_dead_letter(message, "unknown_task", task=task)
         self._drop(message, exc)
         headers = message.headers or {}  # old messages have no headers, so no caller can be notified
         identifier, name = headers.get("id"), str(headers.get("task"))[:MAX_LENGTH]
@@ -125,6 +148,12 @@ def _require_identifier(message: Any) -> None:
     identifier = facts.get("id") if isinstance(facts, dict) else None
     if identifier is not None and not (isinstance(identifier, str) and _IDENTIFIER.fullmatch(identifier)):
         raise ValueError("no task ID")
+
+
+def _is_delivered_too_often(message: Any) -> bool:
+    """Return True if a RabbitMQ quorum queue has delivered the message too often."""
+    count = message.headers.get(DELIVERIES) if isinstance(message.headers, dict) else None
+    return isinstance(count, int) and count >= MOST_DELIVERIES
 
 
 def _log_dropped(event: str, message: Any, error: Exception | None = None) -> None:

@@ -8,6 +8,8 @@ from orchestrator.telemetry import get_logger
 _log = get_logger(__name__)
 
 INTERNAL_ERROR: Final = "internal_error"
+FOR_NOW: Final = frozenset({"inbox_full", "session_busy", "not_found"})
+"""Codes of rejections after which the sender can retry. Other rejected messages become dead letters."""
 
 
 class TaskRefused(Exception):  # senders see this name

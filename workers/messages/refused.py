@@ -7,12 +7,33 @@ import orjson
 from celery import current_app
 from redis.exceptions import RedisError
 
+from orchestrator.adapters.dead_letters import DeadLetters
 from orchestrator.adapters.redis.worker_registry import MOST_REFUSED, REFUSED
 from orchestrator.ports.tasks import QUEUES
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import MESSAGES_REFUSED
 
 _log = get_logger(__name__)
+
+
+def keep_dead_letter(message: Any, code: str, **about: Any) -> bool:
+    """Store a permanently rejected message for replay by an operator.
+
+    Return False if Redis is unavailable.
+    """
+    info = message.delivery_info or {}
+    facts = {"queue": info.get("routing_key"), "code": code, **about}
+    try:
+        DeadLetters(_client()).keep(facts, message)
+    except (
+        RedisError,
+        OSError,
+        TypeError,
+        ValueError,
+    ) as error:  # some messages can't be represented as JSON
+        _log.warning("Could not store a refused message for replay.", code=code, error=type(error).__name__)
+        return isinstance(error, (TypeError, ValueError))
+    return True
 
 
 def note_refused(event: str, queue: str | None, wrong: str, **about: Any) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import DIFFS
-from orchestrator.adapters.postgres.statements import parse, statement
+from orchestrator.adapters.postgres.statements import parse, run_named, statement
 from orchestrator.adapters.postgres.tables import NOW, lanes, record_of, seconds, sessions, states
 from orchestrator.dialogue.storage.serialization import rebuild
 from orchestrator.memory.user_memory import SESSION_OWNER, owner_of
@@ -89,15 +89,21 @@ class PostgresMaintenance:
         return await self._names(query)
 
     async def sessions_of(self, tenant_id: TenantId, user_id: UserId) -> list[SessionId]:
-        """Return all sessions of a user, including closed ones."""
-        anonymous = user_id.startswith(SESSION_OWNER)
-        column, name = (
-            (sessions.c.session_id, user_id.removeprefix(SESSION_OWNER))
-            if anonymous
-            else (sessions.c.user_id, user_id)
-        )
-        query = select(sessions.c.session_id).where(sessions.c.tenant_id == tenant_id, column == name)
+        """Return all sessions of a user, including closed ones. For an anonymous session, return it and its forks."""
+        query = select(sessions.c.session_id).where(sessions.c.tenant_id == tenant_id)
+        if user_id.startswith(SESSION_OWNER):
+            root = user_id.removeprefix(SESSION_OWNER)
+            query = query.where(or_(sessions.c.session_id == root, sessions.c.root == root))
+        else:
+            query = query.where(sessions.c.user_id == user_id)
         return [SessionId(row.session_id) for row in await self._database.read_all(query)]
+
+    async def branches_of(self, tenant_id: TenantId, session_id: SessionId) -> list[SessionId]:
+        """Return all direct and indirect forks of a session, nearest last."""
+        named = {"session_id": session_id, "tenant_id": tenant_id}
+        async with self._database.transaction() as connection:
+            rows = await run_named(connection, "branches_of", **named)
+        return [SessionId(name) for (name,) in rows]
 
     async def delete_session(self, tenant_id: TenantId, session_id: SessionId) -> None:
         """Delete a session with all its data. A running turn of the session can no longer commit."""

@@ -1,4 +1,4 @@
-"""Sessions on PostgreSQL: their facts, history, and earlier states (ST-2)."""
+"""Sessions on PostgreSQL: their facts, history, earlier states (ST-2) and forks (ST-4)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+import orjson
 from sqlalchemy import Row, Select, desc, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from orchestrator.adapters.postgres.lane_lock import append_event, free_lane, lock_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import DIFFS, fold
+from orchestrator.adapters.postgres.statements import run_named
 from orchestrator.adapters.postgres.tables import (
     NOW,
     lanes,
@@ -26,6 +28,7 @@ from orchestrator.adapters.postgres.tables import (
     utterances,
 )
 from orchestrator.adapters.postgres.webhooks import add_webhook
+from orchestrator.dialogue.storage.branching import branch_state
 from orchestrator.dialogue.storage.serialization import diff, outline_of, rebuild
 from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
@@ -36,6 +39,7 @@ from orchestrator.turns.turn import (
     LONGEST_TITLE,
     IfBusy,
     SessionRecord,
+    require_branch,
     session_in_use,
 )
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
@@ -225,6 +229,45 @@ class PostgresSessions:
             )
         return await self.get(tenant_id, session_id)
 
+    async def branch(
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        *,
+        epoch: Epoch | None = None,
+        branch_id: SessionId | None = None,
+    ) -> SessionRecord:
+        identifier = branch_id or SessionId(new_id("session"))
+        since = (await self.get(tenant_id, session_id)).epoch if epoch is None else epoch
+        async with self._database.transaction() as connection:
+            state = await _rebuild(connection, tenant_id, session_id, since)
+            made = branch_state(state, identifier)
+            named = {
+                "branch_id": identifier,
+                "session_id": session_id,
+                "tenant_id": tenant_id,
+                "epoch": since,
+            }
+            await run_named(connection, "branch", **named, **_branch_arguments(state, made))
+        known = _joined().where(sessions.c.session_id == identifier, sessions.c.tenant_id == tenant_id)
+        row = await self._database.read_one(known)
+        if row is None:
+            raise session_in_use(identifier)
+        found = record_of(SessionRecord, row)
+        require_branch(found, session_id, epoch)
+        return found
+
+
+def _branch_arguments(state: JsonObject, made: JsonObject) -> dict[str, Any]:
+    outline = outline_of(made)
+    return {
+        "body": orjson.dumps(made).decode(),
+        "diff": orjson.dumps(diff(state, made)).decode(),
+        **asdict(outline),
+        "known": [note["fingerprint"] for note in made.get("effects", ()) if note.get("fingerprint")],
+        "stack": orjson.dumps(made["stack"]).decode(),
+    }
+
 
 _TITLE = (
     select(func.left(utterances.c.content, LONGEST_TITLE))
@@ -275,6 +318,9 @@ def _joined() -> Select[*tuple[Any, ...]]:
         lanes.c.pending,
         lanes.c.updated_at,
         lanes.c.if_busy,
+        sessions.c.parent,
+        sessions.c.parent_epoch,
+        sessions.c.root,
         lanes.c.timezone,
         lanes.c.locale,
     ).join_from(sessions, lanes, lanes.c.session_id == sessions.c.session_id)

@@ -115,7 +115,7 @@ def known_preferences(
     """
     if ids.user_id is None and not _was_told(state, told):
         return None
-    return UserPreferences(store, ids.tenant_id, owner_of(ids.user_id, ids.session_id))
+    return UserPreferences(store, ids.tenant_id, owner_of(ids.user_id, ids.root or ids.session_id))
 
 
 def _was_told(state: DialogueState, told: frozenset[str]) -> bool:
@@ -145,7 +145,7 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
     locale = user.locale or config.session.locale
     plain = locale is None and config.language.default == ENGLISH
     forms_in_use.set(None if plain else forms_for(locale, config.language.default))
-    ids = TurnIds(lease.session_id, lease.tenant_id, lease.user_id, work.turn_id)
+    ids = TurnIds(lease.session_id, lease.tenant_id, lease.user_id, work.turn_id, lease.root)
     changes = TurnChanges()
     context = TurnContext(
         world=World(

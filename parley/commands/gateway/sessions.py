@@ -1,4 +1,4 @@
-"""`parley submit`, `sessions`, `show`, `history` and `rollback`."""
+"""`parley submit`, `sessions`, `show`, `history`, `rollback`, `branch` and `compare`."""
 
 from contextlib import suppress
 from typing import Annotated, Any
@@ -114,3 +114,56 @@ def rollback(
     return Answer(
         found, f"Rolled {session} back to version {epoch}; the current version is {found['epoch']}."
     )
+
+
+@gateway_command(app)
+def branch(
+    client: Client,
+    session: Session,
+    at: Annotated[
+        int | None, typer.Option(min=0, help="The version to fork at. Default: the current one.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="ID of the new session.")] = None,
+) -> Answer:
+    """Fork a session at an earlier version."""
+    found = client.branch(session, epoch=at, branch_id=name)
+    return Answer(found, f"Forked {found['session_id']} at version {found['parent_epoch']} of {session}.")
+
+
+@gateway_command(app)
+def compare(
+    client: Client,
+    session: Session,
+    other: Annotated[str, typer.Argument(help="ID of the session to compare with.")],
+) -> Answer:
+    """Compare two forks of a session."""
+    found = client.compare(session, other)
+    return Answer(found, "\n".join(describe_comparison(found)))
+
+
+def describe_comparison(found: dict[str, Any]) -> list[str]:
+    """Format a comparison: shared history, later turns of both forks, and side effects of only one fork."""
+    common = found["common"]
+    shared = f"epoch {common['epoch']} of {common['session_id']}" if common else "nothing"
+    lines = [f"{'left':<12} {found['left']}", f"{'right':<12} {found['right']}", f"{'shared':<12} {shared}"]
+    for number, pair in enumerate(found["turns"], start=1):
+        differs = f"differs in {', '.join(pair['differs'])}" if pair["differs"] else "is the same"
+        lines += ["", f"Turn {number} after the shared history {differs}:"]
+        lines += [line for side in ("left", "right") for line in _describe_doing(side, pair[side])]
+    for side, effects in found["effects"].items():
+        lines += [f"{side:<12} {_describe_call(effect)}, only in its ledger" for effect in effects]
+    return lines
+
+
+def _describe_doing(side: str, turn: dict[str, Any] | None) -> list[str]:
+    if turn is None:
+        return [f"{side:<12} (no turn)"]
+    said = [f"{side:<12} epoch {turn['epoch']} > {turn['said']}", f"{'':<12} {turn['reply']}"]
+    flows = [f"{'flow':>12} {_describe(flow)}" for flow in turn["flows"]]
+    done = [f"{'completed':>12} {dact}" for dact in turn["completed"]]
+    return [*said, *flows, *done, *(f"{'call':>12} {_describe_call(call)}" for call in turn["tools"])]
+
+
+def _describe_call(call: dict[str, Any]) -> str:
+    arguments = ", ".join(f"{name}={value}" for name, value in call["arguments"].items())
+    return f"{call['tool_id']}({arguments}) {call['status']}"

@@ -13,6 +13,7 @@ from orchestrator.turns.plan import show_plan, show_revision
 from orchestrator.turns.repair import require_held
 from orchestrator.turns.turn import IfBusy, SessionRecord, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
+from parley.testing.branching import branch_session
 from parley.testing.store import MemorySession, MemoryStore, Revision, record_of
 
 
@@ -128,6 +129,16 @@ class MemorySessions:
         session.state, session.updated_at = orjson.dumps(wanted), self._store.clock()
         session.revisions[session.epoch] = Revision(diff(present, wanted), wanted)
         return await self.get(tenant_id, session_id)
+
+    async def branch(
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        *,
+        epoch: Epoch | None = None,
+        branch_id: SessionId | None = None,
+    ) -> SessionRecord:
+        return _record(branch_session(self._store, tenant_id, session_id, epoch=epoch, branch_id=branch_id))
 
 
 def _record(session: MemorySession, state: JsonObject | None = None) -> SessionRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from celery.exceptions import TaskRevokedError
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
+from parley.main import run
 from tests.celery_clients import connected
 from tests.integration.chaos.fleet import ROOT, Fleet, fleet, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
@@ -233,3 +235,36 @@ def test_too_many_positional_arguments_are_refused(backend: Backend) -> None:
         backend.call("submit_turn", "session", "say", "more")
     told = backend.call("submit_turn", "by-position", "say", domain="counting", wait=20)
     assert (told["session_id"], told["text"], told["status"]) == ("by-position", "say", "done")
+
+
+def test_what_is_refused_for_good_is_listed_and_replayed_without_showing_contents(
+    backend: Backend, redis_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("REDIS_URL", redis_url)
+    with pytest.raises(Exception, match="Unknown domain"):
+        backend.call("submit_turn", session_id="lost", domain="not-yet", text="say xylophone", wait=20)
+    backend.app.send_task("orchestrator.later", kwargs={"text": "xylophone"}, queue=SUBMISSIONS)
+    with pytest.raises(Exception, match="There is no turn"):
+        backend.call("show_turn", turn_id="turn_0")
+
+    def letters() -> list[dict[str, Any]]:
+        assert run(["dead-letters", "list", "--json"]) == 0
+        printed = capsys.readouterr().out
+        assert "xylophone" not in printed
+        return [json.loads(line) for line in printed.splitlines()]
+
+    wait_until(lambda: len(letters()) == 2, within_s=20, what="both are kept")
+    unknown, refused = letters()
+    assert (unknown["task"], unknown["code"]) == ("orchestrator.later", "unknown_task")
+    assert (refused["code"], refused["session_id"]) == ("invalid_input", "lost")
+    assert refused["queue"] == SUBMISSIONS
+
+    assert run(["dead-letters", "drop", unknown["id"]]) == 0
+    assert run(["dead-letters", "replay", "--all"]) == 0
+    capsys.readouterr()
+    wait_until(
+        lambda: [one["id"] for one in letters()] != [refused["id"]], within_s=20, what="it was sent again"
+    )
+    wait_until(lambda: len(letters()) == 1, within_s=20, what="it is refused again, by the same worker")
+    assert letters()[0]["code"] == "invalid_input"
+    assert run(["dead-letters", "replay", "dead_0"]) != 0

@@ -235,6 +235,20 @@ async def test_another_users_words_stay(house: House, anna: UserId) -> None:
     assert "Paper lanterns" in str((await store.sessions.get(DEFAULT_TENANT, theirs)).state)
 
 
+async def test_what_nobody_s_conversation_forgot_is_taken_out_of_its_branches(house: House) -> None:
+    """ST-4: they share a memory."""
+    store, root = house.ports.stores, await house.session(saying("Paper lanterns please me."))
+    branch = (await store.sessions.branch(DEFAULT_TENANT, root)).session_id
+    owner = UserId(f"session:{root}")
+    await store.preferences.remember(DEFAULT_TENANT, owner, (liking("paper lanterns"),))
+    await store.preferences.replace(DEFAULT_TENANT, owner, ())
+    [record] = await house.run("erase_forgotten")
+
+    assert record.closing == {"erased": 1, "left": 0}
+    for session_id in (root, branch):
+        assert "Paper lanterns" not in str((await store.sessions.get(DEFAULT_TENANT, session_id)).state)
+
+
 async def test_names_of_what_sessions_are_made_of_stay(house: House, anna: UserId) -> None:
     """A domain and a task may be called as what was forgotten."""
     session_id = await house.session(

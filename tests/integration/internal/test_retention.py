@@ -134,6 +134,27 @@ async def test_a_note_that_arrives_while_its_session_is_deleted_is_deleted_with_
     assert left == []
 
 
+async def test_what_is_forgotten_is_forgotten_in_branches_too(house: House) -> None:
+    """RT-28, ST-4: of a user in all of theirs; of one session in those that go on from it, and in no other."""
+    branch, secret = house.ports.stores.sessions.branch, {"text": SECRET}
+    root = await house.session({**spoken(1), "notes": secret}, user="xavier")
+    first = (await branch(DEFAULT_TENANT, root)).session_id
+    beside = (await branch(DEFAULT_TENANT, root)).session_id
+    deeper = (await branch(DEFAULT_TENANT, first)).session_id
+
+    [record] = await house.run("forget", inputs=({"session_id": first},))
+
+    assert record.closing == {"sessions": 2}
+    left = await house.execute("SELECT session_id FROM sessions WHERE user_id = 'xavier'")
+    assert {name for (name,) in left} == {root, beside}
+    assert not [name for name, content in (await everything(house)).items() if deeper.encode() in content]
+    [record] = await house.run("forget", inputs=({"user_id": "xavier"},))
+    assert record.closing == {"sessions": 2}
+    for name, content in (await everything(house)).items():
+        for trace in (SECRET, "xavier", root, beside):
+            assert trace.encode() not in content, f"{trace} is in {name}"
+
+
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("rows", [40_000, pytest.param(10_000_000, marks=pytest.mark.slow)])
 async def test_histories_stay_bounded_while_turns_run(

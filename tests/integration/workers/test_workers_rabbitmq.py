@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import pickle
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,10 +32,11 @@ from orchestrator.settings import Settings
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from parley.diagnosis.messaging import examine_broker
+from parley.main import run
 from tests.celery_clients import celery_client
 from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.integration.chaos.checker import check, read_history
-from tests.integration.chaos.fleet import fleet, wait_until
+from tests.integration.chaos.fleet import ROOT, fleet, wait_until
 from tests.integration.chaos.submitting import Submitter, all_finished
 from tests.integration.deploy.fixtures.manifests import named
 from tests.integration.workers.rabbit import Rabbit, is_installed, rabbit
@@ -188,6 +191,70 @@ def test_messages_that_are_none_end_no_worker(
         refused = kept.lrange("parley:refused", 0, -1)
     assert len(refused) == len(re.findall(r"was dropped\.|Dropped an? ", log)) > 20
     assert SAID not in str(refused)
+
+
+POLICY = '{"delivery-limit": 20, "dead-letter-exchange": "parley.dead"}'
+
+
+def test_what_was_delivered_too_often_is_listed_and_replayed(
+    node: Rabbit,
+    backend: Celery,
+    database_url: str,
+    redis_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """RT-30: with the policy of the documentation, by workers at the last delivery, and by the broker after it."""
+    migrate(database_url)
+    assert POLICY in (ROOT / "docs" / "submit-by-celery.md").read_text()
+    monkeypatch.setenv("REDIS_URL", redis_url)
+    monkeypatch.setenv("PARLEY_BROKER_URL", node.url)
+
+    def send_and_return(session: str, times: int) -> None:
+        """Send a submission, and take it `times` times without an acknowledgement, as workers that die do."""
+        arguments = {"session_id": session, "text": f"say {SAID}", "domain": "counting"}
+        backend.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions", ignore_result=True)
+        with backend.connection_for_write() as connection:
+            for _ in range(times):
+                with connection.channel() as channel:
+                    wait_until(partial(channel.basic_get, "submissions"), within_s=10, what="it is there")
+
+    def has_no_consumer() -> bool:
+        with backend.connection_for_write() as connection, connection.channel() as channel:
+            return channel.queue_declare("submissions", passive=True).consumer_count == 0
+
+    def letters() -> list[dict[str, Any]]:
+        assert run(["dead-letters", "list", "--json"]) == 0
+        printed = capsys.readouterr().out
+        assert SAID not in printed
+        return [json.loads(line) for line in printed.splitlines()]
+
+    node.control("set_policy", "parley", "^(submissions|internal)$", POLICY, "--apply-to", "queues")
+    try:
+        with fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew:
+            (declares,) = crew.start(1, queues="submissions")
+            declares.kill()
+            # Until RabbitMQ has noticed, it delivers to the killed worker, and that delivery counts.
+            wait_until(has_no_consumer, within_s=10, what="the queue has no consumer")
+            send_and_return("given-up", 21)
+            send_and_return("once-more", 20)
+            crew.start(1)
+            wait_until(lambda: len(letters()) == 2, within_s=20, what="both are kept")
+            told = {letter["code"]: (letter["queue"], letter["task"]) for letter in letters()}
+            assert told == dict.fromkeys(
+                ("delivery_limit", "delivered_too_often"), ("submissions", SUBMIT_TURN)
+            )
+
+            assert run(["dead-letters", "replay", "--all"]) == 0
+            done = (
+                "SELECT count(*) FROM turns WHERE session_id IN ('given-up', 'once-more') AND status = 'done'"
+            )
+            wait_until(lambda: count(database_url, done) == 2, within_s=20, what="both are done")
+            capsys.readouterr()
+            assert letters() == []
+    finally:
+        node.control("clear_policy", "parley")
 
 
 async def test_a_turn_outlives_the_worker_that_is_killed_in_the_middle_of_it(

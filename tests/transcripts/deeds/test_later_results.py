@@ -180,3 +180,13 @@ async def test_another_talk_cannot_bring_the_result() -> None:
     conversation, _ = await donate(bank)
     forged = await conversation.act("tool_result", {"call": bank.charges[0].idempotency_key, "outcome": PAID})
     assert forged["flows"][0]["reason"] == "awaiting_result"
+
+
+async def test_a_fork_does_not_take_the_result_of_its_parent() -> None:
+    bank = Bank(known={"status": "unknown"})
+    conversation, _ = await donate(bank)
+    fork = conversation.branch()
+    [done] = await conversation.answer_call(bank.url, PAID)
+    assert done["completed"] == ["donate"]
+    assert len(bank.charges) == 1
+    assert (await fork.say("where does the money go?"))["completed"] == []

@@ -78,6 +78,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
         "memory": MemoryServices(context, MemoryPreferences()),
         "access": Access(),
         "flower_url": None,
+        "evaluations": None,
     }
     parts |= others
     return Dependencies(
@@ -111,6 +112,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
             stats=PostgresStatus(Database(NOWHERE)),
             record_signal=parts["record_signal"],
             flower_url=parts["flower_url"],
+            evaluations=parts["evaluations"],
         ),
         approvals=MemoryApprovals(store),
         feedback=MemoryFeedback(store),

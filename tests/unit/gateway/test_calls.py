@@ -250,21 +250,6 @@ async def test_a_busy_session_under_reject_is_409_and_so_is_a_closed_one() -> No
         problem(await house.submit(session), 409, "session_closed")
 
 
-async def test_a_session_can_be_read_as_it_was() -> None:
-    """ST-4"""
-    async with open_house() as house:
-        session = await house.session()
-        for reply in ("one", "two"):
-            await house.submit(session)
-            await house.answer(session, reply)
-
-        past = (await house.http.get(f"/v1/sessions/{session}", params={"at": 1})).json()
-
-        assert (past["epoch"], past["state"]) == (1, {"turns": 1})
-        assert [line["content"] for line in past["history"]] == ["Hello", "one"]
-        problem(await house.http.get(f"/v1/sessions/{session}", params={"at": 9}), 404, "not_found")
-
-
 async def test_history_state_and_rollback() -> None:
     """ST-2"""
     async with open_house() as house:

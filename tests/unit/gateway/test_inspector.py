@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gateway.inspector.page import CONTENT_SECURITY_POLICY, STATIC, GuardedFiles
+from gateway.wiring import open_dependencies
+from orchestrator.settings import NO_STORES, read_settings
 from tests.unit.gateway.guarded import guarded_house
 
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file())
@@ -93,6 +97,78 @@ async def test_only_callers_are_told_the_facts_and_only_operators_where_flower_i
         }
         told = await house.ask(await house.key(user="ada"), "GET", "/v1/inspector")
         assert told.json()["flower_url"] is None
+
+
+async def test_only_operators_read_evaluations_and_nothing_beside_them(tmp_path: Path) -> None:
+    """CO-6: evaluations may contain messages of any user."""
+    run = {
+        "run": "20260102-100000",
+        "tenant_id": "acme",
+        "domain": "travel",
+        "figures": {},
+        "confusion": [],
+        "outcomes": [{"turns": []}],
+    }
+    (tmp_path / "kept" / "travel").mkdir(parents=True)
+    (tmp_path / "kept" / "travel" / "20260102-100000.json").write_text(json.dumps(run))
+    (tmp_path / "kept" / "travel" / "notes.json").write_text("[]")
+    (tmp_path / "secret.json").write_text("{}")
+    async with guarded_house() as house:
+        operator = await house.key(operator=True)
+        house.app.state.dependencies = replace(
+            house.app.state.dependencies,
+            operations=replace(house.app.state.dependencies.operations, evaluations=tmp_path / "kept"),
+        )
+        for path in ("/v1/evaluations", "/v1/evaluations/travel/20260102-100000"):
+            assert (await house.ask(None, "GET", path)).status_code == 401
+            assert (await house.ask(await house.key(user="ada"), "GET", path)).status_code == 403
+        listed = (await house.ask(operator, "GET", "/v1/evaluations")).json()
+        facts = {"run": "20260102-100000", "tenant_id": "acme", "domain": "travel", "figures": {}}
+        assert listed == [facts]
+        other = await house.key("bolt", operator=True)
+        assert (await house.ask(other, "GET", "/v1/evaluations")).json() == []
+        assert (await house.ask(other, "GET", "/v1/evaluations/travel/20260102-100000")).status_code == 404
+        for domain, found in (("travel", listed), ("analytics", [])):
+            of_domain = await house.ask(operator, "GET", f"/v1/evaluations?domain={domain}")
+            assert of_domain.json() == found
+        assert (await house.ask(operator, "GET", "/v1/evaluations?domain=..")).status_code == 422
+        assert (await house.ask(operator, "GET", "/v1/evaluations/travel/20260102-100000")).json() == run
+        for path in ("travel/20990101-000000", "..%2F/secret", "%2e%2e/secret", "travel/..%2f..%2fsecret"):
+            assert (await house.ask(operator, "GET", f"/v1/evaluations/{path}")).status_code in {404, 422}, (
+                path
+            )
+
+
+async def test_only_operators_read_replays(tmp_path: Path) -> None:
+    name = "20260102-100000"
+    report = {"replay": name, "tenant_id": "acme", "domain": "travel", "different": [{"said": "yes"}]}
+    place = tmp_path / "travel" / "replays"
+    place.mkdir(parents=True)
+    (place / "20260102-100000.json").write_text(json.dumps(report))
+    async with guarded_house() as house:
+        operator = await house.key(operator=True)
+        house.app.state.dependencies = replace(
+            house.app.state.dependencies,
+            operations=replace(house.app.state.dependencies.operations, evaluations=tmp_path),
+        )
+        path = "/v1/replays/travel/20260102-100000"
+        assert (await house.ask(None, "GET", path)).status_code == 401
+        assert (await house.ask(await house.key(user="ada"), "GET", path)).status_code == 403
+        listed = (await house.ask(operator, "GET", "/v1/replays?domain=travel")).json()
+        assert listed == [{name: one for name, one in report.items() if name != "different"}]
+        assert (await house.ask(operator, "GET", "/v1/replays?domain=analytics")).json() == []
+        other = await house.key("bolt", operator=True)
+        assert (await house.ask(other, "GET", "/v1/replays")).json() == []
+        assert (await house.ask(other, "GET", path)).status_code == 404
+        assert (await house.ask(operator, "GET", path)).json() == report
+        assert (await house.ask(operator, "GET", "/v1/replays/travel/20990101-000000")).status_code == 404
+        assert (await house.ask(operator, "GET", "/v1/evaluations")).json() == []
+
+
+async def test_the_folder_of_evaluations_is_a_setting(tmp_path: Path) -> None:
+    settings = read_settings(**NO_STORES, PARLEY_EVALUATIONS_FOLDER=str(tmp_path))
+    async with open_dependencies(settings) as dependencies:
+        assert dependencies.operations.evaluations == tmp_path
 
 
 def test_scripts_make_no_markup_and_load_nothing_from_elsewhere() -> None:

@@ -104,11 +104,16 @@ async def test_only_models_are_asked_and_only_where_they_are_to_be() -> None:
 
 async def test_the_ledger_is_that_of_the_turns_before() -> None:
     turns = [turn(number) for number in (1, 2, 3)]
-    ledger = [entry(1), entry(2, LedgerStatus.COMPENSATED), entry(3)]
+    ledger = [
+        entry(1),
+        entry(2, LedgerStatus.COMPENSATED),
+        entry(3),
+        entry(7),
+    ]  # the last one is the parent's, in a fork
     lane = RecordedLane(moment(session(*turns, ledger=ledger), turns[1]))
 
-    held = [await lane.find_effect(lease(turns[1]), effect(number)) for number in (1, 2, 3)]
-    assert held == [entry(1), None, None]
+    held = [await lane.find_effect(lease(turns[1]), effect(number)) for number in (1, 2, 3, 7)]
+    assert held == [entry(1), None, None, entry(7)]
     own = await lane.adopt_effect(
         lease(turns[1]), turns[1].turn_id, "tool:book:1", fingerprint="x", flow_id=FlowId("f")
     )

@@ -133,6 +133,12 @@ export class Api {
   rollBack(id, epoch) {
     return this.post(`/v1/sessions/${seg(id)}/rollback`, { epoch });
   }
+  branch(id, epoch, name) {
+    return this.post(`/v1/sessions/${seg(id)}/branch`, { epoch, session_id: name });
+  }
+  compare(id, other) {
+    return this.get(`/v1/sessions/${seg(id)}/compare?with=${seg(other)}`);
+  }
   repairs(id) {
     return this.get(`/v1/sessions/${seg(id)}/repairs`);
   }
@@ -150,6 +156,9 @@ export class Api {
   }
   turnJournal(turnId) {
     return this.get(`/v1/turns/${seg(turnId)}/journal`);
+  }
+  turnCase(turnId) {
+    return this.get(`/v1/turns/${seg(turnId)}/case`);
   }
   journal(id) {
     return this.get(`/v1/sessions/${seg(id)}/journal`);
@@ -178,6 +187,18 @@ export class Api {
   }
   flows(domain) {
     return this.get(`/v1/domains/${seg(domain)}/flows`);
+  }
+  evaluations(domain) {
+    return this.get(`/v1/evaluations?domain=${seg(domain)}`);
+  }
+  evaluation(domain, run) {
+    return this.get(`/v1/evaluations/${seg(domain)}/${seg(run)}`);
+  }
+  replays(domain) {
+    return this.get(`/v1/replays?domain=${seg(domain)}`);
+  }
+  replayReport(domain, replay) {
+    return this.get(`/v1/replays/${seg(domain)}/${seg(replay)}`);
   }
   runs(id) {
     return this.get(`/v1/runs?session_id=${seg(id)}&limit=200`);

@@ -5,6 +5,7 @@ import * as approvals from "./panels/approvals.js";
 import { nothing } from "./panels/common.js";
 import * as documents from "./panels/documents.js";
 import * as epochs from "./panels/epochs.js";
+import * as evaluations from "./panels/evaluations.js";
 import * as events from "./panels/events.js";
 import * as journal from "./panels/journal.js";
 import * as memory from "./panels/memory.js";
@@ -12,6 +13,7 @@ import * as notes from "./panels/notes.js";
 import * as overview from "./panels/overview.js";
 import * as plan from "./panels/plan.js";
 import * as repair from "./panels/repair.js";
+import * as replays from "./panels/replays.js";
 import * as runs from "./panels/runs.js";
 import * as stack from "./panels/stack.js";
 import * as turn from "./panels/turn.js";
@@ -20,7 +22,7 @@ const GROUPS = [
   { name: "Conversation", panels: [stack, plan, approvals, epochs] },
   { name: "Turn", panels: [turn, journal, events] },
   { name: "Data", panels: [notes, memory, documents] },
-  { name: "Operation", panels: [overview, runs, repair] },
+  { name: "Operation", panels: [overview, runs, evaluations, replays, repair] },
 ];
 export const PANELS = GROUPS.flatMap((group) => group.panels);
 

@@ -1,7 +1,7 @@
 // Assembles the page: open session, keyboard shortcuts and gateway requests.
 
 import "./trusted.js";
-import { Api } from "./api.js";
+import { Api, makeKey } from "./api.js";
 import { Chat } from "./chat.js";
 import { Composer } from "./composer.js";
 import { askForKey, askForSession, confirm, notify, showHelp } from "./dialogs.js";
@@ -148,7 +148,7 @@ class Page {
     byId("app").dataset.session = session?.id ?? "";
     document.title = title === undefined ? "Parley" : `${title} · Parley`;
     byId("session-title").textContent = title ?? "No session";
-    byId("session-facts").textContent = record ? [record.title ? session.id : null, humanize(record.domain), `version ${record.epoch}`, record.status, record.user_id ? `user ${record.user_id}` : null].filter(Boolean).join(" · ") : "";
+    byId("session-facts").textContent = record ? [record.title ? session.id : null, humanize(record.domain), `version ${record.epoch}`, record.status, record.user_id ? `user ${record.user_id}` : null, record.parent ? `fork of ${record.parent}` : null].filter(Boolean).join(" · ") : "";
     byId("session-actions").hidden = session === null;
     byId("close-session").disabled = record?.status === "closed";
     byId("empty").hidden = !empty;
@@ -251,6 +251,16 @@ class Page {
     await this.showEpoch(null);
     session.refreshSoon();
     notify(`Rolled back to version ${epoch}; the current version is ${record.epoch}.`);
+  }
+
+  /** Fork this session at an epoch, and open the fork. */
+  async branch(epoch) {
+    const { session } = this;
+    const made = await this.attempt(() => this.api.branch(session.id, epoch, `session_${makeKey()}`));
+    if (made === undefined) return;
+    this.go(made.session_id);
+    this.sidebar.renew();
+    notify(`This session was forked at version ${epoch} of the other one.`);
   }
 
   refresh(panel) {

@@ -48,7 +48,8 @@ export class Session extends EventTarget {
 
   /** Read the session's turns with their messages. */
   async readTurns() {
-    const [turns, history, ratings] = await Promise.all([this.api.turns(this.id), this.api.history(this.id, 1000), this.api.ratings(this.id)]);
+    const [own, history, ratings, inherited] = await Promise.all([this.api.turns(this.id), this.api.history(this.id, 1000), this.api.ratings(this.id), this.inherit(this.record)]);
+    const turns = [...inherited, ...own];
     for (const turn of turns.sort((one, other) => one.seq - other.seq)) {
       const entry = this.ensure(turn.turn_id);
       entry.turn = turn;
@@ -63,6 +64,18 @@ export class Session extends EventTarget {
       if (entry !== undefined) entry.feedback = one.rating;
     }
     this.tell("turns");
+  }
+
+  /** Return the turns that a fork inherits from its ancestors, if they still exist. */
+  async inherit({ parent, parent_epoch: until }) {
+    if (!parent) return [];
+    try {
+      const [record, turns] = await Promise.all([this.api.session(parent), this.api.turns(parent)]);
+      return [...(await this.inherit(record)), ...turns].filter((turn) => turn.epoch !== null && turn.epoch <= until);
+    } catch (problem) {
+      if (problem.status !== 404) throw problem;
+      return [];
+    }
   }
 
   /** Set the times of turns, and the chosen actions of turns without text, from the history. */

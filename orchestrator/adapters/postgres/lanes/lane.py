@@ -102,8 +102,8 @@ class PostgresLane:
         row = await self._database.fetch_one(statement("claim"), arguments)
         if row is None:
             return None
-        tenant_id, token, epoch, pending, user_id, domain, *stored, suspected = row[:10]
-        turn = row[10:]
+        tenant_id, token, epoch, pending, user_id, domain, root, *stored, suspected = row[:11]
+        turn = row[11:]
         if suspected is not None:
             await self._leave(session_id, token, suspected)
             return None
@@ -120,6 +120,7 @@ class PostgresLane:
             tenant_id=TenantId(tenant_id),
             user_id=None if user_id is None else UserId(user_id),
             domain=domain,
+            root=None if root is None else SessionId(root),
             patches=tuple(diffs or ()),
             token=token,
             epoch=Epoch(epoch),

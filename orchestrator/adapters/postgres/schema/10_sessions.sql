@@ -16,9 +16,14 @@ CREATE TABLE sessions (
     domain     text NOT NULL,
     webhook    text,
     closed_at  timestamptz,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- of a fork: its parent, the parent's epoch, and the root of its lineage; these sessions may be deleted
+    parent       text,
+    parent_epoch bigint,
+    root         text
 );
 COMMENT ON TABLE sessions IS 'Fixed facts of sessions.';
+CREATE INDEX sessions_root_idx ON sessions (root) WHERE root IS NOT NULL;
 
 -- A new session copies the time zone and locale of the user's last session.
 CREATE INDEX sessions_user_id_idx ON sessions (tenant_id, user_id, created_at) WHERE user_id IS NOT NULL;

@@ -70,6 +70,7 @@ CREATE TABLE effects (
     status          text NOT NULL,
     result          json,
     at              timestamptz NOT NULL DEFAULT clock_timestamp(),
+    of_session      text, -- in a fork: the session that made the call
     PRIMARY KEY (session_id, fingerprint)
 );
 COMMENT ON TABLE effects IS 'The side-effect ledger (RT-10, RT-12).';

@@ -27,7 +27,7 @@ WITH lane AS (
     SELECT NULL::text AS turn_id, NULL::bigint AS client_sequence
 ),
 -- include: parts/next_turn.sql
-SELECT lane.tenant_id, lane.lease_token, lane.epoch, lane.pending, sessions.user_id, sessions.domain,
+SELECT lane.tenant_id, lane.lease_token, lane.epoch, lane.pending, sessions.user_id, sessions.domain, sessions.root,
        CASE WHEN seen.lease_token >> 32 = (lane.lease_token >> 32) - 1 THEN states.epoch END AS state_epoch,
        convert_to(states.body::text, 'UTF8'),
 -- include: parts/diffs.sql

@@ -29,6 +29,6 @@ WITH held AS (
     ON CONFLICT (session_id, fingerprint) DO UPDATE
     SET turn_id = excluded.turn_id, step_key = excluded.step_key, idempotency_key = excluded.idempotency_key,
         flow_id = excluded.flow_id, arguments = excluded.arguments, slots = excluded.slots,
-        status = excluded.status, result = excluded.result, at = clock_timestamp()
+        status = excluded.status, result = excluded.result, at = clock_timestamp(), of_session = NULL
 )
 SELECT is_heard FROM held

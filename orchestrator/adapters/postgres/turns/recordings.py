@@ -98,7 +98,9 @@ class PostgresRecordings:
                 return read.where(table.c.session_id == named)
 
             found = {
-                row.session_id: RecordedSession(row.session_id, row.tenant_id, row.user_id, row.domain)
+                row.session_id: RecordedSession(
+                    row.session_id, row.tenant_id, row.user_id, row.domain, row.root
+                )
                 for row in await rows(of_them(sessions))
             }
             ended = await rows(finished)

@@ -10,8 +10,8 @@ import pytest
 from gateway.routes.read_models import timed_turn
 from lab.evaluation.cases import add_cases
 from lab.evaluation.conversations import Evaluated, go_through, read_file
-from lab.evaluation.recorded import make_case
 from orchestrator.errors import InvalidInput
+from orchestrator.turns.cases import make_case
 from orchestrator.types import DEFAULT_TENANT, JsonObject
 from parley.simulator import Conversation, Simulator
 from parley.testing.inbox import MemoryInbox

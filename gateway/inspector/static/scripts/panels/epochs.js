@@ -1,7 +1,8 @@
-// Earlier states: differences to the current state, and rollback.
+// Earlier states: differences to the current state, rollback and forks.
 
 import { button, h } from "../dom.js";
 import { findChanges } from "../diff.js";
+import * as branches from "./branches.js";
 import { nothing, section } from "./common.js";
 
 export const id = "epochs";
@@ -10,7 +11,9 @@ export const label = "Versions";
 const MOST = 300;
 const ORDER = ["stack", "completed", "ambiguity", "approvals", "effects", "flags"];
 
-export function render({ session, view, page }) {
+export const { load } = branches;
+
+export function render({ data, session, view, page, redraw }) {
   const last = session.epoch;
   if (last === 0) return nothing("Every turn creates a version. There are none yet.");
   const epoch = view.epoch ?? last;
@@ -23,7 +26,8 @@ export function render({ session, view, page }) {
       button("Later", () => page.stepEpoch(1), { disabled: epoch >= last, "data-key": "epochs:on" }),
       h("output", { "aria-live": "polite" }, `${epoch} of ${last}`)),
     h("p", { class: "quote" }, "The other panels show the session at this version."),
-    view.epoch === null ? nothing("This is the current version. Step back to see what has changed.") : showPast({ session, view, page }));
+    view.epoch === null ? [nothing("This is the current version. Step back to see what has changed."), branchFrom(epoch, page)] : showPast({ session, view, page }),
+    branches.render({ data, session, page, redraw }));
 }
 
 function showPast({ session, view, page }) {
@@ -31,10 +35,15 @@ function showPast({ session, view, page }) {
   return [
     h("div", { class: "line-buttons" },
       button("Back to now", () => page.showEpoch(null), { "data-key": "epochs:now" }),
-      button(`Roll back to version ${view.epoch}`, () => page.rollBack(view.epoch), { class: "danger", "data-key": "epochs:roll" })),
+      button(`Roll back to version ${view.epoch}`, () => page.rollBack(view.epoch), { class: "danger", "data-key": "epochs:roll" }),
+      branchFrom(view.epoch, page)),
     section(changes.length ? `${changes.length} changes since then` : "No changes since then",
       h("ul", { class: "changes" }, changes.slice(0, MOST).map(showChange))),
   ];
+}
+
+function branchFrom(epoch, page) {
+  return button(`Fork at version ${epoch}`, () => page.branch(epoch), { "data-key": "epochs:branch", disabled: epoch === 0 });
 }
 
 /** Return the rank of a difference, with the most relevant first. */

@@ -4,6 +4,7 @@ import { showPairs } from "../blocks.js";
 import { h } from "../dom.js";
 import { humanize, showCost, showDuration, showNumber } from "../words.js";
 import { chip, fold, nothing, section } from "./common.js";
+import { offerCase } from "./turn_case.js";
 import { showCalls, showFacts } from "./turn_facts.js";
 
 export const id = "turn";
@@ -48,6 +49,7 @@ export function render({ data, session, page }) {
     section("Why this flow", predictions.length ? predictions.map((signal) => showPrediction(signal.payload)) : nothing("No interpretation: this turn was a click or a system turn, or hasn't ended.")),
     showCalls(data),
     section("Course", data.signals.length ? showCourse(data) : nothing("Details appear once the turn has ended.")),
+    offerCase(data.turn_id, session.api, page),
   ];
 }
 

@@ -71,7 +71,7 @@ def _expect(feedback: JsonObject, turn: JsonObject, remembered: Mapping[str, str
     if expected or rubric:
         return expected | ({"rubric": rubric} if rubric else {})
     if feedback["rating"] == "up":
-        outcome = _outcome_of(turn)
+        outcome = outcome_of(turn)
         held: JsonObject = outcome.pop("slots")
         slots = {
             name: value for name, value in held.items() if insert_names(str(value), remembered) == str(value)
@@ -83,7 +83,7 @@ def _expect(feedback: JsonObject, turn: JsonObject, remembered: Mapping[str, str
     return {"not_answer": re.escape(said)} if feedback["rating"] == "down" and said else {}
 
 
-def _outcome_of(turn: JsonObject) -> JsonObject:
+def outcome_of(turn: JsonObject) -> JsonObject:
     """Return a turn's outcome as expectations of a case."""
     return {
         "flows": [flow["dact"] for flow in turn["flows"]],
