@@ -1,6 +1,6 @@
-"""The open questions of a session: which is current, how often each was asked, and how it was worded (AM-1 … AM-4).
+"""A session's open questions: the current question, its text, and the number of rounds (AM-1 … AM-4).
 
-`questions` defines the texts and the actions of the answers.
+`questions` defines the texts, and the actions for the answers.
 """
 
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from orchestrator.dialogue.stack import FlowStack
 from orchestrator.types import FlowId, TurnId
 
 MOST_OPEN = 16
-"""Maximum number of unresolved questions. The oldest is dropped first."""
+"""Maximum number of unresolved questions. The oldest question is dropped first."""
 
 
 @dataclass(slots=True)
@@ -49,12 +49,12 @@ class Ambiguity:
         self.words = words
 
     def note_time(self, at: float) -> None:
-        """Record the first display of a question whose answer must come later."""
+        """Record the first display of a question that must be displayed before it is answered."""
         if self.about.must_be_seen and self.seen_at is None:
             self.seen_at = at
 
     def was_put_after(self, moment: float) -> bool:
-        """Return whether the question must be seen before the answer and was displayed after `moment`."""
+        """Return whether a question that must be displayed first was displayed after `moment`."""
         return (self.seen_at or 0.0) > moment
 
 
@@ -64,14 +64,17 @@ class QuestionKind(StrEnum):
     OPEN = "open"
     """Answered in the user's own words."""
     OPTIONS = "options"
-    """A choice among several."""
+    """A choice among several options."""
     CONFIRMATION = "confirmation"
     """A yes/no question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The current question. `escalate`: offer another way, because it was asked too often (AM-4)."""
+    """The current question.
+
+    `escalate`: True to offer fallback options, because the question was asked too often (AM-4).
+    """
 
     about: AnyQuestion
     kind: QuestionKind
@@ -83,7 +86,7 @@ _NONE: dict[str, int] = {level.value: 0 for level in Level}
 
 @dataclass(slots=True)
 class AmbiguityHandler:
-    """The unresolved questions, latest last, and the number of questions ever opened per level."""
+    """The unresolved questions, latest last. `counts`: the number of questions ever opened, by level."""
 
     stack: FlowStack = field(default_factory=FlowStack)
     open: list[Ambiguity] = field(default_factory=list[Ambiguity])
@@ -91,13 +94,13 @@ class AmbiguityHandler:
 
     @property
     def current(self) -> Ambiguity | None:
-        """Return the latest question that concerns the top flow, or no flow in particular."""
+        """Return the latest question that is about the top flow or about no particular flow."""
         flows = self.stack.flows
         concerned = {None, flows[-1].flow_id if flows else None}
         return next((entry for entry in reversed(self.open) if entry.flow_id in concerned), None)
 
     def declare(self, question: AnyQuestion, turn_id: TurnId | None = None) -> Ambiguity:
-        """Open and count a question. It replaces one of the same level, flow and slot, and keeps its rounds."""
+        """Open and count a question. Replace a question of the same level, flow and slot, and keep its rounds."""
         earlier = self.find(level=question.level, flow_id=question.flow_id, slot=question.slot)
         entry = Ambiguity(question, asked=earlier.asked if earlier else 0, turn_id=turn_id)
         if earlier is not None:
@@ -118,10 +121,10 @@ class AmbiguityHandler:
         )
 
     def ask(self, *, limit: int | None = None, again: bool = False) -> Asked | None:
-        """Return the current question, or None if nothing is unclear.
+        """Return the current question, or None without open questions.
 
-        Counts a round unless the question is repeated after a digression (`again`). Sets `escalate` after `limit`
-        unsuccessful rounds.
+        Counts a round unless the question is repeated after a digression (`again`). Sets `escalate` after
+        `limit` unsuccessful rounds.
         """
         entry = self.current
         if entry is None:
@@ -139,7 +142,7 @@ class AmbiguityHandler:
         slot: str | None = None,
         level: Level | None = None,
     ) -> list[Ambiguity]:
-        """Close the given question, those with all given properties, or, without arguments, the current one."""
+        """Close the given question or all questions with the given properties. Default: the current question."""
         if entry is None and flow_id is None and slot is None and level is None:
             entry = self.current
             if entry is None:

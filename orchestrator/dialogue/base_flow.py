@@ -1,6 +1,6 @@
 """A flow in progress: its slots, outputs and status.
 
-The stack moves it, its policy runs it, and `flow` defines the base classes of the families.
+The stack moves the flow, and its policy runs it. `flow` defines the base classes of the families.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from orchestrator.saying import Told, say
 from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, copy_json, new_flow_id, same_value
 
 TURNS_KEPT = 20
-"""Maximum number of turn IDs in a flow: the first and the latest ones. The history has all."""
+"""Maximum number of turn IDs in a flow: the first IDs and the latest. The history has all IDs."""
 
 STATUSES = {(state.value, None): FlowStatus(state) for state in FlowState} | {
     (state.value, reason.value): FlowStatus(state, reason) for state in FlowState for reason in Reason
 }
-"""Statuses by state and reason in serialized form."""
+"""Statuses by state and reason, in serialized form."""
 _WRITTEN = {
     status: {"state": state} | ({"reason": reason} if reason else {})
     for (state, reason), status in STATUSES.items()
@@ -42,7 +42,7 @@ class ProblemKind(StrEnum):
     UNKNOWN_SLOT = "unknown_slot"
     INVALID = "invalid"
     SEVERAL = "several"
-    """The message fits several values, so the user must choose."""
+    """The message fits several values, so that the user must choose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class SlotProblem:
 
 
 Labels: TypeAlias = Mapping[str, Mention | Json]
-"""Values by slot name: as found in a message, or plain."""
+"""Values by slot name: mentions in a message, or plain values."""
 
 
 class ValueFinder(Protocol):
-    """A source of values that the user's latest message doesn't have (PX-4)."""
+    """A source of values that the user's latest message does not contain (PX-4)."""
 
     async def find_values(self, flow: BaseFlow, slots: Sequence[SlotSpec]) -> Labels: ...
 
@@ -70,8 +70,9 @@ class ValueFinder(Protocol):
 class BaseFlow:
     """A task in progress. Subclasses define `spec`; slot values belong to the instance (FS-6).
 
-    Slots only have values that their type accepts. Times are in Unix seconds. `plan_id`: the plan that this flow
-    serves. `interruption`: the reason for the interruption. `notes`: small scratch space for the policy.
+    Slots only have values that their type accepts. Times are in Unix seconds. `plan_id`: the plan that this
+    flow serves. `interruption`: the reason for the interruption. `notes`: a small scratch space for the
+    policy.
     """
 
     spec: ClassVar[FlowSpec]
@@ -81,7 +82,9 @@ class BaseFlow:
     slot_types: ClassVar[SlotTypes] = EVERY_TYPE
     _defaults: ClassVar[JsonObject]
     _needs: ClassVar[tuple[tuple[SlotSpec, ...], ...]]
-    """Groups of slots, of which one must be filled: each required slot alone, then the elective groups."""
+    """Groups of slots, in each of which a slot must be filled: each required slot alone, then the elective
+    groups.
+    """
 
     started_at: float = 0.0
     _: KW_ONLY
@@ -126,16 +129,16 @@ class BaseFlow:
 
     @property
     def is_finished(self) -> bool:
-        """Return whether the flow is Completed or Invalid, about to leave the stack."""
+        """Return whether the flow is Completed or Invalid, and so about to leave the stack."""
         return self.status.state in ENDED
 
     def become(self, after: FlowStatus) -> None:
-        """Change the status. Raises IllegalTransition if the change is not allowed."""
+        """Change the status. Raises IllegalTransition if this change is not allowed."""
         check_transition(self.status, after)
         self.status = after
 
     def note_turn(self, turn_id: TurnId) -> None:
-        """Record a turn in which the flow was active, keeping the first and latest turns (FS-14)."""
+        """Record a turn in which the flow was active. Only the first and the latest turns are kept (FS-14)."""
         if self.turn_ids and self.turn_ids[-1] == turn_id:
             return
         self.turn_ids.append(turn_id)
@@ -167,7 +170,7 @@ class BaseFlow:
         turn_id: TurnId | None = None,
         source: SlotSource = SlotSource.USER,
     ) -> list[SlotProblem]:
-        """Fill slots with values by name. Returns the problems of values that don't fit."""
+        """Fill slots with values by name. Return the problems of values that don't fit."""
         problems: list[SlotProblem] = []
         for name, label in labels.items():
             mention = label if isinstance(label, Mention) else Mention(value=label)
@@ -188,7 +191,7 @@ class BaseFlow:
         return None
 
     def examine(self, name: str, mention: Mention) -> SlotProblem | None:
-        """Return why this mention cannot fill the slot, or None if it can. Changes nothing."""
+        """Return why this mention cannot fill the slot, or None if it can. The flow stays unchanged."""
         value = self._read(name, mention)
         return value if isinstance(value, SlotProblem) else None
 
@@ -208,7 +211,7 @@ class BaseFlow:
         return verdict
 
     def take_over(self, old: BaseFlow) -> None:
-        """Copy the valid values of matching slots, and the turns, of another flow (FS-11).
+        """Copy the valid values of matching slots, and the turns, from another flow (FS-11).
 
         Existing values stay. Copied values are not confirmed.
         """
@@ -228,7 +231,7 @@ class BaseFlow:
     ) -> list[SlotProblem]:
         """Search the conversation, then memory, for missing values (FS-2, PX-4).
 
-        The finders may ask a model. Values from memory are marked as such.
+        The finders may call a model. Values from memory are marked as such.
         """
         problems: list[SlotProblem] = []
         for finder, source in ((context, SlotSource.USER), (memory, SlotSource.MEMORY)):
@@ -242,7 +245,7 @@ class BaseFlow:
         return problems
 
     def holds(self, name: str) -> bool:
-        """Return whether the slot has a value, or a default that passes its type."""
+        """Return whether the slot has a value, or a default that its type accepts."""
         spec = self.spec.slots.get(name)
         if name in self.slots or spec is None or spec.default is None:
             return name in self.slots
@@ -257,15 +260,15 @@ class BaseFlow:
                 yield members
 
     def is_filled(self) -> bool:
-        """Return whether all required slots and one of each elective group hold valid values (FS-3)."""
+        """Return whether all required slots, and a slot of each elective group, have valid values (FS-3)."""
         return next(self._unsatisfied(), None) is None
 
     def missing(self) -> list[SlotSpec]:
-        """Return the slots to ask for, in order: required ones, then the first of each unsatisfied group."""
+        """Return the slots to ask for in order: required slots, then the first slot of each unsatisfied group."""
         return [members[0] for members in self._unsatisfied()]
 
     def open_slots(self) -> list[SlotSpec]:
-        """Return the required slots without a value, and all members of unsatisfied groups."""
+        """Return the required slots without a value, and all slots of unsatisfied groups."""
         return [spec for members in self._unsatisfied() for spec in members]
 
     def needs_to_think(self) -> bool:
@@ -285,7 +288,7 @@ class BaseFlow:
         return self._defaults | {name: held.value for name, held in self.slots.items()}
 
     def take(self, name: str, value: Json, source: SlotSource, turn_id: TurnId | None = None) -> bool:
-        """Set a value that doesn't come from the message. Returns False if the slot's type rejects it."""
+        """Set a value that doesn't come from the message. Return False if the slot's type rejects the value."""
         verdict = self.judge(name, value)
         if isinstance(verdict, Rejected):
             return False
@@ -293,7 +296,7 @@ class BaseFlow:
         return True
 
     def follow(self, name: str, held: SlotValue) -> None:
-        """Adopt the value of another flow in the same plan, as if the user had given it."""
+        """Adopt the value of another flow in the same plan, as if the user had stated it."""
         self.slots[name] = SlotValue(held.value, SlotSource.USER, held.turn_id, False, held.text)
 
     def give(self, outputs: JsonObject) -> None:
@@ -323,7 +326,7 @@ class BaseFlow:
 
     @classmethod
     def dependents(cls, name: str) -> list[str]:
-        """Return the slots that depend on this one, directly or through others, in declared order."""
+        """Return the slots that depend on this slot, directly or through others, in declared order."""
         reached = {name}
         grew = True
         while grew:
@@ -333,7 +336,7 @@ class BaseFlow:
         return [slot for slot in cls.spec.slots if slot in reached and slot != name]
 
     def still_holds(self, name: str) -> bool:
-        """Return whether a value survives a correction of a slot that it depends on (IR-4).
+        """Return whether a value survives a correction of a slot on which it depends (IR-4).
 
         Only values from the user do, except exact tokens.
         """
@@ -341,7 +344,7 @@ class BaseFlow:
         return held is not None and held.source is SlotSource.USER and self.spec.slots[name].type != "exact"
 
     def serialize(self) -> JsonObject:
-        """Return the flow as JSON without empty fields, sharing its values, outputs and notes."""
+        """Return the flow as JSON without empty fields. The JSON shares the flow's values, outputs and notes."""
         body: JsonObject = {
             "flow_id": self.flow_id,
             "dact": self.dact,

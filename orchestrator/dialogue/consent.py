@@ -1,7 +1,7 @@
-"""Confirmations and approvals of calls; the only writer of `BaseFlow.consent` (AM-3, PX-17, PX-18).
+"""Confirmations and approvals of calls (AM-3, PX-17, PX-18).
 
-A candidate is a displayed call; a grant is an unused approval. Both are bound to one call: tool,
-arguments, flow and the plan's revision.
+Only this module writes `BaseFlow.consent`. A candidate is a displayed call; a grant is an unused approval.
+Both are bound to one call: tool, arguments, flow and the plan's revision.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ def fingerprint(
 ) -> str:
     """Return the digest of a pending call: its arguments, its flow with values, and the plan's revision.
 
-    `again`: a confirmation of the call does not cover repeating it.
+    `again`: True for a repeated call, which a confirmation of the first call does not cover.
     """
     plan = state.stack.plan_of(flow)
     revision = plan.revision if plan is not None else 0
@@ -37,12 +37,12 @@ def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
 
 
 def propose(flow: BaseFlow, candidate: Candidate) -> None:
-    """Store the displayed call, replacing any other."""
+    """Store the displayed call, replacing an earlier one."""
     flow.consent = replace(flow.consent, candidate=candidate)
 
 
 def agree(state: DialogueState, flow: BaseFlow) -> bool:
-    """Record the user's confirmation. Returns False if there is nothing to confirm."""
+    """Record the user's confirmation. Return False without a pending call."""
     candidate = read_candidate(state, flow)
     if candidate is None:
         return False
@@ -60,7 +60,7 @@ def grant(flow: BaseFlow, approval_id: str, call: str) -> None:
 
 
 def take_grant(flow: BaseFlow) -> Grant | None:
-    """Remove and return the unused approval, or None."""
+    """Remove and return the unused approval, or return None."""
     granted = flow.consent.grant
     if granted is not None:
         flow.consent = replace(flow.consent, grant=None)

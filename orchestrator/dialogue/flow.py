@@ -1,4 +1,4 @@
-"""The class hierarchy of flows: BaseFlow → one parent per family → one class per dact (FS-1).
+"""The class hierarchy of flows: BaseFlow → one parent per family → one class per flow name (FS-1).
 
 This module defines the families and creates classes and instances.
 """
@@ -22,12 +22,12 @@ from orchestrator.types import Dact, FlowId, Json, JsonObject, copy_json
 
 @dataclass(eq=False, repr=False)
 class PlanFlow(BaseFlow):
-    """A plan, which decomposes a request into sub-flows; `revision` grows with every change.
+    """A plan, which decomposes a request into sub-flows. `revision`: increases with every change.
 
-    `goal`: the request in the user's words. `rounds`: number of times sub-flows were stacked. `noted`: number
-    of recorded revisions. `by_model`: a model chose the steps, so declared ones don't join them.
-    `settled`: the plan's values for each committed step, by the step's flow. `beyond`: words of the request for
-    the planner.
+    `goal`: the request in the user's words. `rounds`: number of times that sub-flows were stacked. `noted`:
+    number of recorded revisions. `by_model`: True if a model chose the steps, so that declared steps are not
+    added. `settled`: the plan's values for each committed step, by the step's flow. `beyond`: words of the
+    request for the planner.
     """
 
     steps: list[PlanStep] = field(default_factory=list[PlanStep])
@@ -56,7 +56,7 @@ class PlanFlow(BaseFlow):
             self.progress.doubt()
 
     def follow_model(self) -> None:
-        """Note that a model chose the steps."""
+        """Record that a model chose the steps."""
         self.by_model = True
 
     def settle(self, flow_id: FlowId, values: JsonObject) -> None:
@@ -64,11 +64,11 @@ class PlanFlow(BaseFlow):
         self.settled = {**self.settled, flow_id: values}
 
     def begin_round(self) -> None:
-        """Count another stacking of sub-flows."""
+        """Count another round of stacking sub-flows."""
         self.rounds += 1
 
     def note_revision(self) -> int:
-        """Count a recorded revision."""
+        """Count a recorded revision, and return the number of revisions."""
         self.noted += 1
         return self.noted
 
@@ -100,23 +100,23 @@ def _write_step(step: PlanStep) -> JsonObject:
 
 
 class ConverseFlow(BaseFlow):
-    """A conversation flow. Its results go to the scratchpad (PX-12)."""
+    """A conversation flow, whose results go to the scratchpad (PX-12)."""
 
 
 class InternalFlow(BaseFlow):
-    """A background flow, never predicted from user messages and never shown (PX-12)."""
+    """A background flow, which is never predicted from user messages and never displayed (PX-12)."""
 
     def needs_to_think(self) -> bool:
-        """Return False: the system provides the inputs, and no user can be asked."""
+        """Return False, because the system provides the inputs and there is no user to ask."""
         return False
 
 
 class ReadFlow(BaseFlow):
-    """A flow that finds and shows data, without side effects."""
+    """A flow that finds and displays data, without side effects."""
 
 
 class PrepareFlow(BaseFlow):
-    """A flow that prepares something: it books, collects or sets up."""
+    """A flow that prepares something, for example by booking or collecting."""
 
 
 class TransformFlow(BaseFlow):
@@ -141,7 +141,7 @@ FlowTypes: TypeAlias = Mapping[Dact, type[BaseFlow]]
 
 
 def make_flow_class(spec: FlowSpec, slot_types: SlotTypes = EVERY_TYPE) -> type[BaseFlow]:
-    """Create the class of a flow from its family's base class; ``book_flight`` → ``BookFlightFlow``."""
+    """Create a flow's class from its family's base class: ``book_flight`` → ``BookFlightFlow``."""
     name = "".join(part.capitalize() for part in spec.dact.split("_")) + "Flow"
     body = {"spec": spec, "slot_types": slot_types, "__doc__": spec.description}
     return type(name, (PARENTS[spec.family],), body)
@@ -154,14 +154,14 @@ def _make_retired(dact: Dact, is_plan: bool) -> type[BaseFlow]:
 
 
 RETIRED = "retired"
-"""The intent of flows whose type was removed from the domain. They load, but no policy runs them."""
+"""The intent of flows whose type was removed from the domain. Such flows load, but no policy runs them."""
 
 
 def load_flow(body: JsonObject, flow_types: FlowTypes) -> BaseFlow:
-    """Create a flow from the output of `serialize`, sharing nothing with the JSON.
+    """Create a flow from the output of `serialize`. The flow shares nothing with the JSON.
 
-    A flow whose type was removed from the domain is loaded as retired, with all its data. Values that their
-    slot type no longer accepts are asked for again.
+    A flow whose type was removed from the domain is loaded as retired, with all its data. If a slot type no
+    longer accepts a value, the user is asked for it again.
     """
     cls = flow_types.get(body["dact"])
     if cls is None:

@@ -12,9 +12,12 @@ class FlowState(StrEnum):
     ACTIVE = "Active"
     """On top of the stack and running."""
     COMPLETED = "Completed"
-    """Done. Leaves the stack when RES prepares the response."""
+    """Done. The flow leaves the stack when RES prepares the response."""
     INVALID = "Invalid"
-    """Canceled, failed or mispredicted. Leaves the stack on fallback, or when RES prepares the response."""
+    """Canceled, failed or mispredicted.
+
+    The flow leaves the stack on fallback, or when RES prepares the response.
+    """
 
 
 class Reason(StrEnum):

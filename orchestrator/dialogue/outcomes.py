@@ -8,7 +8,7 @@ from orchestrator.dialogue.flow import BaseFlow
 
 
 class OnLimit(StrEnum):
-    """The strategy when a flow would exceed the domain's depth limit (FS-12)."""
+    """Strategies for a flow that would exceed the domain's depth limit (FS-12)."""
 
     CANCEL_OLDEST = "cancel_oldest"
     REJECT_NEW = "reject_new"
@@ -17,7 +17,7 @@ class OnLimit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DepthLimit:
-    """At most `max_depth` tasks; a plan with all its flows counts as one."""
+    """A limit of `max_depth` tasks. A plan with all its flows counts as one task."""
 
     max_depth: int
     strategy: OnLimit = OnLimit.CANCEL_OLDEST
@@ -33,7 +33,7 @@ class Pushed:
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """The result if a flow of the same dact was on the stack and was resumed instead (FS-10)."""
+    """The result if a flow of the same name was already on the stack and was resumed instead (FS-10)."""
 
     flow: BaseFlow
 

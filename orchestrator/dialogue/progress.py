@@ -12,8 +12,9 @@ from orchestrator.types import FlowId, JsonObject, ToolId, copy_json
 class Candidate:
     """A displayed call that awaits confirmation.
 
-    `fingerprint`: the identity that a confirmation names. `agreed`: the user confirmed it. `data`: tool
-    results needed after the confirmation. `again`: the call may have been made before.
+    `fingerprint`: the call's identity, which a confirmation names. `agreed`: True if the user confirmed the
+    call. `data`: tool results needed after the confirmation. `again`: True if the call may have been made
+    before.
     """
 
     tool_id: ToolId
@@ -25,7 +26,7 @@ class Candidate:
 
     @property
     def facts(self) -> JsonObject:
-        """Return the single values of `data`, which the offer may show."""
+        """Return the simple values in `data`, which the offer may display."""
         return {name: value for name, value in self.data.items() if isinstance(value, str | int | float)}
 
 
@@ -33,9 +34,9 @@ class Candidate:
 class AwaitedCall:
     """An accepted call whose result comes later (RT-32).
 
-    `call`: its idempotency key. `data`: results of earlier tools that are still needed. `until`: the deadline,
-    in Unix seconds. `answer`: the result, or None until it arrives. `expired`: whether the deadline has passed,
-    so that the user is asked.
+    `call`: its idempotency key. `data`: results of earlier tools that are still needed. `until`: the
+    deadline, in Unix seconds. `answer`: the result, or None until it arrives. `expired`: True if the deadline
+    has passed, so that the user is asked.
     """
 
     call: str
@@ -57,7 +58,10 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """Permissions of a flow for calls that need a confirmation or an approval. Only `dialogue.consent` writes it."""
+    """A flow's permissions for calls that need a confirmation or an approval.
+
+    Only `dialogue.consent` writes them.
+    """
 
     candidate: Candidate | None = None
     grant: Grant | None = None
@@ -70,12 +74,13 @@ NO_CONSENT = Consent()
 class Progress:
     """The runtime's record of a running flow, deleted with the flow.
 
-    `doubted`: only a model understood the request, so every side effect needs a confirmation. `begun`: whether
-    the plan's values were copied to this sub-flow. `refers`: a model resolved the user's reference.
-    `reopened_from`: the completed flow that runs again. `replaced`: old values of corrected slots. `undo_first`:
-    flows to undo before this one runs. `waits_for`: the run that gathers context, its time limit and its cause.
-    `gathered_for`: the values for which context was gathered. `awaits`: the call whose result comes later.
-    `out_of_order`: the last two days in the wrong order. `scratchpad`: the policy's entries.
+    `doubted`: True if only a model understood the request, so that every side effect needs a confirmation.
+    `begun`: True if the plan's values were copied to this sub-flow. `refers`: True if a model resolved the
+    user's reference. `reopened_from`: the completed flow that runs again. `replaced`: old values of corrected
+    slots. `undo_first`: flows to undo before this flow runs. `waits_for`: the run that gathers context, its
+    time limit and its cause. `gathered_for`: the values for which context was gathered. `awaits`: the call
+    whose result comes later. `out_of_order`: the last two days in the wrong order. `scratchpad`: the policy's
+    entries.
     """
 
     doubted: bool = False
@@ -91,7 +96,7 @@ class Progress:
     scratchpad: tuple[JsonObject, ...] = ()
 
     def doubt(self) -> None:
-        """Require a confirmation for every side effect, even if the domain doesn't."""
+        """Require a confirmation for every side effect, even if the domain doesn't require it."""
         self.doubted = True
 
     def begin(self) -> None:
@@ -108,15 +113,15 @@ class Progress:
         self.replaced = {**self.replaced, **values}
 
     def undo_before(self, done: Iterable[FlowId]) -> None:
-        """Schedule undoing the side effects of these flows before this one runs."""
+        """Schedule the undoing of these flows' side effects before this flow runs."""
         self.undo_first = tuple(done)
 
     def wait_for(self, run: JsonObject | None) -> None:
-        """Wait for a run that gathers context, or stop waiting if it is None."""
+        """Wait for a run that gathers context. None ends the wait."""
         self.waits_for = run
 
     def await_result(self, call: AwaitedCall | None) -> None:
-        """Wait for a call's result, or stop waiting if it is None."""
+        """Wait for the result of a call. None ends the wait."""
         self.awaits = call
 
     def note_gathered(self, values: JsonObject) -> None:

@@ -29,7 +29,7 @@ class Flags:
 
 @dataclass(slots=True)
 class DigressionRecord:
-    """The number of consecutive digressions, and the kind of the last one (IR-3)."""
+    """The number of consecutive digressions, and the kind of the last digression (IR-3)."""
 
     depth: int = 0
     last: Digression | None = None
@@ -44,7 +44,7 @@ class DigressionRecord:
 class PendingApproval:
     """A request for approval of one call, bound to all these fields (PX-17).
 
-    Times are in Unix seconds. Without a decision before `expires_at` it is denied.
+    Times are in Unix seconds. Without a decision before `expires_at`, the request is denied.
     """
 
     approval_id: str
@@ -58,13 +58,13 @@ class PendingApproval:
     turn_id: TurnId | None = None
     question: str = ""
     cause: Told | None = None
-    """The reason for the user, or None if the tool's manifest gives it."""
+    """The reason for the user, or None if the tool's manifest has the reason."""
     found: tuple[str, ...] = ()
-    """The arguments that came from a tool's answer or a document."""
+    """The arguments that came from a tool result or a document."""
     asked_turn: int = 0
-    """Number of the turn that last asked the user. A plain “yes” only counts in the next turn."""
+    """Number of the turn that last asked the user. A plain “yes” counts only in the next turn."""
     operator_only: bool = False
-    """True if only an operator can grant it."""
+    """True if only an operator can grant the approval."""
 
     def put(self, turn: int) -> None:
         """Record the turn in which the user is asked."""
@@ -79,24 +79,24 @@ class EffectStatus(StrEnum):
 
     FINISHED = "finished"
     UNKNOWN = "unknown"
-    """The call was started; its outcome is unknown (RT-9)."""
+    """The call was started, but its outcome is unknown (RT-9)."""
     AWAITED = "awaited"
-    """The call was accepted; its result comes later (RT-32)."""
+    """The call was accepted, and its result comes later (RT-32)."""
     COMPENSATED = "compensated"
     """The tool's compensation has undone the call."""
 
 
 @dataclass(slots=True)
 class EffectNote:
-    """A non-idempotent tool call and the slot values that it was made from (RT-12)."""
+    """A non-idempotent tool call, and the slot values that it used (RT-12)."""
 
     tool_id: ToolId
     flow_id: FlowId
     slots: JsonObject
-    """Slot name → value at the time of the call."""
+    """Slot values by name, at the time of the call."""
     arguments: JsonObject
     summary: Told = ""
-    """The call, for the user."""
+    """A description of the call for the user."""
     status: EffectStatus = EffectStatus.FINISHED
     compensation: ToolId | None = None
     turn_id: TurnId | None = None
@@ -126,7 +126,7 @@ class EffectNote:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One line of the conversation as the working state keeps it. `role`: user, agent or system."""
+    """A message of the conversation, as stored in the working state. `role`: user, agent or system."""
 
     role: str
     text: str
@@ -138,12 +138,12 @@ MOST_SOURCES = 8
 
 
 PRICE_WORDS = frozenset({"price", "fare", "cost", "rent", "rate", "total", "sum"})
-"""Words in names of money fields."""
+"""Words in the names of money fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The rows displayed last, in order, with the fields that name them (IR-5).
+    """The rows displayed last in order, with the fields that identify them (IR-5).
 
     `tool_id`: the tool that returned the rows. `dact`: the flow that displayed them. `key`: the field that
     identifies a row. `place`: index of the current row, initially the first. `made_from`: the required values
@@ -158,16 +158,19 @@ class Shown:
     made_from: JsonObject = field(default_factory=JsonObject)
 
     def fits(self, values: JsonObject) -> bool:
-        """Return whether a task with these values can be about the rows: flights to Rome don't fit Paris."""
+        """Return whether a task with these values can be about the rows.
+
+        For example, flights to Rome don't fit Paris.
+        """
         return all(values.get(name, value) == value for name, value in self.made_from.items())
 
     @property
     def current(self) -> JsonObject:
-        """Return the current row, or an empty one if nothing was found."""
+        """Return the current row, or an empty row if nothing was found."""
         return self.rows[self.place] if self.rows else {}
 
     def name(self, value: Json) -> str | None:
-        """Return the name of the row with this key: the key if it is words, otherwise other columns."""
+        """Return the name of the row with this key: the key itself if it consists of words, or other columns."""
         row = next((row for row in self.rows if row.get(self.key) == value), None)
         if row is None:
             return None
@@ -178,14 +181,14 @@ class Shown:
 
 class Label(StrEnum):
     PRIVATE = "private"
-    """Private data were read."""
+    """The session has read private data."""
     UNTRUSTED = "untrusted"
     """The session has read text that an outsider may have written."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelSource:
-    """The source of a label. `source`: words for the user, such as a tool's name. `turn`: the turn's number."""
+    """The source of a label. `source`: text for the user, such as a tool's name. `turn`: the turn's number."""
 
     label: Label
     source: str
@@ -209,7 +212,7 @@ class Frame:
     """A block to display.
 
     `data`: an object, or a list of row objects (only the first page; `table_id` leads to the rest).
-    `display_type`: table, chart, card, list, form, confirmation, toast. `chart_type`: ``auto`` chooses it by
+    `display_type`: table, chart, card, list, form, confirmation, toast. `chart_type`: ``auto`` to choose by
     the data. `source`: the tools that returned the data.
     """
 
@@ -228,15 +231,15 @@ class Frame:
 
 
 ANSWERED = "answered"
-"""Note of a step that a plan dropped because the answer is known. The step counts as done."""
+"""Note on a step that a plan dropped because the answer is already known. The step counts as done."""
 
 
 @dataclass(slots=True)
 class PlanStep:
     """A step of a plan.
 
-    `name`: unique in the plan; the dact by default. `slots`: serialized bindings by slot. `outputs`: results
-    for later steps. `note`: the reason for dropping it, in words for the user.
+    `name`: unique in the plan. Default: the flow's name. `slots`: serialized bindings by slot. `outputs`:
+    results for later steps. `note`: the reason for dropping the step, as text for the user.
     """
 
     flow_id: FlowId
@@ -300,7 +303,7 @@ class PlanStep:
         self.name = name
 
     def need(self, names: Iterable[str]) -> None:
-        """Replace the steps that must succeed first."""
+        """Replace the list of steps that must succeed first."""
         self.needs = tuple(dict.fromkeys(names))
 
     def bind(self, slot: str, binding: JsonObject) -> None:
@@ -308,7 +311,7 @@ class PlanStep:
         self.slots[slot] = binding
 
     def carried_out_by(self, flow_id: FlowId, dact: Dact) -> PlanStep:
-        """Return a copy of this step to be run by another flow."""
+        """Return a copy of this step that another flow will run."""
         return replace(
             self, flow_id=flow_id, dact=dact, state=FlowState.PENDING, reason=Reason.PLANNED, note=""
         )
@@ -326,7 +329,7 @@ class Summary:
 class History:
     """Recent messages and events of the conversation.
 
-    `summary`: covers the older turns, once there are many (IF-12). `lines`: the messages as JSON. Messages
+    `summary`: covers the older turns of a long conversation (IF-12). `lines`: the messages as JSON. Messages
     and `trace` entries are immutable.
     """
 

@@ -1,6 +1,6 @@
 """Slots: values with their sources, and the types that validate them (FS-3, FS-4).
 
-Every domain has the twelve universal types and can add up to four, from the library or its own code.
+Every domain has the twelve universal types and can add up to four types, from the library or its own code.
 """
 
 import re
@@ -51,7 +51,10 @@ class SlotSource(StrEnum):
 
 @dataclass(slots=True)
 class SlotValue:
-    """A slot's value. `text`: the user's words for it. `confirmed`: the user confirmed exactly this value."""
+    """A slot's value.
+
+    `text`: the user's words for it. `confirmed`: True if the user confirmed exactly this value.
+    """
 
     value: Json
     source: SlotSource
@@ -60,7 +63,7 @@ class SlotValue:
     text: str = ""
 
     def serialize(self) -> JsonObject:
-        """Return the value as JSON without empty fields, sharing the value itself."""
+        """Return the value as JSON without empty fields. The JSON shares the value itself."""
         seldom = {"turn_id": self.turn_id, "confirmed": self.confirmed, "text": self.text}
         body = {"value": self.value, "source": str(self.source)}
         return body | {name: value for name, value in seldom.items() if value}
@@ -87,7 +90,7 @@ def _each(items: list[Json], spec: SlotSpec) -> Verdict:
 
 
 def check_group(value: Json, spec: SlotSpec) -> Verdict:
-    """Check several simple values. Converts a single value to a list, and drops duplicates."""
+    """Check several simple values. Convert a single value to a list, and drop duplicates."""
     items = value if is_list(value) else [value]
     if not items:
         return reject("list_empty", spec)
@@ -107,12 +110,12 @@ def check_entity(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_removal(value: Json, spec: SlotSpec) -> Verdict:
-    """Check what to remove: one thing, or a list of them."""
+    """Check what to remove: a single item, or a list of items."""
     return check_group(value, spec) if is_list(value) else check_base(value, spec)
 
 
 def check_free_text(value: Json, spec: SlotSpec) -> Verdict:
-    """Check free text and remove control characters. `maximum` limits its length."""
+    """Check free text and remove control characters. `maximum` limits the length."""
     if not isinstance(value, str):
         return reject("not_text", spec, value=show(value))
     longest = int(spec.maximum) if spec.maximum is not None else LONGEST_FREE_TEXT
@@ -135,7 +138,7 @@ def _read_ends(value: Json) -> tuple[Json, Json] | None:
 
 
 def check_range(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a sorted range `[low, high]`. Replaces an open end (null) with the declared limit."""
+    """Check a sorted range `[low, high]`. Replace an open end (null) with the declared limit."""
     ends = _read_ends(value)
     if ends is None:
         return reject("not_range", spec)
@@ -200,7 +203,7 @@ def check_category(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_checklist(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a selection of the declared values. Keeps the declared order."""
+    """Check a selection of the declared values, and return it in the declared order."""
     items = value if is_list(value) else [value]
     if not items:
         return reject("nothing_chosen", spec, choices=list(spec.values))
@@ -265,7 +268,10 @@ def _read_money(value: Json, spec: SlotSpec) -> tuple[Json, Json]:
 
 
 def check_money(value: Json, spec: SlotSpec) -> Verdict:
-    """Check `{amount, currency}`; `values` are the possible currencies. Users can omit a single currency."""
+    """Check `{amount, currency}`.
+
+    `values` are the possible currencies; if there is only one, users can omit it.
+    """
     amount, currency = _read_money(value, spec)
     verdict = check_bounded(amount, spec)
     if isinstance(verdict, Rejected):
@@ -305,12 +311,12 @@ SLOT_TYPES: Mapping[str, SlotType] = {**UNIVERSAL_TYPES, **LIBRARY_TYPES}
 
 @dataclass(frozen=True, slots=True)
 class SlotTypes:
-    """The slot types of one domain: twelve universal types and at most four custom types."""
+    """The slot types of one domain: twelve universal types and up to four custom types."""
 
     types: Mapping[str, SlotType]
 
     def find(self, name: str) -> SlotType | None:
-        """Return the type with this name, or None. ``free text`` is the same as ``free_text``."""
+        """Return the type with this name, or None. ``free text`` equals ``free_text``."""
         return self.types.get(name) or self.types.get(name.strip().replace(" ", "_").replace("-", "_"))
 
     def validate(self, value: Json, spec: SlotSpec) -> Verdict:

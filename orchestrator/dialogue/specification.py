@@ -13,7 +13,7 @@ from orchestrator.types import Dact, Json, JsonObject, ToolId
 class Priority(StrEnum):
     REQUIRED = "required"
     ELECTIVE = "elective"
-    """At least one of its group must be filled."""
+    """At least one slot of its group must be filled."""
     OPTIONAL = "optional"
 
 
@@ -25,7 +25,7 @@ class Mode(StrEnum):
 
 
 class Family(StrEnum):
-    """The seven families of intents. A domain's own intents belong to the last four."""
+    """The seven families of intents. Domains can rename the last four."""
 
     PLAN = "Plan"
     CONVERSE = "Converse"
@@ -40,10 +40,10 @@ class Family(StrEnum):
 class SlotSpec:
     """A slot of a flow type.
 
-    `type`: the name of a slot type. `entity`: the gazetteer that grounds its values. `values`: the choices of a
-    category or checklist, the tokens of an exact slot, or currencies. `minimum`, `maximum`: limits of a level,
-    range, number or amount of money; `maximum` also limits the length of free text. `depends_on`: slots whose
-    correction puts this one in doubt.
+    `type`: the name of a slot type. `entity`: the gazetteer that grounds its values. `values`: the choices of
+    a category or checklist, the tokens of an exact slot, or currencies. `minimum`, `maximum`: limits of a
+    level, range, number or amount of money; `maximum` also limits the length of free text. `depends_on`:
+    slots whose correction puts this slot in doubt.
     """
 
     name: str
@@ -62,11 +62,11 @@ class SlotSpec:
     pattern: str | None = None
     """For an exact slot: a regular expression that the whole token must match."""
     open: bool = False
-    """True if values outside the entity's list are possible, because it can change during a conversation."""
+    """True if values outside the entity's list are possible, because the list can change during a conversation."""
     counts: str | None = None
     """``people``: phrases such as "me and my wife" count as a number."""
     part_of_day: str | None = None
-    """For a time: the meaning of an hour without "am" or "pm", such as ``evening`` for a dinner."""
+    """For a time: the part of day meant by an hour without "am" or "pm", such as ``evening`` for a dinner."""
     samples: tuple[str, ...] = ()
     """Texts that fill the slot, as training examples for the local classifier."""
     grounded: bool = False
@@ -74,7 +74,7 @@ class SlotSpec:
     same_as: tuple[str, ...] = ()
     """Names of this value in other flows: ``slot``, or ``flow.slot`` for a single flow (FS-7)."""
     not_before: str | None = None
-    """For a date: another date that it cannot precede, and with which it moves (IR-4)."""
+    """For a date: another date that this date cannot precede, and with which it moves (IR-4)."""
     own_label: str = ""
     """The display name from the domain, or an empty string."""
 
@@ -91,7 +91,7 @@ class SlotSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A tool of a flow. `slot_mapping`: tool input name → slot name."""
+    """A tool of a flow. `slot_mapping`: slot names by tool input name."""
 
     tool_id: ToolId
     slot_mapping: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -114,7 +114,7 @@ class Binding:
 
     @classmethod
     def read(cls, body: Json) -> Binding:
-        """Parse the output of `serialize`, which is also the form in domain files."""
+        """Parse the output of `serialize`, whose format domain files also use."""
         if isinstance(body, str):
             return _read_name(body)
         return cls(value=body["value"] if isinstance(body, dict) and "value" in body else body)
@@ -128,7 +128,7 @@ def _read_name(written: str) -> Binding:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition that holds if a bound value is known and not empty, zero or false; `negated` inverts it."""
+    """A condition that holds if a bound value is known and not empty, zero or false. `negated`: inverts it."""
 
     binding: Binding
     negated: bool = False
@@ -138,9 +138,10 @@ class Condition:
 class RecipeStep:
     """A step of a declared plan.
 
-    `needs`: steps that must succeed first; otherwise this one is dropped. `when`: conditions; the step is
-    dropped when one is false. `optional`: the plan counts as done without it. `tell`: its result is reported
-    although the plan continues. `otherwise`: the reason for omitting it, for the user.
+    `needs`: steps that must succeed first, or else this step is dropped. `when`: conditions; the step is
+    dropped if a condition is false. `optional`: True if the plan counts as done without the step. `tell`:
+    True to report the step's result even though the plan continues. `otherwise`: the reason for omitting the
+    step, for the user.
     """
 
     name: str
@@ -155,19 +156,19 @@ class RecipeStep:
 
 
 class Kept(StrEnum):
-    """A product of background flows about a conversation."""
+    """A product that background flows derive from a conversation."""
 
     SUMMARY = "summary"
     MEMORY = "memory"
 
 
 class WhenStale(StrEnum):
-    """A turn's reaction if the summary or memory that its flow needs is outdated (IF-13)."""
+    """A turn's reaction to an outdated summary or memory that its flow needs (IF-13)."""
 
     WAIT = "wait"
     """Request a refresh and wait for it."""
     INLINE = "inline"
-    """Refresh it within the turn."""
+    """Refresh the summary or memory within the turn."""
     FLAG = "flag"
     """Continue, flag the turn, and request a refresh."""
 
@@ -176,7 +177,7 @@ class WhenStale(StrEnum):
 class Freshness:
     """The maximum age, in turns, of the summary or memory that a flow needs.
 
-    `wait_s`: how long a turn waits for a refresh, in seconds, before it continues with a flag.
+    `wait_s`: seconds for which a turn waits for a refresh before it continues with a flag.
     """
 
     turns: int
@@ -191,7 +192,7 @@ class FlowSpec:
 
     dact: Dact
     dax: str
-    """The digits of its primitive acts, see `domain.acts`."""
+    """The digits of the flow's primitive acts; see `domain.acts`."""
     intent: str
     family: Family
     description: str = ""
@@ -207,7 +208,7 @@ class FlowSpec:
     reflect: bool = False
     freshness: Freshness | None = None
     changes: Dact | None = None
-    """The flow whose result this one changes. This flow starts when the user corrects that result."""
+    """The flow whose result this flow changes. This flow starts when the user corrects that result."""
     events: tuple[str, ...] = ()
     """External events and reminders that start the flow. Their payload fills its slots."""
     options: JsonObject = field(default_factory=JsonObject)

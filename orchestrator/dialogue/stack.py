@@ -1,6 +1,6 @@
 """The flow stack: flows in progress, of which at most one is Active (FS-8 … FS-13).
 
-The Agent decides when to change it. `changes.plan_steps` adds the flows of plans.
+The Agent decides when the stack changes. `changes.plan_steps` adds the flows of plans.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ from orchestrator.types import FlowId, new_flow_id
 
 @dataclass(slots=True)
 class FlowStack:
-    """Flows in progress, top last. `departed`: flows that left in this turn and are not archived yet."""
+    """Flows in progress, with the top last. `departed`: flows that left in this turn and are not archived yet."""
 
     flows: list[BaseFlow] = field(default_factory=list[BaseFlow])
     departed: list[BaseFlow] = field(default_factory=list[BaseFlow])
@@ -38,7 +38,7 @@ class FlowStack:
     def __len__(self) -> int:
         return len(self.flows)
 
-    # Looking
+    # Queries
 
     @property
     def top(self) -> BaseFlow | None:
@@ -50,17 +50,17 @@ class FlowStack:
         return self.flows[-1] if self.flows and self.flows[-1].status == ACTIVE else None
 
     def live(self) -> list[BaseFlow]:
-        """Return the Pending and Active flows, top last."""
+        """Return the Pending and Active flows, with the top last."""
         return [flow for flow in self.flows if flow.status.state not in ENDED]
 
     def interrupted(self) -> list[BaseFlow]:
-        """Return the flows that the user can resume, top last."""
+        """Return the flows that the user can resume, with the top last."""
         return [flow for flow in self.flows if flow.status == INTERRUPTED]
 
     def find(self, dact: str, *, outside_plans: bool = False) -> BaseFlow | None:
-        """Return the Pending or Active flow of this dact that is nearest to the top (FS-10), or None.
+        """Return the Pending or Active flow with this name that is nearest to the top (FS-10), or None.
 
-        There is at most one outside of plans, and one within each plan.
+        There is at most one such flow outside plans, and one within each plan.
         """
         alike = (flow for flow in reversed(self.flows) if flow.dact == dact and not flow.is_finished)
         return next((flow for flow in alike if flow.plan_id is None or not outside_plans), None)
@@ -76,12 +76,12 @@ class FlowStack:
 
     @property
     def plan(self) -> PlanFlow | None:
-        """Return the running plan: the one that the top flow serves, or the top flow itself."""
+        """Return the running plan: the top flow's plan, or the top flow if it is a plan."""
         top = self.top
         return top if top is None or isinstance(top, PlanFlow) else self.plan_of(top)
 
     def members(self, plan_id: str) -> list[BaseFlow]:
-        """Return the flows that serve this plan, directly or through a nested plan, top last."""
+        """Return the flows that serve this plan, directly or through a nested plan, with the top last."""
         return [flow for flow in self.flows if plan_id in self._ancestry(flow)]
 
     def _ancestry(self, flow: BaseFlow) -> list[str]:
@@ -105,7 +105,7 @@ class FlowStack:
         roots = {id(root): root for root in map(self.root, self.live()) if not root.is_finished}
         return list(roots.values())
 
-    # Moving
+    # Movement
 
     def push(
         self,
@@ -116,11 +116,11 @@ class FlowStack:
         limit: DepthLimit | None = None,
         outside_plans: bool = False,
     ) -> PushResult:
-        """Push a flow and activate it, interrupting the Active one with `reason` (FS-9).
+        """Push a flow and activate it, interrupting the Active flow with `reason` (FS-9).
 
-        A flow already on the stack is resumed instead (FS-10), but not a plan's flow if the new one is
-        `outside_plans` (PL-8). A full stack follows the limit's strategy (FS-12); a plan's flow needs no
-        room.
+        A flow already on the stack is resumed instead (FS-10), but not a plan's flow if the new flow is
+        `outside_plans` (PL-8). If the stack is full, the limit's strategy applies (FS-12); a plan's flow
+        needs no room.
         """
         existing = self.find(flow.dact, outside_plans=outside_plans)
         if existing is not None:
@@ -155,7 +155,7 @@ class FlowStack:
         return cancelled
 
     def _staleness(self, task: BaseFlow) -> tuple[bool, bool, float]:
-        """Return a sort key: Pending tasks, then tasks that await an approval or result, then the Active one."""
+        """Return a sort key: Pending tasks, then tasks that await an approval or result, then the Active task."""
         statuses = {task.status} | {member.status for member in self.members(task.flow_id)}
         waits = not statuses.isdisjoint({AWAITING_APPROVAL, AWAITING_RESULT})
         return ACTIVE in statuses, waits, task.started_at
@@ -169,9 +169,9 @@ class FlowStack:
     def resume(self, flow: BaseFlow, now: float, *, reason: str = "") -> BaseFlow:
         """Move a waiting flow and the rest of its plan to the top, and activate it.
 
-        A Plan flow moves with its sub-flows above it, and the top one continues. A flow that awaits an approval
-        keeps waiting on top until `approve`. Returns the flow that is now on top. Raises IllegalTransition for a
-        finished flow.
+        A Plan flow moves with its sub-flows above it, and the top sub-flow continues. A flow that awaits an
+        approval keeps waiting on top until `approve` is called. Returns the flow that is now on top. Raises
+        IllegalTransition for a finished flow.
         """
         if flow.is_finished:
             raise IllegalTransition(f"A flow in status {flow.status} cannot be resumed.")
@@ -193,7 +193,7 @@ class FlowStack:
         return rest + own
 
     def approve(self, flow: BaseFlow, now: float, *, reason: str = "") -> None:
-        """Resume a parked flow on top, whatever the decision."""
+        """Resume a parked flow on top, regardless of the decision."""
         self.resume(flow, now, reason=reason)
         if flow.status in PARKED:
             self.unpark(flow, now)
@@ -203,23 +203,23 @@ class FlowStack:
         self._become(flow, status, now)
 
     def unpark(self, flow: BaseFlow, now: float) -> None:
-        """End a flow's wait without moving it: Active on top, interrupted below."""
+        """End a flow's wait without moving the flow: Active on top, interrupted below."""
         status, since = (ACTIVE, None) if flow is self.top else (INTERRUPTED, now)
         self._become(flow, status, since)
 
     def hold_active(self, now: float) -> None:
-        """Turn the Active flow back into a planned one, so that a plan's order can change."""
+        """Turn the Active flow back into a planned flow, so that a plan's order can change."""
         active = self.active
         if active is not None:
             self._become(active, PLANNED, now)
 
     def _become(self, flow: BaseFlow, status: FlowStatus, since: float | None) -> None:
-        """Change a flow's status. `since`: when it began to wait, or None if it runs."""
+        """Change a flow's status. `since`: when the flow began to wait, or None if it runs."""
         flow.become(status)
         flow.interrupted_at = since
         self.keep_step(flow)
 
-    # Ending
+    # Endings
 
     def complete(self, flow: BaseFlow, now: float | None = None) -> None:
         """Complete a flow, which leaves the stack when the response is prepared."""
@@ -228,7 +228,7 @@ class FlowStack:
         self.keep_step(flow)
 
     def invalidate(self, flow: BaseFlow, status: FlowStatus) -> list[BaseFlow]:
-        """Invalidate a flow for a reason, and a plan's flows with it (PL-4). Returns them."""
+        """Invalidate a flow for a reason and, if it is a plan, its flows (PL-4). Return these flows."""
         flow.become(status)
         self.keep_step(flow)
         orphans = [member for member in self.members(flow.flow_id) if not member.is_finished]
@@ -238,14 +238,14 @@ class FlowStack:
         return [flow, *orphans]
 
     def cancel(self, flow: BaseFlow) -> list[BaseFlow]:
-        """Cancel a flow, for the user or for lack of room. Returns every flow that became Invalid."""
+        """Cancel a flow, for the user or for lack of room. Return all flows that became Invalid."""
         return self.invalidate(flow, CANCELLED)
 
     def find_abandoned(self, older_than: float, now: float) -> list[BaseFlow]:
         """Return tasks that have waited longer than `older_than` seconds (FS-13).
 
-        A plan is as recent as the most recent of its flows, and never stale while one is Active. Waits for an
-        approval or a result have their own limits.
+        A plan is as recent as its most recent flow, and never stale while one of its flows is Active. Waits
+        for an approval or a result have their own limits.
         """
         return [task for task in self.tasks() if self._waited(task, now) > older_than]
 
@@ -256,12 +256,12 @@ class FlowStack:
         return now - max(flow.interrupted_at or flow.started_at for flow in group)
 
     def abandon(self, older_than: float, now: float) -> list[BaseFlow]:
-        """Cancel the flows that `find_abandoned` returns. Returns every flow that became Invalid."""
+        """Cancel the flows that `find_abandoned` returns. Return all flows that became Invalid."""
         stale = self.find_abandoned(older_than, now)
         return [gone for task in stale for gone in self.invalidate(task, ABANDONED)]
 
     def pop_finished(self, now: float) -> list[BaseFlow]:
-        """Remove finished flows and continue the one below (FS-9). Returns the flows to archive."""
+        """Remove finished flows and continue the flow below (FS-9). Return the flows to archive."""
         left = self.departed + [flow for flow in reversed(self.flows) if flow.is_finished]
         self.departed = []
         for flow in left:
@@ -279,10 +279,10 @@ class FlowStack:
             self._become(top, ACTIVE, None)
 
     def fall_back(self, target: type[BaseFlow], now: float, *, flow_id: FlowId | None = None) -> BaseFlow:
-        """Replace the mispredicted Active flow with one of type `target` (FS-11).
+        """Replace the mispredicted Active flow with a flow of type `target` (FS-11).
 
-        The new flow takes over the plan, the turns, and the values that its slots accept. A flow of that type that
-        waits on the stack is resumed instead; only its empty slots are filled (FS-10).
+        The new flow takes over the plan, the turns, and the values that its slots accept. If a flow of that
+        type waits on the stack, it is resumed instead, and only its empty slots are filled (FS-10).
         """
         old = self.active
         if old is None:
@@ -302,7 +302,7 @@ class FlowStack:
         self._enter(new, ACTIVE, now)
         return new
 
-    # Plans' records
+    # Records of plans
 
     def keep_step(self, flow: BaseFlow) -> None:
         """Update the status of the flow's step in its plan."""
@@ -320,7 +320,7 @@ class FlowStack:
             root.steps[place : place + 1] = [known.carried_out_by(new.flow_id, new.dact)]
             root.revision += 1
 
-    # Checking
+    # Checks
 
     def check(self) -> list[str]:
         """Return a sentence for each violation of the stack's invariants (FS-8, FS-10, PL-4)."""
@@ -342,7 +342,7 @@ class FlowStack:
         ]
 
     def check_repeated(self) -> list[str]:
-        """Check that no dact is live twice within a plan or outside plans, and that flow IDs are unique."""
+        """Check that no flow name is live twice within a plan or outside plans, and that flow IDs are unique."""
         dacts = Counter((flow.plan_id, flow.dact) for flow in self.live())
         names = Counter(flow.flow_id for flow in self.flows)
         return [f"{dact} is on the stack twice." for (_, dact), count in dacts.items() if count > 1] + [

@@ -1,4 +1,4 @@
-"""The dialogue state: everything that a session's next turn needs (ST-1, ST-3).
+"""The dialogue state: all data that a session's next turn needs (ST-1, ST-3).
 
 The state has a limited size. Flows that leave it stay in the archive.
 """
@@ -40,7 +40,7 @@ class StateLimits:
     trace: int = 100
     completed: int = 10
     effects: int = 50
-    """The limit for side effects whose flows can still be corrected."""
+    """Maximum number of side effects whose flows can still be corrected."""
 
 
 DEFAULT_LIMITS = StateLimits()
@@ -53,9 +53,9 @@ class DialogueState:
     """The state of a session's dialogue.
 
     `completed`: completed flows with outputs, latest last (FS-7). `shown`: the rows displayed last.
-    `shown_before`: rows that other flows displayed, latest last. `table`: the table displayed last. `later`: a
-    message's remaining requests, by the flow that runs first. `epoch`: number of the last commit. `person`: the
-    operator who answers instead of the assistant. `ambiguity`: open questions about flows on this stack.
+    `shown_before`: rows that other flows displayed, latest last. `table`: the table displayed last. `later`:
+    a message's remaining requests, by the flow that runs first. `epoch`: number of the last commit. `person`:
+    the operator who answers instead of the assistant. `ambiguity`: open questions about flows on this stack.
     """
 
     session: SessionId
@@ -85,11 +85,11 @@ class DialogueState:
         return cls(session_id)
 
     def put_off(self, first: FlowId, *requests: str) -> None:
-        """Postpone requests until a flow has ended, after those that already wait for it."""
+        """Postpone requests until a flow has ended, after the requests that already wait for it."""
         self.later.setdefault(first, []).extend(requests)
 
     def take_due(self) -> list[str]:
-        """Remove and return requests whose first flow has ended, if no question is open."""
+        """Remove and return requests whose first flow has ended, unless a question is open."""
         if self.ambiguity.current is not None:
             return []
         waiting = {flow.flow_id for flow in self.stack.live()}
@@ -102,7 +102,7 @@ class DialogueState:
             self.later.pop(flow_id, None)
 
     def follow(self, epoch: Epoch) -> bool:
-        """Set the epoch of the session's next commit. Returns False if this state missed the previous commit."""
+        """Set the epoch of the session's next commit. Return False if this state missed the previous commit."""
         before, self.epoch = self.epoch, epoch
         return before in {0, epoch - 1}
 
@@ -110,11 +110,11 @@ class DialogueState:
         self.turn += 1
 
     def take_back_turn(self) -> None:
-        """Uncount a turn that had no effect on the conversation."""
+        """Remove a turn that had no effect on the conversation from the turn count."""
         self.turn -= 1
 
     def keep_done(self, broken: DialogueState, effects: Iterable[EffectNote]) -> None:
-        """Copy from a discarded state what must stay: side effects, and labels of external content."""
+        """Copy the parts of a discarded state that must stay: side effects, and labels of external content."""
         self.effects.extend(effects)
         self.intake.labels = broken.intake.labels
 
@@ -123,23 +123,23 @@ class DialogueState:
         self.person = person
 
     def end_digression(self) -> None:
-        """End a digression because the user is back on the task. Keeps its kind on record."""
+        """End a digression because the user is back on the task. The kind stays on record."""
         self.digression.depth = 0
 
     def note_origin(self, *, natural: bool) -> None:
-        """Note whether the top flow came from the user's own words."""
+        """Record whether the top flow came from the user's own words."""
         self.flags.natural_birth = natural
 
     def note_issues(self, *, present: bool = True) -> None:
-        """Note whether a check failed or a result is incomplete."""
+        """Record whether a check failed or a result is incomplete."""
         self.flags.has_issues = present
 
     def note_plan(self) -> None:
-        """Note whether a plan is in progress."""
+        """Record whether a plan is in progress."""
         self.flags.has_plan = self.stack.plan is not None
 
     def keep_going(self, *, going: bool) -> None:
-        """Note whether the next flow runs without waiting for the user."""
+        """Record whether the next flow runs without waiting for the user."""
         self.flags.keep_going = going
 
     def note_effect(self, note: EffectNote) -> None:
@@ -153,13 +153,13 @@ class DialogueState:
         self.effects[:] = [note for note in self.effects if note.fingerprint != fingerprint]
 
     def note_shown(self, rows: Shown) -> None:
-        """Keep the rows that the answer displays, so that the user can refer to them (IR-5)."""
+        """Store the rows that the answer displays, so that the user can refer to them (IR-5)."""
         self.shown_before = [one for one in self.displayed if one.dact != rows.dact][-SHOWN_BEFORE:]
         self.shown = rows
 
     @property
     def displayed(self) -> list[Shown]:
-        """Return all displayed rows that are still kept, latest last."""
+        """Return all stored rows that were displayed, latest last."""
         return [*self.shown_before, *([self.shown] if self.shown is not None else ())]
 
     def find_shown(self, names: Container[str]) -> Shown | None:
@@ -167,14 +167,14 @@ class DialogueState:
         return next((one for one in reversed(self.displayed) if one.key in names), self.shown)
 
     def find_rows(self, flow: BaseFlow | None) -> Shown | None:
-        """Return the rows displayed last, unless `flow` takes one of them and has other values."""
+        """Return the rows displayed last, unless `flow` takes one of the rows and has other values."""
         listed = self.shown
         if listed is None or flow is None or flow.slot(listed.key) is None:
             return listed
         return listed if listed.fits(flow.values()) else None
 
     def find_current_rows(self) -> Shown | None:
-        """Return the rows displayed last if the active or last flow is about them."""
+        """Return the rows displayed last if the active flow, or the last flow, is about them."""
         if self.shown is None:
             return None
         flow = self.stack.active or self.find_completed()
@@ -204,7 +204,7 @@ class DialogueState:
         self.table = table
 
     def ask_approval(self, approval: PendingApproval) -> None:
-        """Add a pending approval, replacing the earlier ones of its flow."""
+        """Add a pending approval, replacing the earlier approvals of its flow."""
         self.void_approvals(approval.flow_id)
         self.approvals.append(approval)
 
@@ -234,7 +234,7 @@ class DialogueState:
     def archive(self, flows: Iterable[BaseFlow], limits: StateLimits = DEFAULT_LIMITS) -> list[BaseFlow]:
         """Keep the latest completed flows, and close the questions of all flows that left the stack (FS-9).
 
-        Returns the flows for the archive. Fills missing outputs of completed flows from slots with the same names.
+        Returns the flows to archive. Fills missing outputs of completed flows from slots with the same names.
         """
         left = list(flows)
         for flow in left:
@@ -247,7 +247,7 @@ class DialogueState:
         return left
 
     def find_completed(self, dact: str | None = None) -> BaseFlow | None:
-        """Return the most recently completed flow, or the most recent one of `dact`."""
+        """Return the most recently completed flow, optionally with the name `dact`."""
         return next((flow for flow in reversed(self.completed) if dact in {None, flow.dact}), None)
 
     def void_approvals(self, flow_id: str) -> list[PendingApproval]:
@@ -258,7 +258,7 @@ class DialogueState:
         return void
 
     def end_turn(self, trace: JsonObject, limits: StateLimits = DEFAULT_LIMITS) -> None:
-        """Prepare the state for storing. `trace`: the turn's trace entry."""
+        """Prepare the state for storage. `trace`: the turn's trace entry."""
         self.note_plan()
         if self.stack.top is None:
             self.note_origin(natural=True)
@@ -355,7 +355,7 @@ class DialogueState:
 
 _RARE = ("shown", "shown_before", "table", "later", "person")
 _LOADED = ("session", "turn", "epoch", "flags", "digression", "approvals", "effects", *_RARE)
-"""Fields serialized under their own name and in their own form."""
+"""Fields that are serialized under their own name and in their own form."""
 _FLAGS = tuple(one.name for one in fields(Flags))
 _SELDOM = frozenset({"summary", "entities", *_RARE})
-"""Fields omitted when empty."""
+"""Fields that are omitted when empty."""

@@ -1,4 +1,4 @@
-"""The table displayed last, whose other pages users can request."""
+"""The table displayed last, of which users can request other pages."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ class ShownTable:
 
     @classmethod
     def of(cls, frame: Frame, page_rows: int) -> ShownTable | None:
-        """Return the first page of a frame, or None if it isn't a table.
+        """Return the first page of a frame, or None if the frame isn't a table.
 
-        `page_rows`: rows per page, unless the domain's service has more pages; then the first page's length.
+        `page_rows`: rows per page. If the domain's service has more pages, the length of the first page is
+        used instead.
         """
         if frame.display_type != "table" or not are_rows(frame.data):
             return None

@@ -1,6 +1,6 @@
 """The result of NLU for a message: its kind, the likeliest flows, and its values (NL-4).
 
-The Agent decides how it changes the stack (IR-1).
+The Agent decides how the result changes the stack (IR-1).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class MessageKind(StrEnum):
     PLAN_CHANGE = "plan_change"
     """Reordering, skipping or adding steps of a running plan."""
     UNKNOWN = "unknown"
-    """No kind is likely enough, which is general ambiguity."""
+    """No kind is likely enough: general ambiguity."""
 
 
 class Digression(StrEnum):
@@ -40,7 +40,7 @@ class Digression(StrEnum):
     PERSON = "person"
     """The user wants to talk to a person."""
     PAGE = "page"
-    """Another page of the table displayed last; `target`: next, previous, first, last, or its number."""
+    """Another page of the table displayed last. `target`: next, previous, first, last, or the page number."""
 
 
 class Source(StrEnum):
@@ -52,7 +52,7 @@ class Source(StrEnum):
     SYSTEM2 = "system2"
     ACTION = "action"
     DOCUMENTS = "documents"
-    """No component; a document answers the question."""
+    """A document answers the question."""
 
 
 class PlanAction(StrEnum):
@@ -64,27 +64,27 @@ class PlanAction(StrEnum):
 
 
 class Cue(StrEnum):
-    """A wording that changes what a message does, besides its kind and values."""
+    """A wording that changes what a message does, in addition to its kind and values."""
 
     ADDS = "adds"
-    """Another one is wanted: "as well"."""
+    """The user wants an additional item: "as well"."""
     ALL_TASKS = "all_tasks"
-    """All tasks are meant: "cancel everything"."""
+    """The user means all tasks: "cancel everything"."""
     CORRECTS = "corrects"
     """The message corrects an earlier one: "actually", "instead"."""
     REQUESTS = "requests"
-    """Something is wanted: "can I get a receipt?"."""
+    """The user wants something: "can I get a receipt?"."""
     PROGRESS = "progress"
     """The question is about the conversation: "how far are we?"."""
     OTHER_ROW = "other_row"
-    """Other rows than the current one are wanted: "anything else?"."""
+    """The user wants rows other than the current row: "anything else?"."""
     AS_BEFORE = "as_before"
-    """An earlier value is meant: "a hotel there", "on the same day"."""
+    """The user means an earlier value: "a hotel there", "on the same day"."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowQuestion:
-    """References of a message to displayed rows or to an offer.
+    """A message's references to displayed rows or to an offer.
 
     `fields`: requested fields of the current row, or of every row if `each` is set. `named`: the index of the
     only row that the message names, or None.
@@ -99,8 +99,8 @@ class RowQuestion:
 class PlanChange:
     """A requested change of a plan.
 
-    `step`, `other`: names of steps, or None if the message doesn't name a single step. `others`: further steps
-    to skip.
+    `step`, `other`: names of steps, or None if the message doesn't name a single step. `others`: further
+    steps to skip.
     """
 
     action: PlanAction
@@ -110,7 +110,7 @@ class PlanChange:
 
 
 class Rejection(StrEnum):
-    """A reason why `prepare` rejected a message before it was understood (NL-1)."""
+    """A reason why `prepare` rejected a message before NLU (NL-1)."""
 
     EMPTY = "empty"
     TOO_SHORT = "too_short"
@@ -141,7 +141,7 @@ class Prediction:
 class Mention:
     """A value found in the message for one slot.
 
-    `candidates`: several values, if the text does not decide ("San Jose" in two countries); then `value` is
+    `candidates`: several values, if the text is ambiguous ("San Jose" in two countries); then `value` is
     None. `invalid`: the reason why the text is not a valid value.
     """
 
@@ -152,7 +152,7 @@ class Mention:
 
     @property
     def is_open(self) -> bool:
-        """Return whether a value was wanted but is unknown, so that the user is asked for it."""
+        """Return whether the user wants a value but did not state it, so that the assistant must ask."""
         return self.value is None and not self.candidates and not self.invalid
 
 
@@ -160,7 +160,7 @@ class Mention:
 class Understanding:
     """An interpretation of a message.
 
-    `flows`: at most three, best first. `slots`: by slot name of the predicted or active flow. `target`: the
+    `flows`: up to three, best first. `slots`: by slot name of the predicted or active flow. `target`: the
     user's words for the subject of a resumption, cancellation or correction. `not_understood`: relevant words
     without an explanation.
     """
@@ -189,17 +189,20 @@ class Understanding:
     declines: bool = False
     """True if the message declines the offered call, as in “don't cancel, change it to Sunday instead”."""
     either: tuple[str, ...] = ()
-    """The slots that a correction's value may be for, if the message doesn't name one."""
+    """The slots to which a correction's value may apply, if the message doesn't name a slot."""
     assumed: tuple[Told, ...] = ()
-    """Assumptions to report to the user: “I took “orgin” for origin.”"""
+    """Assumptions to report to the user, such as “I took “orgin” for origin.”"""
     unexplained: tuple[str, ...] = ()
-    """Things named in the request that neither its flow nor its values explain."""
+    """Terms in the request that neither its flow nor its values explain."""
 
     cues: frozenset[Cue] = frozenset()
     rows: RowQuestion = RowQuestion()
 
     later: str = ""
-    """A second request in the message, in the user's words. It is interpreted after the first has ended."""
+    """A second request in the message, in the user's words.
+
+    It is interpreted after the first request has ended.
+    """
 
     @property
     def is_click(self) -> bool:
@@ -231,7 +234,7 @@ class Understanding:
         )
 
     def _leaves_open(self, name: str, mention: Mention, other: Understanding) -> bool:
-        """Return whether both leave a value open: "just one" may be the number of seats rather than a row."""
+        """Return whether both leave a value open: "just one" may be the number of seats instead of a row."""
         if mention.text == other.text and not self.slots.keys() <= other.slots.keys():
             return False
         own = self.slots.get(name)

@@ -26,14 +26,14 @@ _NUMBER = re.compile(r"[+-]?(\d{1,16}|\d{1,3}(,\d{3}){1,5})(\.\d{1,12})?", re.AS
 
 @dataclass(frozen=True, slots=True)
 class Valid:
-    """A valid value in stored form: trimmed, canonical, of the type's own shape."""
+    """A valid value in its stored form: trimmed and canonical."""
 
     value: Json
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A rejection. `why`: one or two sentences for the user, with the problem and the remedy."""
+    """A rejection. `why`: one or two sentences for the user, with the problem and its fix."""
 
     why: Told
 
@@ -49,7 +49,7 @@ Validator: TypeAlias = Callable[[Json, SlotSpec], Verdict]
 
 @dataclass(frozen=True, slots=True)
 class SlotType:
-    """A slot type with its validator. `check` accepts any JSON value and never raises."""
+    """A slot type with its validator. `check`: accepts any JSON value and never raises."""
 
     name: str
     check: Validator
@@ -73,7 +73,7 @@ def show(value: Json) -> str:
 
 
 def as_text(value: Json) -> str | None:
-    """Return a number as digits, or None if it isn't a number or is too large to write out."""
+    """Return a number as digits, or None if the value isn't a number or is too large to write out."""
     if isinstance(value, float):
         return repr(value)
     return str(value) if isinstance(value, int) and abs(value) <= LARGEST_INTEGER else None
@@ -110,7 +110,7 @@ def _wants_number(value: Json, spec: SlotSpec) -> Rejected:
 
 
 def check_number(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a finite number that JSON represents exactly. Parses numerals in a text."""
+    """Check a finite number that JSON represents exactly. Numerals in text are parsed."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return _wants_number(value, spec)
     if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""Primitive acts, of which a flow's dax is composed, one hexadecimal digit each (FS-5).
+"""Primitive acts, from which a flow's dax is composed, with one hexadecimal digit each (FS-5).
 
-Flows with common acts are near each other: re-routing prefers them, and look-ups with two of them are edge flows.
-Users never see a dax.
+Flows with common acts are near each other: re-routing prefers them, and look-ups with two common acts are
+edge flows. A dax is never displayed to users.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ DIGITS = "0123456789ABCDEF"
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A primitive act. `words`: the verbs by which a proposal recognizes it, besides its name."""
+    """A primitive act. `words`: verbs by which a proposal recognizes the act, in addition to its name."""
 
     name: str
     words: frozenset[str] = frozenset()
@@ -46,7 +46,7 @@ SHARED: Mapping[str, Act] = {
     "E": _act("approve", "confirm accept sign authorize"),
     "F": _act("maintain", "tidy clean summarize promote distil embed"),
 }
-"""The acts of a domain that declares none, by digit."""
+"""The acts of a domain that declares no acts, by digit."""
 
 _OF_FAMILY: Mapping[Family, str] = {
     Family.READ: "find",
@@ -57,15 +57,15 @@ _OF_FAMILY: Mapping[Family, str] = {
     Family.CONVERSE: "talk",
     Family.INTERNAL: "maintain",
 }
-"""The act of a flow whose words name none."""
+"""The act of a flow whose words name no act."""
 
 
 def propose_dax(
     acts: Mapping[str, Act], family: Family, name: Iterable[str], description: Iterable[str]
 ) -> str:
-    """Return a dax for a flow that declares none: the acts that the words of its name and description name.
+    """Return a dax for a flow that declares no dax: the acts that its name and description contain.
 
-    The name's acts come first. Without any, it is the act of the family, or the first act.
+    The acts in the name come first. If there are none, the dax is the act of the family, or the first act.
     """
     found: list[str] = []
     for words in ([*name], [*description]):
@@ -74,7 +74,7 @@ def propose_dax(
     if not found:
         names = {act.name: digit for digit, act in acts.items()}
         found = [names.get(_OF_FAMILY[family], next(iter(acts)))]
-    named = sorted(found[:MOST_OF_FLOW], key="0".__eq__)  # at the front, a zero would be no act
+    named = sorted(found[:MOST_OF_FLOW], key="0".__eq__)  # at the front, a zero would not count as an act
     return write_dax("".join(named))
 
 

@@ -28,7 +28,7 @@ class Persona(Section):
     name: str
     """The assistant's name."""
     tone: str
-    """Tone of rephrased replies. Only prompts use it."""
+    """Tone of rephrased replies. Only prompts use this setting."""
     greeting: str
     """First message of a conversation."""
 
@@ -84,20 +84,28 @@ class Models(Section):
     max_tokens_per_prompt: Mapping[str, PositiveInt]
     """Maximum length of an answer to individual prompts, in tokens."""
     effort: ReasoningEffort | None
-    """Reasoning effort: `none`, `minimal`, `low`, `medium` or `high`. Default: the prompt's, or else the model's."""
+    """Reasoning effort: `none`, `minimal`, `low`, `medium` or `high`.
+
+    Default: the prompt's effort, or the model's.
+    """
     effort_per_prompt: Mapping[str, ReasoningEffort]
     """Reasoning effort for individual prompts."""
     temperature: float | None
-    """Sampling temperature. Default: the model's."""
+    """Sampling temperature. Default: the model's temperature."""
     prices: Mapping[str, ModelPrice]
-    """Prices in US dollars per million tokens by model, ``{prompt, completion}``, instead of the list price."""
+    """Prices in US dollars per million tokens by model, ``{prompt, completion}``, which replace the list
+    prices.
+    """
 
 
 class Understanding(Section):
     """Interpretation of messages."""
 
     mode: Literal["system1", "system2", "auto"]
-    """`system1`: local classifier. `system2`: language model. `auto`: the language model while it responds."""
+    """`system1`: local classifier.
+
+    `system2`: language model. `auto`: the language model as long as it responds.
+    """
     slot_fill: Switch
     """Allow a model to search earlier turns for missing values. `auto`: only when a task starts."""
 
@@ -108,16 +116,19 @@ class Thresholds(Section):
     confident: Share
     """Minimum score at which the local classifier is confident about a mid-turn message."""
     likely: Share
-    """Minimum score of a flow. Below it, the assistant asks what the user means."""
+    """Minimum score of a flow. If no flow reaches it, the assistant asks what the user means."""
     stream_threshold_tokens: PositiveInt
     """Length above which answers are streamed, in tokens."""
 
 
 class Session(Section):
-    """Defaults of new sessions."""
+    """Defaults for new sessions."""
 
     deadline_s: PositiveFloat
-    """Maximum duration of one attempt at a turn, in seconds. `PARLEY_TURN_DEADLINE_S` limits all attempts together."""
+    """Maximum duration of one attempt at a turn, in seconds.
+
+    `PARLEY_TURN_DEADLINE_S` limits all attempts together.
+    """
     if_busy: Literal["enqueue", "reject", "interrupt", "rollback", "understand"]
     """Default rule for a turn that arrives while another turn is unfinished."""
     timezone: TimeZone
@@ -134,7 +145,7 @@ class Memory(Section):
     max_trace_entries: PositiveInt
     """Maximum number of trace entries in the state."""
     completed_flows: PositiveInt
-    """Maximum number of completed flows in the state. Older ones are archived."""
+    """Maximum number of completed flows in the state. Older flows are archived."""
     snapshot_every_turns: PositiveInt
     """Number of turns between full copies of the state in the history."""
 
@@ -143,7 +154,7 @@ class FlowManagement(Section):
     """Limits of the flow stack."""
 
     max_stack_depth: PositiveInt | None
-    """Maximum number of open tasks; a plan counts as one. Default: unlimited."""
+    """Maximum number of open tasks. A plan counts as one task. Default: unlimited."""
     on_limit_reached: Literal["cancel_oldest", "reject_new", "ask_user"]
     """Action when the limit is reached: `cancel_oldest`, `reject_new` or `ask_user`."""
     abandon_after_s: PositiveInt
@@ -183,9 +194,12 @@ class Resilience(Section):
     skill_calls: PositiveInt
     """Maximum number of tool calls per skill run."""
     context_wait_s: PositiveFloat
-    """Maximum time that a flow waits for missing context, in seconds."""
+    """Maximum time for which a flow waits for missing context, in seconds."""
     context_in_turn_s: NonNegativeFloat
-    """Part of `context_wait_s` that the turn itself waits. Then the turn ends, and the flow resumes later."""
+    """Part of `context_wait_s` for which the turn itself waits, in seconds.
+
+    Then the turn ends, and the flow resumes later.
+    """
 
 
 def _check_network(value: str) -> str:
@@ -229,7 +243,7 @@ class Plans(Section):
     max_sub_flows: PositiveInt
     """Maximum number of steps in a plan."""
     tree_search: Switch
-    """Search among several plans. `auto`: from four steps on, if the model reports trade-offs."""
+    """Search among several plans. `auto`: only from four steps on, if the model reports trade-offs."""
     tree_candidates: PositiveInt
     """Maximum number of plans at the start of a search."""
     tree_variants: PositiveInt
@@ -251,21 +265,21 @@ class Budgets(Section):
     """Limits on model usage. Costs are in US dollars. Default: unlimited."""
 
     tokens_per_call: PositiveInt | None
-    """Maximum tokens of one model call."""
+    """Maximum number of tokens of one model call."""
     cost_per_call: PositiveFloat | None
     """Maximum cost of one model call."""
     tokens_per_turn: PositiveInt | None
-    """Maximum tokens of one turn."""
+    """Maximum number of tokens of one turn."""
     tokens_per_session: PositiveInt | None
-    """Maximum tokens of one session."""
+    """Maximum number of tokens of one session."""
     tokens_per_user_day: PositiveInt | None
-    """Maximum tokens of one user on one UTC day. A session without a user counts as a user."""
+    """Maximum number of tokens of one user on one UTC day. A session without a user counts as a user."""
     tokens_per_tenant_minute: PositiveInt | None
-    """Maximum tokens of one tenant in a minute, so that no tenant uses up the provider's rate limit."""
+    """Maximum number of tokens of one tenant in a minute, so that no tenant exhausts the provider's rate limit."""
     tokens_per_tenant_day: PositiveInt | None
-    """Maximum tokens of one tenant on one UTC day."""
+    """Maximum number of tokens of one tenant on one UTC day."""
     tokens_per_day: PositiveInt | None
-    """Maximum tokens of one UTC day."""
+    """Maximum number of tokens on one UTC day."""
     cost_per_turn: PositiveFloat | None
     """Maximum cost of one turn."""
     cost_per_session: PositiveFloat | None
@@ -275,18 +289,21 @@ class Budgets(Section):
     cost_per_tenant_day: PositiveFloat | None
     """Maximum cost of one tenant on one UTC day."""
     cost_per_day: PositiveFloat | None
-    """Maximum cost of one UTC day."""
+    """Maximum cost on one UTC day."""
 
 
 class Generation(Section):
     """Replies."""
 
     naturalize: Switch
-    """Allow a model to rephrase replies. `auto`: prose about completed flows. `on`: also other messages and lists."""
+    """Allow a model to rephrase replies.
+
+    `auto`: prose about completed flows. `on`: also other messages and lists.
+    """
     fewest_words: NonNegativeInt
-    """Minimum length of a reply that is rephrased, in words."""
+    """Minimum length of replies to rephrase, in words."""
     suggested_replies: NonNegativeInt
-    """Maximum number of next tasks to suggest when nothing is open."""
+    """Maximum number of next tasks to suggest when no task or question is open."""
     tell_degraded: bool
     """Inform users, once per conversation, that a configured model isn't responding."""
     page_rows: PositiveInt
@@ -294,12 +311,12 @@ class Generation(Section):
 
 
 class Command(Section):
-    """A Tier 0 pattern: a message that fully matches it goes directly to a flow or an answer (NL-1).
+    """A Tier 0 pattern: a message that matches it completely goes directly to a flow or an answer (NL-1).
 
     Attributes:
         pattern: a regular expression, whose named groups are slot values.
-        after: flows, of which one must be the last completed task.
-        development: whether the command is for developers only.
+        after: flows, one of which must be the last completed task.
+        development: True if the command is only for developers.
     """
 
     pattern: Pattern
@@ -350,7 +367,7 @@ class DomainConfig(Section):
     services: Mapping[str, JsonObject]
     """The `config` of each service class, by class name."""
     prompts: Mapping[str, str]
-    """The prompts of the folder `prompts/`, which replace shipped prompts, by file name."""
+    """The prompts in the `prompts/` folder, which replace built-in prompts, by file name."""
 
 
 def merge_sections(defaults: JsonObject, overrides: JsonObject) -> JsonObject:

@@ -14,7 +14,8 @@ from orchestrator.types import JsonObject
 class CriterionEntry(Entry):
     """A quality criterion: rules about the text, or a sentence (`meets`) that a model grades.
 
-    `says`, `says_not`: regular expressions. `asks`: whether the text ends with a question.
+    `says`, `says_not`: regular expressions. `asks`: True if the text must end with a question, False if it
+    must not.
     """
 
     says: Pattern | None = None
@@ -36,11 +37,11 @@ class ExpectEntry(Entry):
 
     Attributes:
         flow: the top of the stack, or the last completed flow.
-        flows: the whole stack, top last.
+        flows: the whole stack, with the top last.
         tools: the tools called, in order.
         arguments: the relevant arguments of some calls, by tool.
         ambiguity: the level of the open question, or ``none``.
-        rubric: criteria of the answer. A model grades a plain sentence.
+        rubric: criteria for the answer. A model grades a plain sentence.
     """
 
     kind: str | None = None
@@ -59,8 +60,8 @@ class ExpectEntry(Entry):
 class FaultKind(StrEnum):
     """Faults to inject into a turn, with the format of their values.
 
-    PLACE is a tool, ``collection.create`` of the records, ``journal`` or ``commit``. A number names a later
-    occurrence in the turn (``journal 2``).
+    PLACE is a tool, ``collection.create`` for the records, ``journal`` or ``commit``. A number selects a
+    later occurrence in the turn (``journal 2``).
     """
 
     WORKER_DEATH = "worker_death"

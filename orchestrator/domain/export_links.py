@@ -37,7 +37,7 @@ class ExportLink:
 
 
 def read_link(token: str) -> tuple[ExportLink, bytes] | None:
-    """Parse a path, without its prefix, into the link and the unverified signature.
+    """Parse a path, without its prefix, to the link and the unverified signature.
 
     Returns None if the path is malformed.
     """

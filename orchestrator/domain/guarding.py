@@ -1,4 +1,4 @@
-"""A domain's declarations about model-written code: the inputs that accept code, and importable modules.
+"""A domain's declarations about model-written code: inputs that accept code, and importable modules.
 
 `tools.guardrails` checks the code.
 """
@@ -17,7 +17,7 @@ base64 binascii bisect calendar cmath collections collections.abc colorsys datet
     graphlib hashlib heapq html itertools json math numbers random re statistics textwrap time unicodedata
     """
 HARMLESS_MODULES = frozenset(_HARMLESS.split())
-"""The modules that a configuration can permit, which only compute.
+"""Modules that a configuration can permit, because they only compute.
 
 `functools` and `string` are excluded, because `update_wrapper` and `Formatter` access attributes by name.
 """
@@ -29,7 +29,7 @@ class Language(StrEnum):
 
 
 class Statement(StrEnum):
-    """Kinds of SQL statement that a tool can permit. Only SELECT leaves data unchanged."""
+    """Kinds of SQL statements that a tool can permit. Only SELECT leaves data unchanged."""
 
     SELECT = "select"
     INSERT = "insert"

@@ -15,7 +15,8 @@ def list_hints(
 ) -> list[str]:
     """Return one sentence per hint.
 
-    `with_policies`: flows whose policy can return more data. `worded`: languages that the runtime answers in.
+    `with_policies`: flows whose policy can return more data. `worded`: languages in which the runtime
+    answers.
     """
     return [
         *_hours(domain),

@@ -1,6 +1,6 @@
 """Time zones and locales: valid names, and formats of numbers, times and dates.
 
-The names of days and months are in the answer's language. Only their order follows the locale.
+Names of days and months are in the answer's language. Only their order follows the locale.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _YEAR: Final = re.compile(r"(?:[\s,]|'[^']*'(?=\s*y))*y+")
 _NOT_FOR_USERS: Final = frozenset({"localtime", "Factory", "posixrules"})
-"""Entries of the time zone database that are not places."""
+"""Entries in the time zone database that are not places."""
 
 
 @cache
@@ -54,7 +54,7 @@ def locale_tags() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Separators:
-    """A locale's number separators: ``1.234,5`` has the decimal mark ``,`` and the group separator ``.``."""
+    """A locale's number separators. For ``1.234,5``, `decimal` is ``,`` and `group` is ``.``."""
 
     decimal: str
     group: str
@@ -121,7 +121,7 @@ def _parse(tag: str) -> Locale:
 
 
 def _with_words(numbers: Locale, language: str) -> Locale:
-    """Return the locale of the same territory in the answer's language, or of the language without a territory."""
+    """Return the locale of the same territory in the answer's language, or the language without a territory."""
     from babel import Locale, UnknownLocaleError  # noqa: PLC0415
 
     if numbers.language == language:
@@ -141,7 +141,7 @@ def forms_of(tag: str, language: str) -> LocaleForms:
 
 
 def forms_for(locale: str | None, language: str) -> LocaleForms | None:
-    """Return the formats of a locale or, by default, of the language. Returns None for plain English."""
+    """Return the formats of a locale. Default: those of the language. Return None for plain English."""
     if locale is None and (language == ENGLISH or not _is_known(language)):
         return None
     return forms_of(locale or language, language)
@@ -166,14 +166,14 @@ ENGLISH: Final = "en"
 forms_in_use: ContextVar[LocaleForms | None] = ContextVar("forms_in_use", default=None)
 """The formats of the running turn's answer, or None for plain English.
 
-Set at the start of a turn. Template filters read it, because they have no access to the turn.
+Set at the start of a turn, for template filters, which have no access to the turn.
 """
 
 ENGLISH_SEPARATORS: Final = Separators(".", ",")
 
 
 def separators_of(tag: str | None, language: str = ENGLISH) -> Separators:
-    """Return the number separators of a locale. Default: those of the language."""
+    """Return the number separators of a locale. Default: the separators of the language."""
     forms = forms_for(tag, language)
     if forms is None or forms.separators == ENGLISH_SEPARATORS:
         return ENGLISH_SEPARATORS

@@ -28,12 +28,12 @@ TEMPLATE_VARIABLES = frozenset(
         *("warning", "display", "now", "persona"),
     }
 )
-"""Variables of the template of a completed flow."""
+"""Variables for the template of a completed flow."""
 
 
 class Implementation(StrEnum):
     SERVICE = "service"
-    """A method of the domain's services.py, with the `target` ``ClassName.method``."""
+    """A method in the domain's services.py, with the `target` ``ClassName.method``."""
     HTTP = "http"
     MCP = "mcp"
 
@@ -51,8 +51,8 @@ class RowsSpec:
     """The rows in a tool's result from which users choose (IR-5).
 
     Attributes:
-        output: the output with the rows.
-        key: the identifying field, which another flow accepts as a slot or input of that name.
+        output: the output that contains the rows.
+        key: the identifying field, which another flow accepts as a slot or input of the same name.
         fields: the fields by which users refer to a row.
         most: maximum number of displayed rows.
     """
@@ -73,8 +73,8 @@ class RowsSpec:
 class LaterSpec:
     """Time limits of a tool that may accept a call and answer later (RT-32).
 
-    `expires_s`: seconds until the user is asked what to do. `poll_s`: seconds between status queries, or None for
-    a single query before the call expires.
+    `expires_s`: seconds until the user is asked what to do. `poll_s`: seconds between status queries, or None
+    for a single query before the call expires.
     """
 
     expires_s: float
@@ -87,10 +87,10 @@ class LaterSpec:
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """A tool of the manifest (PX-8).
+    """A tool in the manifest (PX-8).
 
-    `idempotent`: whether calls can be retried. `effect`: whether calls have a side effect. Default: whether they are
-    not idempotent. `confirm`: whether calls need a confirmation in every flow.
+    `idempotent`: True if calls can be retried. `effect`: True if calls have a side effect. Default: True
+    unless `idempotent`. `confirm`: True if calls need a confirmation in every flow.
     """
 
     tool_id: ToolId
@@ -109,7 +109,7 @@ class ToolSpec:
     """Tags that a remote tool gets by default (PX-3)."""
     requires_approval: bool = False
     approval_above: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Maximum values without an approval, by the name of an input or of a flow's result."""
+    """Maximum values that need no approval, by the name of an input or of a flow's result."""
     approval: Literal["user", "operator"] | None = None
     """Role that can grant an approval. Default: the domain's setting."""
     effect: bool | None = None
@@ -144,7 +144,7 @@ class ToolSpec:
 
 
 COMPONENT_NAMES = ("context_coordinator", "memory_manager", "flow_stack")
-"""Built-in tools of a skill, in addition to its flow's tools: history, memory, and slot values and results."""
+"""A skill's built-in tools, in addition to its flow's tools: history, memory, and slot values and results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +152,11 @@ class SkillSpec:
     """The instructions and tools with which a language model executes a flow (PX-5).
 
     Attributes:
-        criteria: quality criteria of a result, for reflection.
-        components: built-in tools, some of `COMPONENT_NAMES`.
+        criteria: quality criteria for a result, for reflection.
+        components: built-in tools, from `COMPONENT_NAMES`.
         language: the language of the code that the skill writes, or None.
         result: the JSON Schema of the result.
-        stream: the key of the result's text that is streamed, or None.
+        stream: the key of the text in the result that is streamed, or None.
     """
 
     dact: Dact
@@ -182,7 +182,7 @@ class EntityValue:
 
 
 def columns_of(metadata: JsonObject) -> tuple[str, ...] | None:
-    """Return a table's columns, or None if the metadata doesn't describe a table."""
+    """Return the columns of a table, or None if the metadata doesn't describe a table."""
     columns = metadata.get("columns")
     return tuple(str(column) for column in columns) if is_list(columns) else None
 
@@ -191,7 +191,7 @@ def columns_of(metadata: JsonObject) -> tuple[str, ...] | None:
 class Entity:
     """A gazetteer: the valid values of one key entity.
 
-    `learned_from`: a flow output with the session's values by entity, or None.
+    `learned_from`: a flow output that contains the session's values by entity, or None.
     """
 
     name: str
@@ -213,7 +213,7 @@ class Entity:
 class Answer:
     """A declared answer to a question, which leaves the stack unchanged.
 
-    `digression`: the kind of question, or None for chit-chat such as greetings.
+    `digression`: the kind of question, or None for small talk such as greetings.
     """
 
     name: str
@@ -224,7 +224,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A compiled domain. `templates` has texts by file name without ``.md.j2``. `acts`: names by digit of a dax."""
+    """A compiled domain. `templates`: texts by file name without ``.md.j2``. `acts`: names by digit of a dax."""
 
     name: str
     folder: str
@@ -252,5 +252,5 @@ class Domain:
 
     @property
     def lexicon(self) -> tuple[LexiconFile, ...]:
-        """Return the lexicons of the domain's language, if there are any."""
+        """Return the lexicons for the domain's language, or an empty tuple."""
         return self.lexicons.get(self.config.language.default, ())

@@ -1,7 +1,8 @@
 """Placeholders in the manifest: ``{city}`` is an input, ``${API_KEY}`` an environment variable.
 
-``${user.calendar}`` is a credential of the user. In HTTP tools, ``{user_id}`` and ``{session_id}`` are the caller's,
-and ``{callback_url}`` receives a late result. `compile.endpoints` decides where placeholders are permitted.
+``${user.calendar}`` is a credential of the user. In HTTP tools, ``{user_id}`` and ``{session_id}`` are those
+of the caller, and ``{callback_url}`` receives a late result. `compile.endpoints` decides where placeholders
+are permitted.
 """
 
 import re
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 CALLERS_OWN: Final = ("session_id", "user_id", "callback_url")
-"""Reserved placeholders, for the caller or the call instead of an input."""
+"""Reserved placeholders for data of the caller or the call instead of inputs."""
 
 _PLACEHOLDER = re.compile(
     r"\$\{user\.(?P<credential>[a-z][a-z0-9_]*)\}"
@@ -34,7 +35,7 @@ def credential_placeholders(text: str) -> list[str]:
 
 
 def sole_input(text: str) -> str | None:
-    """Return the input's name if its placeholder is the whole text, or None. Such a text keeps the input's type."""
+    """Return the input's name if its placeholder is the whole text, which then keeps the input's type, or None."""
     match = _PLACEHOLDER.fullmatch(text)
     return match["name"] if match else None
 
@@ -45,7 +46,7 @@ def fill_placeholders(
     give_variable: Callable[[str], str],
     give_credential: Callable[[str], str] = lambda name: f"${{user.{name}}}",
 ) -> str:
-    """Fill the placeholders, without expanding placeholders in the values."""
+    """Fill in the placeholders, without expanding placeholders in the values."""
 
     def give(match: re.Match[str]) -> str:
         if match["credential"]:

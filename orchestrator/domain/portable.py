@@ -1,6 +1,6 @@
 """JSON Schemas that every model provider accepts (CO-2).
 
-A model receives the copy from `simplify`; its arguments are validated against the original.
+A model receives the copy from `simplify`. Its arguments are validated against the original schema.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,14 +45,15 @@ _DEEPEST = 12
 
 
 def find_refused(schema: JsonObject) -> list[str]:
-    """Return the top-level keywords for which providers reject the tool."""
+    """Return the top-level keywords because of which providers reject the tool."""
     return [keyword for keyword in REFUSED_AT_THE_TOP if keyword in schema]
 
 
 def simplify(schema: JsonObject) -> JsonObject:
     """Return a copy with plain keywords only, resolved references, and a type for each enum.
 
-    Keywords that some provider rejects are omitted, so the copy accepts all values that the schema accepts.
+    Keywords that any provider rejects are omitted, so that the copy accepts all values that the schema
+    accepts.
     """
     definitions = {
         f"#/{place}/{name}": body
@@ -92,7 +93,7 @@ def _simplify(schema: JsonObject, definitions: Mapping[str, JsonObject], depth: 
 
 
 def _split(schema: JsonObject) -> JsonObject:
-    """Return alternatives with one type each, because Anthropic's client and Gemini don't support lists of types."""
+    """Return alternatives with one type each, because some model providers don't support type lists."""
     kinds: list[str] = schema["type"]
     rest = {keyword: body for keyword, body in schema.items() if keyword not in {"type", "description"}}
     values = cast("list[Json]", rest.pop("enum", []))
@@ -138,7 +139,7 @@ def _type_of(values: list[Json]) -> Json:
 
 
 def _describe(schema: JsonObject) -> str:
-    """Return the description with the format, whose keyword some providers reject."""
+    """Return the description including the format, whose keyword some providers reject."""
     words = str(schema.get("description") or schema.get("title") or "")
     named = schema.get("format")
     return f"{words} (format: {named})".strip() if isinstance(named, str) else words

@@ -68,6 +68,6 @@ class Registry:
         return known if own is None or known is not None else EntityValue(canonical, canonical, (), own)
 
     def name(self, entity: str | None, canonical: Json) -> str:
-        """Return a value's display name, or the value itself if it is not in the registry."""
+        """Return a value's display name, or the value itself if the registry lacks it."""
         known = self.find(entity, canonical) if entity else None
         return known.name if known else str(canonical)

@@ -1,6 +1,6 @@
 """The schema of a domain's YAML files. `compile` checks references between entries.
 
-Every key has a default, so that one run finds every problem, even after a missing or invalid key.
+Every key has a default, so that one run finds all problems, even after a missing or invalid key.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ class SlotEntry(Entry):
     """A slot of a flow.
 
     Attributes:
-        open: whether the slot also accepts values that `entity` does not list.
-        counts: the things to count when a message names them.
-        part_of_day: the hours that a time without "am" or "pm" means.
+        open: True if the slot also accepts values that `entity` does not list.
+        counts: the objects to count when a message names them.
+        part_of_day: the part of day meant by a time without "am" or "pm".
         samples: values for the slot's placeholder in examples, if the slot lists no values.
         label: the slot's name as users see it.
         synonyms: users' words for each of `values`.
         same_as: names of this value in other flows, as ``slot`` or ``flow.slot``.
-        grounded: whether a model can only use values that were said or displayed.
-        not_before: the date slot before which this date must not be.
+        grounded: True if a model can only use values that were said or displayed.
+        not_before: the date slot that this date must not precede.
         pattern: a regular expression, for slots of type exact.
     """
 
@@ -98,8 +98,8 @@ class ToolUseEntry(Entry):
 class StepEntry(Entry):
     """A step of a declared plan.
 
-    `slots`: the source of each slot: a slot of the plan, ``step.output``, or ``{value: …}``. `when`: conditions,
-    which are such sources with an optional leading ``not``.
+    `slots`: the source of each slot: a slot of the plan, ``step.output``, or ``{value: …}``. `when`:
+    conditions, which are such sources, optionally preceded by ``not``.
     """
 
     name: Name = "step"
@@ -114,7 +114,7 @@ class StepEntry(Entry):
 
 
 class FreshnessEntry(Entry):
-    """Maximum age of a summary or of memories for a flow, in turns, and how to refresh them (IF-13)."""
+    """Maximum age of a summary or of memories for a flow, in turns, and the way to refresh them (IF-13)."""
 
     turns: Annotated[int, Field(ge=1)]
     of: Kept = Kept.SUMMARY
@@ -174,9 +174,11 @@ def _spread_values(values: Json) -> Json:
 
 
 class EntityEntry(Entry):
-    """An entity, with values in the file or from `provider`, a callable of services.py that receives `options`.
+    """An entity, with values in the file or from `provider`.
 
-    `learned_from`: a flow output, an object with the session's values by entity.
+    `provider`: a callable in services.py that receives `options`.
+
+    `learned_from`: a flow output, which is an object with the session's values by entity.
     """
 
     values: Annotated[Mapping[str, EntityValueEntry], BeforeValidator(_spread_values)] = Field(
@@ -189,7 +191,7 @@ class EntityEntry(Entry):
     @model_validator(mode="before")
     @classmethod
     def _take_bare_values(cls, entry: Json) -> Json:
-        """Expand ``city: [Oslo, Madrid]``, the short form of its values."""
+        """Expand ``city: [Oslo, Madrid]``, the short form of an entity's values."""
         return {"values": entry} if is_list(entry) else entry
 
 
@@ -198,7 +200,7 @@ SmallTalkName = Literal["thanks", "goodbye", "complaint", "who_are_you", "how_ar
 
 
 PageWish = Literal["next", "more", "previous", "first", "last", "number"]
-"""Kinds of requests for another page of a table; `more` doesn't name the table, its rows or its pages."""
+"""Kinds of requests for another page of a table. `more` doesn't name the table, its rows or its pages."""
 
 
 class LexiconFile(Entry):
@@ -207,7 +209,7 @@ class LexiconFile(Entry):
     Attributes:
         agree: messages that confirm (PX-18).
         refuse: messages that refuse.
-        courtesies: words that can surround a confirmation or a refusal.
+        courtesies: words that can accompany a confirmation or a refusal.
         talk: small talk, by kind.
         pages: requests for another page of a table, with “#” for a number.
         patterns: replacements by regular expression, applied before words are looked up.
@@ -250,8 +252,8 @@ FAMILIES_TO_NAME = Literal["Read", "Prepare", "Transform", "Schedule"]
 class OntologyFile(Entry):
     """The ontology.
 
-    `intents`: the domain's names for four flow families. `acts`: the digit of each primitive act of daxes; by
-    default, the shared ones.
+    `intents`: the domain's names for four flow families. `acts`: the digit of each primitive act in daxes.
+    Default: the shared acts.
     """
 
     acts: Mapping[Name, str] = Field(default_factory=dict[str, str])
@@ -268,17 +270,20 @@ Tag = Literal["accesses_private_data", "receives_untrusted_input", "communicates
 class HttpEntry(Entry):
     """An HTTP endpoint. ``{city}`` is an input, ``${API_KEY}`` an environment variable.
 
-    ``{user_id}`` and ``{session_id}`` are the caller's; ``{callback_url}`` receives the result of a tool with `later`.
+    ``{user_id}`` and ``{session_id}`` are those of the caller; ``{callback_url}`` receives the result of a
+    tool with `later`.
 
     In `query` and `body`, a value that is only one input keeps its type, and a value with a missing input is
-    omitted. By default, remaining inputs go into the query of GET and DELETE, or into the body for other methods.
+    omitted. By default, remaining inputs go into the query for GET and DELETE, or into the body for other
+    methods.
 
     Attributes:
         url: the URL, which can use inputs in its path.
         headers: headers, which can use inputs and variables.
         query: query parameters, which can use inputs and variables.
         wrap_as: the output name for a response that is not an object.
-        errors: messages to the user by status, for calls that were certainly not executed. They can use inputs.
+        errors: messages to the user by status, for calls that were certainly not executed. They can use
+        inputs.
     """
 
     url: str = ""
@@ -293,8 +298,8 @@ class HttpEntry(Entry):
 class McpEntry(Entry):
     """A tool of an MCP server, which is reached by `url` or started by `command`.
 
-    `headers`: headers for `url`, which can use environment variables. `environment`: the names of the variables
-    passed to the started server.
+    `headers`: headers for `url`, which can use environment variables. `environment`: names of the variables
+    that are passed to the started server.
     """
 
     tool: str = ""
@@ -343,7 +348,10 @@ class ToolEntry(Entry):
     timeout_ms: PositiveInt | None = None
     tags: tuple[Tag, ...] = ()
     trusted: str | None = None
-    """Reason why a remote tool neither sends data out nor returns untrusted text. Default: it does both (PX-3)."""
+    """Reason why a remote tool neither sends data out nor returns untrusted text.
+
+    Default: the tool does both (PX-3).
+    """
     requires_approval: bool = False
     approval: Literal["user", "operator"] | None = None
     approval_above: Mapping[Name, float] = Field(default_factory=dict[str, float])
@@ -357,13 +365,13 @@ class ToolEntry(Entry):
 
 
 class SkillEntry(Entry):
-    """The front matter of a SKILL.md.
+    """The front matter of a SKILL.md file.
 
     The Agent Skills format also has `license`, `compatibility` and `metadata`, which are ignored.
 
     Attributes:
-        tools: some tools of the skill's flow. Default: all of them.
-        components: built-in tools, some of `COMPONENT_NAMES`.
+        tools: tools of the skill's flow that the skill can use. Default: all of them.
+        components: built-in tools, from `COMPONENT_NAMES`.
         stream: the key of a text in `result`.
     """
 

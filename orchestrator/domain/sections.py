@@ -1,4 +1,4 @@
-"""The base class of a configuration's sections, and types of their values."""
+"""The base class of a configuration's sections, and the types of their values."""
 
 import re
 from typing import Annotated, Literal

@@ -1,6 +1,6 @@
 """Base classes for a domain's `services.py`. Public API for domains.
 
-The manifest maps tools to methods; PEX runs them, with schemas, timeouts and retries.
+The manifest maps tools to methods. PEX runs the methods, with schemas, timeouts and retries.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,13 +13,13 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 class Records(Protocol):
     """Named collections of JSON documents, in which a service stores its data.
 
-    They belong to one tenant and domain.
+    The collections belong to one tenant and domain.
     """
 
     async def get(self, collection: str, key: str) -> JsonObject | None: ...
 
     async def create(self, collection: str, key: str, document: JsonObject) -> JsonObject:
-        """Insert a document unless the key exists. Returns the stored document, which may be an earlier one."""
+        """Insert a document unless the key exists. Return the stored document, which may be an earlier one."""
         ...
 
     async def update(
@@ -27,7 +27,7 @@ class Records(Protocol):
     ) -> JsonObject | None:
         """Merge top-level `changes` if the document exists and its fields equal `where`.
 
-        Returns the stored document, or None if nothing matched.
+        Returns the stored document, or None if no document matched.
         """
         ...
 
@@ -43,8 +43,8 @@ class ToolCall:
     """The context of one call.
 
     Attributes:
-        idempotency_key: the same key for every attempt. A tool with side effects stores the key, so that a retry
-            finds the earlier result.
+        idempotency_key: the same key for every attempt. A tool with side effects stores the key, so that a
+        retry finds the earlier result.
         now: the time, in Unix seconds.
         root: the root of the session's fork tree, if the session is a fork.
         repeated: whether an earlier call with this key may have arrived, and may still be running.
@@ -72,7 +72,7 @@ class ToolCall:
 class Accepted:
     """The return value of a tool with `later` in the manifest if its result comes later (RT-32).
 
-    `message`: the message to the user in the meantime. Default: that the call is under way.
+    `message`: the message to the user in the meantime. Default: a message that the call is in progress.
     """
 
     message: str = ""
@@ -83,7 +83,7 @@ class Paged(Protocol):
     """A service whose results have a `table_id`, so that users can page through the table."""
 
     async def page(self, table_id: str, number: int, call: ToolCall) -> JsonObject:
-        """Return page `number` (from 1): ``{rows, page, pages, row_count}``, rows as objects.
+        """Return page `number` (from 1): ``{rows, page, pages, row_count}``, with rows as objects.
 
         Raises ToolFailure (not_found) if the table or page doesn't exist or belongs to another owner.
         """
@@ -97,7 +97,7 @@ class Exporting(Protocol):
     async def document(self, document_id: str, call: ToolCall) -> JsonObject:
         """Return an export: ``{name, format, text, key}``. The secret `key` signs its `ExportLink`.
 
-        Raises ToolFailure (not_found) if it doesn't exist or belongs to another owner.
+        Raises ToolFailure (not_found) if the export doesn't exist or belongs to another owner.
         """
         ...
 
@@ -123,7 +123,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """A query's result. `is_cut`: whether there are more rows. `code`: the query that ran."""
+    """A query's result. `is_cut`: True if there are more rows. `code`: the query that ran."""
 
     columns: tuple[tuple[str, str], ...]
     rows: list[list[Json]]
@@ -137,7 +137,7 @@ class SqlRunner(Protocol):
     async def run(self, code: str, tables: Mapping[str, Table]) -> QueryRows:
         """Check the only query in `code`, and run it on copies of the tables in a separate process.
 
-        Raises ToolFailure if the query is rejected or stopped, with a reason that helps to fix it.
+        Raises ToolFailure if the query is rejected or stopped, with a reason that helps to fix the query.
         """
         ...
 
@@ -146,7 +146,10 @@ class UserMemory(Protocol):
     """Memories of a call's user, or of the session if it has no user."""
 
     async def remember(self, call: ToolCall, text: str) -> JsonObject:
-        """Store a sentence about the user. Returns `remembered`, and `lasting` if it outlives this session."""
+        """Store a sentence about the user.
+
+        Return `remembered`, and `lasting` if the memory outlives this session.
+        """
         ...
 
     async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
@@ -154,12 +157,15 @@ class UserMemory(Protocol):
         ...
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
-        """Forget memories about some words, or everything. Default: the last statement. Returns the forgotten texts."""
+        """Forget memories about some words, or all memories. Return the forgotten texts.
+
+        Default: the last statement.
+        """
         ...
 
 
 class DocumentSearch(Protocol):
-    """A search in the documents that a call's user can see."""
+    """A search over the documents that a call's user can see."""
 
     async def search(self, call: ToolCall, question: str) -> JsonObject:
         """Return `passages`, best first, with `source`, `title`, `section` and `text`, and their `labels`.
@@ -170,26 +176,27 @@ class DocumentSearch(Protocol):
 
 
 class SessionEvents(Protocol):
-    """Scheduled events for a call's session. Each starts the flow that lists it under `events`, in a system turn.
+    """Scheduled events for a call's session. Each event starts the flow that lists it under `events`.
 
-    Like other state of a service, an event remains if the turn is canceled later.
+    The flow starts in a system turn. Like other state of a service, an event remains if the turn is canceled
+    later.
     """
 
     async def schedule(
         self, call: ToolCall, name: str, payload: JsonObject, *, at: float, key: str
     ) -> JsonObject:
-        """Schedule an event at a Unix time, or replace the event with this key. `payload` fills slots.
+        """Schedule an event at a Unix time, or replace the event with this key. `payload`: fills slots.
 
         Raises ToolFailure if the event does not start a flow of the domain.
         """
         ...
 
     async def cancel(self, call: ToolCall, key: str) -> bool:
-        """Cancel an event. Returns whether it was still scheduled."""
+        """Cancel an event. Return True if it was still scheduled."""
         ...
 
     async def scheduled(self, call: ToolCall) -> list[JsonObject]:
-        """Return the scheduled events, next first, with `name`, `payload`, `key` and `not_before`."""
+        """Return the scheduled events, next event first, with `name`, `payload`, `key` and `not_before`."""
         ...
 
 
@@ -209,8 +216,8 @@ class ServiceContext:
 class Service:
     """The base class of services, whose methods are tools.
 
-    A method receives the tool's inputs as keyword arguments, and the `ToolCall` if it has a parameter `call`. It
-    returns the output object or raises ToolFailure. Synchronous methods run in a thread.
+    A method receives the tool's inputs as keyword arguments, and the `ToolCall` if it has a parameter `call`.
+    The method returns the output object or raises ToolFailure. Synchronous methods run in a thread.
     """
 
     def __init__(self, context: ServiceContext) -> None:

@@ -1,4 +1,4 @@
-"""Summarize each flow's tools and their tags, for the review of a domain."""
+"""Summaries of each flow's tools and their tags, for the review of a domain."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,8 @@ TAGS = ("accesses_private_data", "receives_untrusted_input", "communicates_exter
 class FlowSummary:
     """A flow's capabilities.
 
-    `acts`: the primitive acts of its dax. `changes`: the tools with side effects. `tags`: the tags of all tools (PX-3).
-    `approval`: when a call needs an approval, or an empty string.
+    `acts`: the primitive acts of its dax. `changes`: the tools with side effects. `tags`: the tags of all
+    tools (PX-3). `approval`: when a call needs an approval, or an empty string.
     """
 
     dact: Dact
@@ -41,7 +41,7 @@ class FlowSummary:
 
 
 def summarize(domain: Domain) -> list[FlowSummary]:
-    """Return a summary per flow, in the ontology's order."""
+    """Return a summary of each flow, in the ontology's order."""
     return [_summarize_flow(flow.spec, domain) for flow in domain.flows.values()]
 
 

@@ -1,1 +1,1 @@
-"""Changes of several flows at once: corrections, inheritance, the steps of a plan, and repair."""
+"""Changes that involve several flows: corrections, inheritance, the steps of a plan, and repair."""

@@ -1,4 +1,4 @@
-"""Corrections: replacing values given earlier, and the values that depend on them (IR-4).
+"""Corrections, which replace earlier values and the values that depend on them (IR-4).
 
 The Agent asks the user what to do about side effects of an old value.
 """
@@ -20,7 +20,7 @@ from orchestrator.types import FlowId, Json, JsonObject, TurnId, same_value
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One slot's old and new value."""
+    """The old and the new value of one slot."""
 
     slot: str
     before: Json
@@ -31,8 +31,8 @@ class Change:
 class Correction:
     """The result of a correction.
 
-    `in_doubt`: dependent slots that kept their values. `cleared`: slots emptied because their values no longer
-    apply. `problems`: rejected values.
+    `in_doubt`: dependent slots that kept their values. `cleared`: slots emptied because their values no
+    longer apply. `problems`: rejected values.
     """
 
     changed: tuple[Change, ...] = ()
@@ -60,9 +60,9 @@ def correct(
     turn_id: TurnId | None = None,
     source: SlotSource = SlotSource.USER,
 ) -> Correction:
-    """Replace values of a flow and clear dependent values that no longer apply (IR-4).
+    """Replace values of a flow, and clear dependent values that no longer apply (IR-4).
 
-    Callers first check whether an old value had a side effect.
+    Callers must first check whether an old value caused a side effect.
     """
     mentions = _read_mentions(labels)
     problems = [problem for name, mention in mentions.items() if (problem := flow.examine(name, mention))]
@@ -84,7 +84,7 @@ def apply_changes(
     turn_id: TurnId | None = None,
     source: SlotSource = SlotSource.USER,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Set new values. Returns the dependent slots that are in doubt, and those that were cleared.
+    """Set new values. Return the dependent slots that are in doubt, and those that were cleared.
 
     Neither list contains changed slots. Confirmed values that are in doubt must be confirmed again.
     """
@@ -106,7 +106,7 @@ def apply_changes(
 
 
 def move_along(flow: BaseFlow, changes: JsonObject) -> JsonObject:
-    """Return new dates for slots whose lower limit moves past them, at the same distance from the limit.
+    """Return new dates for slots whose lower limit moves past them, with the same distance from the limit.
 
     Dates in `changes` are not moved.
     """
@@ -130,7 +130,7 @@ def find_too_early(flow: BaseFlow, changes: JsonObject) -> tuple[str, str] | Non
 
 
 def reopen(flow: BaseFlow, now: float, *, flow_id: str | None = None) -> BaseFlow:
-    """Return a new flow with the values of a completed one, which stays unchanged."""
+    """Return a new flow with the values of a completed flow, which stays unchanged."""
     fresh = type(flow)(now) if flow_id is None else type(flow)(now, flow_id=FlowId(flow_id))
     fresh.slots = deepcopy(flow.slots)
     fresh.progress = Progress(reopened_from=flow.flow_id)

@@ -1,4 +1,4 @@
-"""Values that a starting task inherits: from the named row, its last run, and other tasks (FS-7)."""
+"""Values that a new task inherits: from the named row, its last run, and other tasks (FS-7)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from orchestrator.types import Json, JsonObject
 
 
 def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool = False) -> list[str]:
-    """Fill a starting flow with known values, unless the user talks about something else.
+    """Fill a starting flow with known values, unless the user has changed the subject.
 
-    A user who searched flights to Rome and now books one from Paris does not want Rome's date. Slots that the
-    message leaves undecided stay open, as do slots that an earlier task asks for again.
+    A user who searched flights to Rome and now books a flight from Paris does not want Rome's date. Slots
+    that the message leaves undecided stay open, as do slots that an earlier task asks for again.
 
     Returns the slots filled from differently named slots of other tasks. A look-up uses such values only if
-    the message `refers` to them, or if nothing else is missing.
+    the message `refers` to them, or if no other values are missing.
     """
     said = {**dict.fromkeys(_find_asked_again(state)), **said}
     shown = None if state.shown is None else state.find_shown(flow.spec.inputs)
@@ -48,16 +48,16 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
 
 
 def _find_asked_again(state: DialogueState) -> list[str]:
-    """Return the slots that running tasks ask for and that an earlier run already had values for."""
+    """Return the slots that running tasks ask for although an earlier run already had values."""
     asked = {entry.flow_id: entry.slot for entry in state.ambiguity.open if entry.slot is not None}
     again = (flow for flow in state.stack.flows if flow.flow_id in asked)
     return [asked[flow.flow_id] for flow in again if state.find_completed(flow.dact) is not None]
 
 
 def take_inputs(state: DialogueState, flow: BaseFlow) -> list[str]:
-    """Fill a flow's empty inputs from outputs of completed flows. Returns the filled slots.
+    """Fill a flow's empty inputs from outputs of completed flows. Return the filled slots.
 
-    Each value comes from the latest flow with that output and is marked as inherited. Its slot type can
+    Each value comes from the latest flow with that output and is marked as inherited. The slot's type can
     reject it.
     """
     got: list[str] = []
@@ -75,7 +75,7 @@ def _giver_of(state: DialogueState, name: str) -> BaseFlow | None:
 
 
 def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bool:
-    """Copy a missing value from the latest task that has it under a declared synonym."""
+    """Copy a missing value from the latest task that has the value under a declared synonym."""
     slot = flow.spec.slots[name]
     if not slot.same_as or name in flow.slots or slot.priority is not Priority.REQUIRED:
         return False
@@ -90,13 +90,13 @@ def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bo
 
 
 def _known_to(state: DialogueState, task: BaseFlow) -> JsonObject:
-    """Return a task's values and results, with the current row if the task displayed it."""
+    """Return a task's values and results, including the current row if the task displayed it."""
     row = next((shown.current for shown in state.displayed if shown.dact == task.dact), JsonObject())
     return {**task.values(), **row, **task.outputs}
 
 
 def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
-    """Copy missing values from the row displayed last that matches the flow's values (IR-5).
+    """Copy missing values from the last displayed row that matches the flow's values (IR-5).
 
     If several rows match, copy only the values that they share.
     """
@@ -118,7 +118,7 @@ def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
 
 
 def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: Labels) -> None:
-    """Fill in the current row if the flow needs a row and asks for confirmation."""
+    """Use the current row if the flow needs a row and asks for confirmation."""
     if not flow.spec.confirm or shown.key not in flow.spec.inputs or shown.key in {*flow.slots, *said}:
         return
     giver = state.find_completed(shown.dact)
@@ -156,7 +156,7 @@ def _is_required(flow: BaseFlow, name: str) -> bool:
 
 
 def _keep_from_last_run(state: DialogueState, flow: BaseFlow, said: Labels) -> None:
-    """Keep the unchanged values when the user repeats a search and names only the changes."""
+    """Keep the unchanged values if the user repeats a search and names only the changes."""
     if flow.spec.family is not Family.READ or flow.spec.confirm or not said or flow.is_filled():
         return
     last = state.find_completed(flow.dact)
@@ -166,7 +166,7 @@ def _keep_from_last_run(state: DialogueState, flow: BaseFlow, said: Labels) -> N
 
 
 def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
-    """Return whether the user gave other values for required slots than `giver` has, except defaults (FS-7)."""
+    """Return whether the user's required values differ from those of `giver`, ignoring defaults (FS-7)."""
     return any(
         held.source is SlotSource.USER
         and _is_required(flow, name)
@@ -185,7 +185,7 @@ def _is_default(giver: BaseFlow, name: str) -> bool:
 
 
 def _depends_on_another(flow: BaseFlow, name: str, giver: BaseFlow) -> bool:
-    """Return whether `giver` found the value for other values of the slots that it depends on."""
+    """Return whether `giver` found the value with other values of the slots on which the value depends."""
     spec = flow.spec.slots.get(name)
     said = [slot for slot in (spec.depends_on if spec else ()) if slot in flow.slots]
     return any(

@@ -1,4 +1,4 @@
-"""Steps of a plan: stacking, adding, dropping and reordering them (PL-1, PL-4)."""
+"""The steps of a plan: stacking, adding, dropping and reordering (PL-1, PL-4)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from orchestrator.dialogue.records import ANSWERED, PlanStep
 from orchestrator.dialogue.stack import FlowStack
 
 Agrees: TypeAlias = Callable[[PlanStep, BaseFlow], bool]
-"""A predicate: whether a waiting flow's values match the plan's values for a step."""
+"""A predicate that compares the values of a waiting flow with the plan's values for a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Progress:
 
 
 def read_progress(plan: PlanFlow) -> Progress:
-    """Count a plan's steps. Archived plans work too (PL-4)."""
+    """Count the steps of a plan, which may be archived (PL-4)."""
     latest = {step.name: step for step in plan.steps}
     counted = [s for s in plan.steps if latest[s.name] is s and s.status not in {PRUNED, CANCELLED}]
     return Progress(
@@ -52,11 +52,11 @@ def read_progress(plan: PlanFlow) -> Progress:
 def stack_steps(
     stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: float, agrees: Agrees
 ) -> list[BaseFlow]:
-    """Push the flows of the planned steps, with the first on top and Active. A running flow stays on top.
+    """Push the flows of the planned steps, with the first flow on top and Active.
 
-    A waiting flow becomes a step's flow only if it `agrees` with the plan. Does nothing if the plan has ended,
-    or if the top flow isn't part of it, because then the whole plan waits. Returns the new flows on the stack,
-    in step order.
+    A running flow stays on top. A waiting flow becomes a step's flow only if it `agrees` with the plan.
+    Nothing happens if the plan has ended, or if the top flow isn't part of the plan, which then waits as a
+    whole. Returns the new flows on the stack, in step order.
     """
     top = stack.top
     if top is None or plan.is_finished or (top is not plan and stack.plan_of(top) is not plan):
@@ -88,7 +88,7 @@ def stack_steps(
 
 
 def _is_fresh(stack: FlowStack, step: PlanStep) -> bool:
-    """Return whether the step's flow is Active and not yet started."""
+    """Return whether the step's flow is Active and has not begun."""
     flow = stack.get(step.flow_id)
     return flow is not None and flow.status == ACTIVE and not flow.progress.begun
 
@@ -109,7 +109,7 @@ def _find_flow(
     for own in [flow for flow in alike if flow.plan_id == plan.flow_id]:
         if own.status != PLANNED or own in wanted:
             return None
-        stack.flows.remove(own)  # its step now comes later, with a new flow
+        stack.flows.remove(own)  # the flow's step now comes later, with a new flow
     for waiting in alike:
         if waiting.status == INTERRUPTED and waiting.plan_id is None and agrees(step, waiting):
             waiting.plan_id = plan.flow_id
@@ -127,7 +127,7 @@ def _stands(stack: FlowStack, plan: PlanFlow, wanted: list[BaseFlow]) -> bool:
 
 
 def add_steps(plan: PlanFlow, steps: list[PlanStep], *, after: Collection[str] | None = None) -> None:
-    """Add steps to the plan: at the end, or before the planned steps that are not in `after`."""
+    """Add steps to the plan, at the end or before the planned steps that are not in `after`."""
     place = len(plan.steps)
     if after is not None:
         waiting = (i for i, step in enumerate(plan.steps) if not step.is_finished and step.name not in after)
@@ -139,7 +139,7 @@ def add_steps(plan: PlanFlow, steps: list[PlanStep], *, after: Collection[str] |
 def drop_step(
     stack: FlowStack, plan: PlanFlow, step: PlanStep, note: str, now: float, *, by_user: bool = False
 ) -> bool:
-    """Drop a step: `pruned`, or `cancelled` if the user asked for it. Returns False if it has finished."""
+    """Drop a step: `pruned`, or `cancelled` at the user's request. Return False if the step has finished."""
     if step.is_finished:
         return False
     flow = stack.get(step.flow_id)
@@ -161,7 +161,7 @@ def take_for_step(stack: FlowStack, plan: PlanFlow, step: PlanStep, done: BaseFl
 
 
 def order_steps(plan: PlanFlow, names: list[str]) -> bool:
-    """Reorder the planned steps, with unnamed steps last. Returns False if nothing changed."""
+    """Reorder the planned steps, with unnamed steps last. Return False if the order was already correct."""
     places = [place for place, step in enumerate(plan.steps) if not step.is_finished]
     waiting = [plan.steps[place] for place in places]
     named = [step for name in names for step in waiting if step.name == name]

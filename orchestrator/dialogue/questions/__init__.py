@@ -1,4 +1,4 @@
-"""The assistant's questions: their texts, their options, and the action of each answer.
+"""The assistant's questions: their texts, their options, and the action for each answer.
 
 To add a question, define its class in this package and add it to `AnyQuestion`.
 """

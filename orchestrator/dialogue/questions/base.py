@@ -1,4 +1,4 @@
-"""Base classes of questions to the user: suggested replies, texts, and the action of each answer.
+"""Base classes of questions to the user: suggested replies, texts, and the action for each answer.
 
 The Agent runs the actions. RES renders the template that a question names.
 """
@@ -40,7 +40,7 @@ class Wording(Protocol):
 
     @property
     def doing(self) -> str:
-        """Return the flow's task, such as “booking a flight”, or an empty string without a flow."""
+        """Return the flow's activity, such as “booking a flight”, or an empty string without a flow."""
         ...
 
     @property
@@ -49,11 +49,11 @@ class Wording(Protocol):
         ...
 
     def render(self, template: str, /, **values: Json) -> str:
-        """Fill a template."""
+        """Render a template."""
         ...
 
     def render_own(self, suffix: str, /, **values: Json) -> str | None:
-        """Fill the domain's template ``<dact>.<suffix>``. Returns None if it is missing or fails."""
+        """Fill in the domain's template ``<dact>.<suffix>``. Return None if it is missing or fails."""
         ...
 
     def name_slot(self, slot: str) -> str:
@@ -69,7 +69,7 @@ class Wording(Protocol):
         ...
 
     def list_arguments(self, arguments: JsonObject, found: tuple[str, ...]) -> list[JsonObject]:
-        """Return the name and value of each argument of a call, and whether a tool `found` it."""
+        """Return the name and value of each argument of a call, marking the arguments in `found`."""
         ...
 
     def list_done(self) -> list[Told]:
@@ -83,7 +83,7 @@ class Wording(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Question(ABC):
-    """A question to the user, stored by the `kind` of its subclass.
+    """A question to the user, stored under the `kind` of its subclass.
 
     `flow_id`: the flow that asks, or None. `options`: suggested replies.
     """
@@ -116,12 +116,12 @@ class Question(ABC):
 
     @property
     def declined(self) -> bool:
-        """Return whether the user has declined the flow as it is."""
+        """Return whether the user has declined the flow in its current form."""
         return False
 
     @property
     def waiting_request(self) -> str:
-        """Return the user's request that waits for the answer, in words, or an empty string."""
+        """Return the user's request that waits for the answer, as text, or an empty string."""
         return ""
 
     @property
@@ -144,18 +144,18 @@ class Question(ABC):
                 return AskAgain()
 
     def no(self) -> Deed:
-        """Close the question if it belongs to no flow, or else ask it again."""
+        """Close the question if it does not belong to a flow, or else ask it again."""
         return CloseQuestion(told=True) if self.flow_id is None else AskAgain()
 
     def stop(self) -> Deed | None:
-        """Return the action of “never mind” if it doesn't cancel the task, or None."""
+        """Return the action for “never mind” if it doesn't cancel the task, or None."""
         return None
 
     def take_back_no(self) -> Deed | None:
-        """Return the action of “sorry, yes” after a “no”, or None."""
+        """Return the action for “sorry, yes” after a “no”, or None."""
         return None
 
     def choose(self, label: str) -> Deed | None:
-        """Return the action of a reply selected by its words, if the question defines one, or None."""
+        """Return the action of a reply selected by its text, if the question defines one, or None."""
         del label
         return None

@@ -15,8 +15,8 @@ from orchestrator.types import JsonObject
 class CallQuestion(Question):
     """The base class of questions about a call.
 
-    `candidate`: the call's fingerprint. `shown`: its display. `arguments`: all its arguments. `found`: the
-    arguments that came from a tool's result or a document.
+    `candidate`: the call's fingerprint. `shown`: the call as displayed. `arguments`: all its arguments.
+    `found`: the arguments that came from a tool result or a document.
     """
 
     _: KW_ONLY
@@ -45,7 +45,7 @@ class CallQuestion(Question):
 
 @dataclass(frozen=True, slots=True)
 class PendingCall(CallQuestion):
-    """The question whether to make a call."""
+    """A question that asks whether to make a call."""
 
     _: KW_ONLY
     kind: Literal["candidate"] = "candidate"
@@ -56,7 +56,7 @@ class PendingCall(CallQuestion):
 
 @dataclass(frozen=True, slots=True)
 class StoppedCall(CallQuestion):
-    """The question whether to make a call that was stopped before it began."""
+    """A question that asks whether to make a call that was stopped before it began."""
 
     _: KW_ONLY
     kind: Literal["stopped"] = "stopped"
@@ -67,7 +67,7 @@ class StoppedCall(CallQuestion):
 
 @dataclass(frozen=True, slots=True)
 class UnknownOutcome(CallQuestion):
-    """The question whether to repeat a call that may have succeeded."""
+    """A question that asks whether to repeat a call that may have succeeded."""
 
     _: KW_ONLY
     kind: Literal["unknown"] = "unknown"
@@ -94,7 +94,7 @@ class UnknownOutcome(CallQuestion):
 
 @dataclass(frozen=True, slots=True)
 class TryAgain(Question):
-    """The question whether to retry a task after a failure or a partial result."""
+    """A question that asks whether to retry a task after a failure or a partial result."""
 
     _: KW_ONLY
     kind: Literal["retry"] = "retry"

@@ -1,4 +1,4 @@
-"""Actions that answers to questions trigger. The Agent runs them."""
+"""Actions triggered by answers to questions. The Agent runs the actions."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,17 +17,17 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Agree:
-    """Run the displayed pending call."""
+    """An action that runs the displayed pending call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Close the question and continue the flow unchanged."""
+    """An action that closes the question and continues the flow unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Fill a slot. `confirmed`: the user confirmed this value."""
+    """An action that fills a slot. `confirmed`: True if the user confirmed this value."""
 
     slot: str
     value: Json
@@ -36,14 +36,14 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Clear:
-    """Empty a slot, which the flow then asks for again."""
+    """An action that empties a slot, so that the flow asks for it again."""
 
     slot: str
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start a task."""
+    """An action that starts a task."""
 
     dact: Dact
     slots: JsonObject = field(default_factory=JsonObject)
@@ -51,26 +51,26 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Decline:
-    """Drop the pending call and ask what to change, or cancel the task if nothing can be changed."""
+    """An action that drops the pending call and asks what to change, or cancels the task if nothing can change."""
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Cancel the task. `left_unknown`: the outcome of one of its calls stays unknown."""
+    """An action that cancels the task. `left_unknown`: True if the outcome of a call stays unknown."""
 
     left_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """Decide about a committed call that no longer fits."""
+    """An action that decides about a committed call that no longer fits."""
 
     decision: Decision
 
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """A repeated question that suggests the understood reply; a “yes” selects that reply."""
+    """A repeated question that suggests the understood reply. A “yes” selects this reply."""
 
     decision: Decision
     label: str
@@ -78,14 +78,14 @@ class Propose:
 
 @dataclass(frozen=True, slots=True)
 class CloseQuestion:
-    """Close a question that belongs to no task. `told`: acknowledge it."""
+    """An action that closes a question that belongs to no task. `told`: True to acknowledge the answer."""
 
     told: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AskAgain:
-    """Ask the question again because the answer doesn't fit."""
+    """An action that repeats the question because the answer doesn't fit."""
 
 
 Deed: TypeAlias = (

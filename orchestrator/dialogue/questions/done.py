@@ -38,7 +38,10 @@ class SettleDone(Question):
         return Decide(Decision.KEEP)  # “forget it” withdraws the correction
 
     def choose(self, label: str) -> Deed | None:
-        """Select a reply that a model understood. All replies except “leave it” need a confirmation."""
+        """Return the action of a reply that a model understood.
+
+        All replies except “leave it” need a confirmation.
+        """
         option = next((one for one in self.options if one.label == label), None)
         if option is None or option.action_name not in set(Decision):
             return None

@@ -1,4 +1,4 @@
-"""Questions about a value: which one a slot takes, which row is meant, and what should change."""
+"""Questions about a value: a slot's value, the meant row, or the change that the user wants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from orchestrator.dialogue.questions.deeds import AskAgain, Clear, Continue, Dec
 
 @dataclass(frozen=True, slots=True)
 class AskSlot(Question):
-    """The question for a slot's value, or for one of the options if there are any."""
+    """A question that asks for a slot's value, or for one of the options if there are any."""
 
     _: KW_ONLY
     kind: Literal["slot"] = "slot"
@@ -26,7 +26,7 @@ class AskSlot(Question):
 
 @dataclass(frozen=True, slots=True)
 class ChooseValue(Question):
-    """The question which of several values is meant for a slot."""
+    """A question that asks which of several values is meant for a slot."""
 
     _: KW_ONLY
     kind: Literal["value"] = "value"
@@ -45,7 +45,7 @@ class ChooseValue(Question):
 
 @dataclass(frozen=True, slots=True)
 class ChooseRow(Question):
-    """The question which of the rows found by a tool is meant."""
+    """A question that asks which of the rows found by a tool is meant."""
 
     _: KW_ONLY
     kind: Literal["rows"] = "rows"
@@ -60,7 +60,7 @@ class ChooseRow(Question):
 
 @dataclass(frozen=True, slots=True)
 class ChangeWhat(Question):
-    """The question what to change about a task. `after_no`: the user has declined the task as it is."""
+    """A question that asks what to change about a task. `after_no`: True if the user declined its current form."""
 
     _: KW_ONLY
     kind: Literal["change"] = "change"
@@ -87,7 +87,7 @@ class ChangeWhat(Question):
 
 @dataclass(frozen=True, slots=True)
 class WhichSlot(Question):
-    """The question which of several slots a new value is for. “Yes” selects none of them."""
+    """A question that asks for which of several slots a new value is. “Yes” selects none of them."""
 
     _: KW_ONLY
     kind: Literal["which_slot"] = "which_slot"

@@ -1,4 +1,4 @@
-"""Questions about tasks: which one to start, resume or stop, and open questions of skills."""
+"""Questions about tasks: the task to start, resume or stop, and open questions of skills."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orchestrator.saying import Told
 
 @dataclass(frozen=True, slots=True)
 class Unclear(Question):
-    """The question what the user wants. Its options are the likeliest tasks."""
+    """A question that asks what the user wants. Its options are the likeliest tasks."""
 
     _: KW_ONLY
     kind: Literal["unclear"] = "unclear"
@@ -26,7 +26,7 @@ class Unclear(Question):
 
 @dataclass(frozen=True, slots=True)
 class ChooseTask(Question):
-    """The question which interrupted task to resume."""
+    """A question that asks which interrupted task to resume."""
 
     _: KW_ONLY
     kind: Literal["task"] = "task"
@@ -37,7 +37,7 @@ class ChooseTask(Question):
 
 @dataclass(frozen=True, slots=True)
 class ChooseToStop(Question):
-    """The question which task to stop, because the stack is full (FS-12). `request`: the user's words."""
+    """A question that asks which task to stop because the stack is full (FS-12). `request`: the user's words."""
 
     _: KW_ONLY
     kind: Literal["limit"] = "limit"
@@ -56,7 +56,7 @@ class ChooseToStop(Question):
 
 @dataclass(frozen=True, slots=True)
 class NextTask(Question):
-    """The question whether to start the task that takes the chosen row."""
+    """A question that asks whether to start the task that uses the chosen row."""
 
     _: KW_ONLY
     kind: Literal["next"] = "next"
@@ -69,7 +69,7 @@ class NextTask(Question):
 
 @dataclass(frozen=True, slots=True)
 class LeftOpen(Question):
-    """A question that a skill wrote and whose answer it interprets."""
+    """A question that a skill wrote. The skill interprets the answer."""
 
     _: KW_ONLY
     kind: Literal["skill"] = "skill"

@@ -1,9 +1,8 @@
 """Serialization of the dialogue state: records as JSON, outlines, and patches between versions (ST-2).
 
-A patch of an object: ``=`` new or replaced values, ``-`` removed keys, ``~`` patches of members.
-A patch of a list: ``<`` elements dropped at the head, ``|`` length kept before the tail, ``=`` and
-``~`` by position in the remaining list, ``+`` the new tail. Nothing is mutated; results share unchanged
-parts with their inputs.
+A patch of an object: ``=`` new or replaced values, ``-`` removed keys, ``~`` patches of members. A patch of a
+list: ``<`` elements dropped at the head, ``|`` length kept before the tail, ``=`` and ``~`` by position in
+the remaining list, ``+`` the new tail. Inputs are never mutated; results share unchanged parts with them.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ def dump(record: Any) -> JsonObject:
 
 
 def load(kind: type[Record], body: Json) -> Record:
-    """Create a record from JSON, sharing nothing with it. Unknown keys are ignored."""
+    """Create a record from JSON. The record shares nothing with the JSON. Unknown keys are ignored."""
     return _adapter(kind).validate_json(orjson.dumps(body))
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A summary of a session's state for maintenance flows.
+    """A summary of a session's state, for maintenance flows.
 
-    It has the names of flows on the stack, and the numbers of pending approvals and of unsummarized turns.
+    It has the IDs of flows on the stack, and the numbers of pending approvals and of unsummarized turns.
     """
 
     flows: list[str]
@@ -86,7 +85,7 @@ def _sorted(value: Json) -> bytes:
 
 
 def diff(before: JsonObject, after: JsonObject) -> JsonObject:
-    """Return the patch from `before` to `after`. The patch is empty if they are equal."""
+    """Return the patch from `before` to `after`, which is empty if they are equal."""
     replaced: JsonObject = {}
     nested: JsonObject = {}
     for key, value in after.items():
@@ -117,7 +116,7 @@ def _compact(patch: JsonObject) -> JsonObject:
 
 
 def _diff_value(before: Json, after: Json) -> JsonObject | None:
-    """Return the patch between two containers of one kind, or None if only replacing is possible."""
+    """Return the patch between two containers of one kind, or None if the container must be replaced."""
     kind = type(before)  # pyright: ignore[reportUnknownVariableType]
     if not before or not after or kind is not type(after):
         return None
@@ -161,7 +160,7 @@ def _diff_shifted(before: list[Json], after: list[Json]) -> JsonObject | None:
 
 
 def _diff_elements(before: list[Json], after: list[Json], start: int) -> JsonObject | None:
-    """Compare elements from `start` on. Returns None if more than half of them would be replaced."""
+    """Compare elements from `start` on. Return None if more than half of them would be replaced."""
     replaced: list[Json] = []
     nested: list[Json] = []
     shorter = min(len(before), len(after))

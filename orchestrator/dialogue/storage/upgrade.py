@@ -1,4 +1,4 @@
-"""Upgrades stored states to the current schema version, one version at a time (ST-1).
+"""Upgrade stored states to the current schema version, one version at a time (ST-1).
 
 Each step converts a document to the next version. Released steps never change.
 """

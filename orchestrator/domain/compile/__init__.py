@@ -1,4 +1,4 @@
-"""Compile the contents of a domain's folder into a domain, or into a list of every problem.
+"""Compile the contents of a domain's folder to a domain, or to a list of all problems.
 
 `adapters.domains.folder` reads the files and imports the code.
 """
@@ -41,8 +41,8 @@ class PolicyCode:
 class DomainSources:
     """The contents of a domain's folder.
 
-    `services`: public names of services.py. `templates`: texts by file name without ``.md.j2``. `skills`: sources
-    by folder name.
+    `services`: public names of services.py. `templates`: texts by file name without ``.md.j2``. `skills`:
+    sources by folder name.
     """
 
     name: str
@@ -151,7 +151,7 @@ def _name_intents(ontology: OntologyFile, file: SourceFile, problems: Problems) 
 def _assign_policies(
     ontology: OntologyFile, specs: Mapping[Dact, FlowSpec], sources: DomainSources, problems: Problems
 ) -> dict[Dact, type]:
-    """Assign policies: a policy names its flow by `dact`, or a flow names its policy."""
+    """Assign policies to flows. A policy names its flow by `dact`, or a flow names its policy."""
     by_name = {code.cls.__name__: code for code in sources.policies}
     assigned: dict[Dact, PolicyCode] = {}
     for code in sources.policies:

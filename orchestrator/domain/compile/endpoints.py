@@ -1,4 +1,4 @@
-"""Find problems of a tool's HTTP endpoint or MCP server in the manifest, without connecting to it."""
+"""Find problems of a tool's HTTP endpoint or MCP server in the manifest, without connecting."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -77,10 +77,10 @@ def _error_mistakes(errors: Mapping[int, str], inputs: Sequence[str]) -> Iterato
 
 
 def is_surely_not_done(status: int) -> bool:
-    """Return whether a status rules out that a request was executed.
+    """Return whether a status proves that a request was not executed.
 
-    A redirect can mean success, for example 303 after a creation. 408, 460 and 499 come from servers and proxies
-    that gave up waiting.
+    A redirect can mean success, for example 303 after a creation. 408, 460 and 499 come from servers and
+    proxies that stopped waiting.
     """
     return 400 <= status < 500 and status not in _GAVE_UP
 

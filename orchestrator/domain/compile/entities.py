@@ -12,7 +12,7 @@ from orchestrator.domain.schema import AnswerEntry, EntityEntry
 def compile_entities(
     entries: Mapping[str, EntityEntry], services: Services, file: SourceFile, problems: Problems
 ) -> dict[str, Entity]:
-    """Return every entity, with values from the file or from its provider."""
+    """Return all entities, with values from the file or from their provider."""
     return {name: _compile_entity(name, entry, services, file, problems) for name, entry in entries.items()}
 
 

@@ -55,7 +55,7 @@ class Vocabulary:
 def compile_flows(
     entries: Mapping[str, FlowEntry], vocabulary: Vocabulary, file: SourceFile, problems: Problems
 ) -> dict[Dact, FlowSpec]:
-    """Compile every flow, and check the flows against each other."""
+    """Compile all flows, and check the flows against each other."""
     if len(entries) > MAX_FLOWS:
         problems.add(file, ("flows",), f"there are {len(entries)} flows; a domain has at most {MAX_FLOWS}")
     daxes = {dact: check_dax(dact, entry, vocabulary, file, problems) for dact, entry in entries.items()}
@@ -95,7 +95,7 @@ def check_dax(
 
 
 def add_edges(spec: FlowSpec, flows: Iterable[FlowSpec], tools: Mapping[ToolId, ToolSpec]) -> FlowSpec:
-    """Return a flow with its declared edge flows. Default: look-ups that share at least two acts with it (FS-5)."""
+    """Return a flow with its declared edge flows. Default: look-ups that share at least two acts (FS-5)."""
     if spec.edge_flows or spec.family in _WITHOUT_EDGES:
         return spec
     near = [
@@ -163,7 +163,7 @@ class _FlowCheck:
             self._add(("mode",), f"mode skill needs skills/{self.dact}/SKILL.md")
 
     def _check_changes(self, flows: Collection[str]) -> None:
-        """Check that `changes` names another flow, and that this flow asks for a confirmation."""
+        """Check that `changes` names another flow, and that this flow asks for confirmation."""
         changes = self.entry.changes or ""
         tools = [self.vocabulary.tools.get(ToolId(use.tool_id or "")) for use in self.entry.tools]
         if changes == self.dact:
@@ -270,7 +270,7 @@ class _FlowCheck:
             )
 
     def specify(self, dax: str, recipe: tuple[RecipeStep, ...] = ()) -> FlowSpec:
-        """Return the compiled flow. It is meaningful only if there are no problems."""
+        """Return the compiled flow, which is meaningful only if there are no problems."""
         entry = self.entry
         return FlowSpec(
             dact=Dact(self.dact),
@@ -299,8 +299,8 @@ class _FlowCheck:
     def _uses(self) -> tuple[ToolUse, ...]:
         """Return the flow's tools with complete input mappings.
 
-        An omitted input takes the slot or flow input of the same name, unless an earlier tool of the flow
-        provides it.
+        An omitted input takes its value from the slot or flow input of the same name, unless an earlier tool
+        of the flow provides it.
         """
         uses: list[ToolUse] = []
         results: set[str] = set()

@@ -1,6 +1,6 @@
-"""Find every problem of a domain folder in one run, each with its location.
+"""Find all problems of a domain folder in one run, each with its location.
 
-An invalid part of an entry is reported and dropped, so that the rest of the entry is still checked.
+Invalid parts of an entry are reported and dropped, so that the rest of the entry is still checked.
 """
 
 import copy
@@ -57,7 +57,7 @@ class SourceFile:
 
 @dataclass(slots=True)
 class Problems:
-    """The problems found so far. Only the first problem of an invalid value is reported."""
+    """The problems found so far. For an invalid value, only the first problem is reported."""
 
     found: list[Problem] = field(default_factory=list[Problem])
     _broken: set[tuple[str, Path]] = field(default_factory=set[tuple[str, Path]])
@@ -68,7 +68,7 @@ class Problems:
             self.found.append(problem)
 
     def check_known(self, file: SourceFile, path: Path, name: str, known: Iterable[str], kind: str) -> bool:
-        """Report `name` unless it is among `known`. Returns whether it is."""
+        """Report `name` unless it is in `known`. Return True if it is."""
         names = list(known)
         if name in names:
             return True
@@ -76,9 +76,9 @@ class Problems:
         return False
 
     def check_schema(self, file: SourceFile, path: Path, schema: JsonObject) -> bool:
-        """Report a schema that is invalid or not for an object. Returns whether it is valid."""
+        """Report a schema that is invalid or not for an object. Return True if the schema is valid."""
         if not _JSON_SCHEMA.is_valid(schema):
-            # jsonschema is slow to import and to run, but its messages are good.
+            # jsonschema is slow to import and to run, but its messages are good
             from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
 
             try:
@@ -94,7 +94,10 @@ class Problems:
     def read(
         self, model: type[Model], file: SourceFile, path: Path, body: Json, *, fallback: Json = None
     ) -> Model:
-        """Validate `body` at `path` of `file`. Report invalid parts, and take `fallback`'s values instead, if any."""
+        """Validate `body` at `path` of `file`.
+
+        Report invalid parts, and replace them with values from `fallback`.
+        """
         empty: JsonObject = {}
         body = copy.deepcopy(empty if body is None else body)
         for _ in range(_ROUNDS):
@@ -137,7 +140,7 @@ def _explain(model: type[BaseModel], mistake: Any) -> str:
 
 
 def shorten(value: Json) -> str:
-    """Return a value for a message: on one line, at most 60 characters."""
+    """Return a value for a message, on one line with up to 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
@@ -173,7 +176,7 @@ def _member_of(annotation: Any) -> Any:
 
 
 def _prune(body: Json, locations: list[Path], fallback: Json) -> Json:
-    """Remove invalid parts, later list items first so that indices stay valid."""
+    """Remove invalid parts, starting with the last list items so that indices stay valid."""
     for location in sorted({_clean(location) for location in locations}, key=_order, reverse=True):
         if not location:
             replacement: Json = fallback or JsonObject()
@@ -187,7 +190,7 @@ def _order(location: Path) -> list[tuple[bool, int, str]]:
 
 
 def _remove(body: Json, location: Path, fallback: Json) -> None:
-    """Remove the deepest existing part of `location`, or restore `fallback`'s value."""
+    """Remove the deepest existing part of `location`, or restore the value of `fallback`."""
     current: Any = body
     spare: Any = fallback
     deepest: tuple[Any, str | int, Json] | None = None

@@ -1,6 +1,6 @@
 """Compile a Plan flow's declared steps to its recipe: names, references, data between steps (PL-1).
 
-A step can refer only to earlier steps, so plans have no cycles.
+A step can refer only to earlier steps, so that plans have no cycles.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,10 @@ _NOT = "not "
 
 @dataclass(slots=True)
 class RecipeCheck:
-    """The check of one Plan flow. `families`: families by intent. `seen`: flows of the steps so far, by step name."""
+    """The check of one Plan flow.
+
+    `families`: families by intent. `seen`: flows of the steps so far, by step name.
+    """
 
     dact: str
     entry: FlowEntry

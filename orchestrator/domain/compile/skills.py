@@ -12,12 +12,12 @@ from orchestrator.domain.schema import FlowEntry, SkillEntry
 from orchestrator.types import Dact, JsonObject, ToolId
 
 MOST_TOOLS = 3
-"""Maximum number of a skill's tools from its flow."""
+"""Maximum number of tools from its flow that a skill can use."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkillSource:
-    """A SKILL.md: the front matter as data, the rest as text."""
+    """The content of a SKILL.md file: the front matter as data, the rest as text."""
 
     file: SourceFile
     text: str

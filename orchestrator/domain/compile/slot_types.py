@@ -1,4 +1,4 @@
-"""Compile a domain's slot types: universal types, the library types in use, and its own types (FS-4)."""
+"""Compile a domain's slot types: universal types, library types in use, and the domain's own types (FS-4)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,9 @@ def _by_pattern(entry: SlotTypeEntry) -> Callable[[Json, SlotSpec], Verdict]:
             return Valid(text)
         is_told = entry.description in spec.prompt  # the prompt already describes the pattern
         article, _, noun = spec.description.partition(" ")
-        is_name = article == "the" and noun.count(" ") <= 1  # "the flight that you want" is not a name
+        is_name = (
+            article == "the" and noun.count(" ") <= 1
+        )  # "the flight that you want" is too long for a name
         name = noun.replace("_", " ") if is_name else spec.label
         return Rejected(say("not_of_pattern", slot=name, wanted="" if is_told else entry.description))
 

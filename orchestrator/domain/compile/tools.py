@@ -55,7 +55,7 @@ def required_names(schema: JsonObject) -> list[str]:
 
 
 REMOTE_TAGS = ("communicates_externally", "receives_untrusted_input")
-"""Default tags of a remote tool, unless the manifest explains with `trusted` why they don't apply."""
+"""Default tags of a remote tool, unless the manifest explains in `trusted` why they don't apply."""
 
 
 def _specify(tool_id: str, entry: ToolEntry, resilience: Resilience) -> ToolSpec:
@@ -107,7 +107,7 @@ def _specify_rows(entry: RowsEntry | None) -> RowsSpec | None:
 
 
 def _check_later(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
-    """Check that a tool with `later` has what late results need: a status query for polling, and no MCP server."""
+    """Check a tool with `later`: polling needs a status query, and MCP servers don't support late results."""
     path = ("tools", tool_id, "later")
     if entry.later is None:
         if entry.http is not None and "{callback_url}" in entry.http.model_dump_json():
