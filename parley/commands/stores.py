@@ -125,7 +125,7 @@ def await_schema(database_url: str | None, wait_s: float) -> None:
 def redis_acl(
     template: Annotated[bool, typer.Option(help="Print placeholders instead of passwords.")] = False,
 ) -> None:
-    """Print an ACL file for Redis, and the generated passwords to standard error."""
+    """Print an ACL file for Redis. Prints the generated passwords to standard error."""
     if template:
         sys.stdout.write(write_template())
         return

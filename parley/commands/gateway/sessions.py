@@ -62,7 +62,7 @@ def show(
         int | None, typer.Option(min=0, help="Show the session as it was at this version, with its messages.")
     ] = None,
 ) -> Answer:
-    """Show a session's state and flow stack, with the top of the stack last."""
+    """Show a session's state and flow stack. The top of the stack comes last."""
     found = client.session(session, at=at)
     if at is None:
         with suppress(NotFound):
