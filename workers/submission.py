@@ -234,7 +234,7 @@ class Submissions:
         await self._end_with(turn, task, wait_s)
         return None
 
-    async def decide(self, arguments: JsonObject) -> JsonObject:
+    async def decide(self, arguments: JsonObject, _: BrokerTask) -> JsonObject:
         """Decide an approval for a backend, and resume the flow in a new turn. Operators decide over HTTP."""
         request = parse_arguments(ApprovalRequest, arguments)
         tenant_id, granted = TenantId(request.tenant_id), request.decision == "grant"
@@ -251,7 +251,7 @@ class Submissions:
         require_known_event(request.name, self._ports.domains.events(session.domain))
         return (await self._submitter.schedule(request.to_event(session_id, tenant_id))).as_json()
 
-    async def cancel_event(self, arguments: JsonObject) -> JsonObject:
+    async def cancel_event(self, arguments: JsonObject, _: BrokerTask) -> JsonObject:
         """Cancel an event, and its turn if the turn hasn't started."""
         request = parse_arguments(EventReference, arguments)
         tenant_id, session_id = TenantId(request.tenant_id), SessionId(request.session_id)

@@ -4,7 +4,7 @@ Tasks that external senders don't use are hints: the reconciler replaces lost ta
 effect (RT-1, IF-8, IF-9).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 from celery import Celery, chord, group
@@ -29,7 +29,7 @@ from workers.messages.redaction import REDACTED
 from workers.messages.refusal import TaskRefused
 from workers.process import WorkerProcess
 from workers.run_tasks import register_run_tasks
-from workers.submission import BrokerTask, follow_up_id, name_arguments
+from workers.submission import BrokerTask, Submissions, follow_up_id, name_arguments
 from workers.worker_lifecycle import WorkerLifecycle
 
 OF_SENDERS: Final = {
@@ -42,6 +42,38 @@ OF_SENDERS: Final = {
 """Options for the tasks that external senders use."""
 
 Act = Callable[[WorkerProcess, dict[str, Any], BrokerTask], JsonObject | None]
+Positional = Callable[[Mapping[str, Any]], tuple[str, ...]]
+"""A function that returns the names of positional arguments, given the keyword arguments."""
+
+
+def _of(act: Callable[[Submissions, JsonObject, BrokerTask], Coroutine[Any, Any, JsonObject | None]]) -> Act:
+    """Return a task's function that runs on the process's event loop."""
+    return lambda process, arguments, task: process.submit_task(lambda door: act(door, arguments, task))
+
+
+def _submitting(kwargs: Mapping[str, Any]) -> tuple[str, ...]:
+    # In a chain, the previous task's result comes first and is either the text or unused.
+    return ("session_id",) if kwargs.get("action") is not None else ("session_id", "text")
+
+
+def _referring(kwargs: Mapping[str, Any]) -> tuple[str, ...]:
+    return () if "idempotency_key" in kwargs else ("turn_id",)
+
+
+def _starting(kwargs: Mapping[str, Any]) -> tuple[str, ...]:
+    return ("trigger",) if "trigger" in kwargs else ("flow", "inputs")
+
+
+SENDERS_TASKS: Final[tuple[tuple[str, Act, Positional], ...]] = (
+    (SUBMIT_TURN, _of(Submissions.submit), _submitting),
+    (CANCEL_TURN, _of(Submissions.cancel), _referring),
+    (SHOW_TURN, _of(Submissions.show), _referring),
+    (DECIDE_APPROVAL, _of(Submissions.decide), lambda _: ("approval_id", "decision", "reason")),
+    (SEND_EVENT, _of(Submissions.send_event), lambda _: ("session_id", "name", "payload")),
+    (CANCEL_EVENT, _of(Submissions.cancel_event), lambda _: ("session_id", "event_id")),
+    (START_RUN, WorkerProcess.start_run, _starting),
+)
+"""The tasks that external senders use: name, function and positional arguments."""
 
 
 def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
@@ -54,38 +86,14 @@ def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
     def run_session(session_id: str) -> None:
         worker.process().run_session(SessionId(session_id))
 
-    @app.task(name=SUBMIT_TURN, **OF_SENDERS)
-    def submit_turn(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
-        # In a chain, the previous task's result comes first and is either the text or unused.
-        names = ("session_id",) if kwargs.get("action") is not None else ("session_id", "text")
-        return _answer(worker, self.request, names, args, kwargs, _submit)
+    for name, act, positional in SENDERS_TASKS:
+        _register(app, worker, name, act, positional)
 
-    @app.task(name=CANCEL_TURN, **OF_SENDERS)
-    def cancel_turn(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
-        return _answer(worker, self.request, _referring(kwargs), args, kwargs, _cancel)
 
-    @app.task(name=SHOW_TURN, **OF_SENDERS)
-    def show_turn(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
-        return _answer(worker, self.request, _referring(kwargs), args, kwargs, _show)
-
-    @app.task(name=DECIDE_APPROVAL, **OF_SENDERS)
-    def decide_approval(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
-        names = ("approval_id", "decision", "reason")
-        return _answer(worker, self.request, names, args, kwargs, _decide)
-
-    @app.task(name=SEND_EVENT, **OF_SENDERS)
-    def send_event(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
-        return _answer(worker, self.request, ("session_id", "name", "payload"), args, kwargs, _send_event)
-
-    @app.task(name=CANCEL_EVENT, **OF_SENDERS)
-    def cancel_event(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
-        return _answer(worker, self.request, ("session_id", "event_id"), args, kwargs, _cancel_event)
-
-    @app.task(name=START_RUN, **OF_SENDERS)
-    def start_run(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
-        """Start a flow, or all flows of a trigger. A redelivered message has no further effect."""
-        names = ("trigger",) if "trigger" in kwargs else ("flow", "inputs")
-        return _answer(worker, self.request, names, args, kwargs, WorkerProcess.start_run)
+def _register(app: Celery, worker: WorkerLifecycle, name: str, act: Act, positional: Positional) -> None:
+    @app.task(name=name, **OF_SENDERS)
+    def run(self: Any, *args: Any, **kwargs: Any) -> JsonObject:
+        return _answer(worker, self.request, positional(kwargs), args, kwargs, act)
 
 
 def _replace_chunks(app: Celery) -> None:
@@ -126,30 +134,6 @@ def _replace_chunks(app: Celery) -> None:
         return args if index is None else args[index]
 
 
-def _submit(process: WorkerProcess, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-    return process.submit_task(lambda door: door.submit(arguments, task))
-
-
-def _show(process: WorkerProcess, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-    return process.submit_task(lambda door: door.show(arguments, task))
-
-
-def _cancel(process: WorkerProcess, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-    return process.submit_task(lambda door: door.cancel(arguments, task))
-
-
-def _decide(process: WorkerProcess, arguments: JsonObject, _: BrokerTask) -> JsonObject:
-    return process.submit_task(lambda door: door.decide(arguments))
-
-
-def _send_event(process: WorkerProcess, arguments: JsonObject, task: BrokerTask) -> JsonObject:
-    return process.submit_task(lambda door: door.send_event(arguments, task))
-
-
-def _cancel_event(process: WorkerProcess, arguments: JsonObject, _: BrokerTask) -> JsonObject:
-    return process.submit_task(lambda door: door.cancel_event(arguments))
-
-
 def _answer(
     worker: WorkerLifecycle,
     request: Any,
@@ -177,7 +161,3 @@ def _answer(
     if result is None:
         raise Ignore  # Acknowledge the message: the turn and the task are committed, and end together.
     return result
-
-
-def _referring(kwargs: Mapping[str, Any]) -> tuple[str, ...]:
-    return () if "idempotency_key" in kwargs else ("turn_id",)
