@@ -18,8 +18,7 @@ import pytest
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import Submission, TurnInput
-from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+from orchestrator.types import SessionId
 from parley.testing.scripted_model import (
     Answer,
     Drop,
@@ -31,6 +30,8 @@ from parley.testing.scripted_model import (
     Script,
     ScriptedModel,
 )
+from tests.cases import for_each
+from tests.conversation import run_turn
 from tests.integration.chaos.fleet import Fleet, Worker, fleet
 from tests.integration.modelled import TAPAS, script_of, travel_with, understood
 from tests.redis_numbers import numbered
@@ -66,12 +67,7 @@ class Talk:
 
     async def say(self, text: str) -> dict[str, Any]:
         """Submit a turn and give its finished turn object."""
-        turn = Submission(
-            self.session, TurnInput(text=text), DEFAULT_TENANT, create_session=True, domain="modelled"
-        )
-        receipt = await self.ports.stores.inbox.submit(turn)
-        await self.ports.shared.wakeup.offer(self.session)
-        done = await self.ports.waiter.finished(DEFAULT_TENANT, self.session, TurnId(receipt.turn_id), 30)
+        done = await run_turn(self.ports, self.session, text, "modelled", within_s=30)
         assert done.result is not None, done
         return done.result | {"status": done.status.value, "attempts": done.attempts}
 
@@ -200,7 +196,7 @@ def unlucky(
             yield crew, model
 
 
-@pytest.mark.parametrize("weather", list(WEATHER))
+@for_each("weather", list(WEATHER))
 async def test_the_turn_is_answered_in_every_weather(
     unlucky: tuple[Fleet, ScriptedModel], folder: Path, weather: str
 ) -> None:

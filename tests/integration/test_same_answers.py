@@ -13,8 +13,8 @@ from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.runs.records import RunRecord
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import FINISHED, Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
+from tests.conversation import say
 from tests.integration.chaos.fleet import ROOT, fleet
 
 DEPOT = ROOT / "tests" / "domains" / "depot"
@@ -53,10 +53,10 @@ async def _compare(database_url: str, redis_url: str, tmp_path: Path, turns: int
             with fleet(database_url, redis_url, tmp_path / name, {"PARLEY_DOMAIN": str(DEPOT)}) as crew:
                 crew.start(1, application="workers.app", queues=queues, threads=16)
                 said = lines(turns)
-                told[name] = [await _say(ports, session_id, line) for line in said[: turns // 2]]
+                told[name] = [await say(ports, session_id, line, "depot") for line in said[: turns // 2]]
                 if name == "on":
                     await _await_background(ports, session_id)
-                told[name] += [await _say(ports, session_id, line) for line in said[turns // 2 :]]
+                told[name] += [await say(ports, session_id, line, "depot") for line in said[turns // 2 :]]
                 assert bool(await _done(ports, session_id)) is (name == "on")
 
     assert [turn["reply"] for turn in told["on"]] == [turn["reply"] for turn in told["off"]]
@@ -74,16 +74,3 @@ async def _await_background(ports: Ports, session_id: SessionId) -> None:
     while not await _done(ports, session_id):
         assert time.monotonic() < ends_at, "no run was done"
         await asyncio.sleep(0.1)
-
-
-async def _say(ports: Ports, session_id: SessionId, text: str) -> JsonObject:
-    receipt = await ports.stores.inbox.submit(
-        Submission(session_id, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="depot")
-    )
-    await ports.shared.wakeup.offer(session_id)
-    ends_at = time.monotonic() + WITHIN_S
-    while (turn := await ports.stores.inbox.turn(DEFAULT_TENANT, receipt.turn_id)).status not in FINISHED:
-        assert time.monotonic() < ends_at, turn
-        await asyncio.sleep(0.02)
-    assert turn.result is not None
-    return turn.result

@@ -14,8 +14,8 @@ import pytest
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId, UserId
+from tests.conversation import submit
 from tests.integration.chaos.fleet import Fleet, fleet
 from tests.integration.chaos.processes.plan_deaths import KILLS, ONLY, SPARED
 from tests.integration.chaos.suspicion import suspect_nobody
@@ -125,16 +125,7 @@ async def _converse(crew: Fleet, ports: Ports, name: str, texts: list[str]) -> d
 
 
 async def _say(crew: Fleet, ports: Ports, session: SessionId, text: str) -> str:
-    submission = Submission(
-        session,
-        TurnInput(text=text),
-        DEFAULT_TENANT,
-        create_session=True,
-        domain="travel",
-        user_id=UserId(session),
-    )
-    receipt = await ports.stores.inbox.submit(submission)
-    await ports.shared.wakeup.offer(session)
+    receipt = await submit(ports, session, text, "travel", user_id=UserId(session))
     async with asyncio.timeout(240):
         while True:
             await _keep_one_alive(crew)

@@ -20,9 +20,10 @@ import pytest
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import Submission, TurnInput, TurnRecord, TurnStatus
+from orchestrator.turns.turn import TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
 from parley.testing.scripted_model import Computed, Rule, Script, ScriptedModel
+from tests.conversation import run_turn
 from tests.integration.chaos.errands import COMMIT, POINTS, SERVED, Outside, outside
 from tests.integration.chaos.suspicion import suspect_nobody
 from tests.processes.forked import start
@@ -82,18 +83,7 @@ class Errands:
 
     async def say(self, code: str, text: str, *, within_s: float = LONGEST_TURN_S) -> TurnRecord:
         """One turn of the errand's session, to its end."""
-        session_id = SessionId(f"session-{code}")
-        receipt = await self._ports.stores.inbox.submit(
-            Submission(
-                session_id,
-                TurnInput(text=text),
-                DEFAULT_TENANT,
-                create_session=True,
-                domain=self._ports.domains.resolve(None),
-            )
-        )
-        await self._ports.shared.wakeup.offer(session_id)
-        return await self._ports.waiter.finished(DEFAULT_TENANT, session_id, receipt.turn_id, within_s)
+        return await run_turn(self._ports, f"session-{code}", text, within_s=within_s)
 
     async def ledger(self, code: str) -> dict[str, str]:
         entries = await self._ports.stores.effects.list(DEFAULT_TENANT, SessionId(f"session-{code}"))

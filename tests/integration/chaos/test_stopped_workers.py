@@ -23,8 +23,9 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.runs.records import RunRecord
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import FINISHED, IfBusy, Submission, TurnInput, TurnRecord, TurnStatus
+from orchestrator.turns.turn import FINISHED, IfBusy, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+from tests.conversation import submit
 from tests.integration.chaos.errands import served
 from tests.integration.chaos.fleet import Fleet, Worker, fleet
 
@@ -77,19 +78,7 @@ class Setting:
     stopped: set[str] = field(default_factory=set)
 
     async def submit(self, session: str, text: str = ASK, if_busy: IfBusy = IfBusy.ENQUEUE) -> TurnId:
-        session_id = SessionId(session)
-        receipt = await self.ports.stores.inbox.submit(
-            Submission(
-                session_id,
-                TurnInput(text=text),
-                DEFAULT_TENANT,
-                if_busy=if_busy,
-                create_session=True,
-                domain=self.ports.domains.resolve(None),
-            )
-        )
-        await self.ports.shared.wakeup.offer(session_id)
-        return receipt.turn_id
+        return (await submit(self.ports, session, text, if_busy=if_busy)).turn_id
 
     async def ended(self, session: str, turn_id: TurnId) -> TurnRecord:
         return await self.ports.waiter.finished(DEFAULT_TENANT, SessionId(session), turn_id, WITHIN_S)

@@ -22,9 +22,10 @@ from orchestrator.adapters.redis.address import for_celery
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
 from orchestrator.turns.scheduled import NewEvent
-from orchestrator.turns.turn import FINISHED, Submission, TurnInput, TurnKind, TurnRecord
+from orchestrator.turns.turn import FINISHED, TurnKind, TurnRecord
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
 from tests.celery_clients import connected
+from tests.conversation import run_turn
 from tests.integration.access.receiver import receiver
 from tests.integration.chaos.fleet import fleet
 from tests.integration.chaos.suspicion import suspect_nobody
@@ -147,7 +148,7 @@ async def _prepare(ports: Ports, session: SessionId, chance: random.Random) -> N
     """Book a flight and ask for a reminder; then have it, and events from outside, fall due within seconds."""
     day = datetime.now(UTC) + timedelta(days=5)
     for text in (f"Book a flight from Oslo to Madrid on {day:%d %B %Y}", "yes", "remind me an hour before"):
-        turn = await _say(ports, session, text)
+        turn = await run_turn(ports, session, text, "travel")
     assert turn.result is not None
     assert turn.result["completed"] == ["remind_flight"], turn.result["reply"]
     [reminder] = await ports.stores.scheduled.of_session(DEFAULT_TENANT, session)
@@ -161,14 +162,6 @@ async def _prepare(ports: Ports, session: SessionId, chance: random.Random) -> N
 
 def _soon(chance: random.Random) -> datetime:
     return datetime.now(UTC) + timedelta(seconds=chance.uniform(1, SPREAD_S))
-
-
-async def _say(ports: Ports, session: SessionId, text: str) -> TurnRecord:
-    receipt = await ports.stores.inbox.submit(
-        Submission(session, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="travel")
-    )
-    await ports.shared.wakeup.offer(session)
-    return await ports.waiter.finished(DEFAULT_TENANT, session, receipt.turn_id, 60)
 
 
 async def _settled(ports: Ports, session: SessionId) -> list[TurnRecord]:

@@ -18,8 +18,8 @@ from benchmarks.environment import ROOT, open_stores, parse, run_workers, settin
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.runs.records import NewRun
 from orchestrator.ports.runs.status import ENDED
-from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from tests.conversation import run_turn
 
 BAR = 1.5
 ITEMS = 1000
@@ -50,12 +50,8 @@ async def take_turns(ports: Ports, turns: int, rate: float) -> list[float]:
     async def one(number: int) -> float:
         session_id = SessionId(f"bench-{number % SESSIONS}")
         began = time.perf_counter()
-        given = TurnInput(SAID[number // SESSIONS % len(SAID)])
-        receipt = await ports.stores.inbox.submit(
-            Submission(session_id, given, DEFAULT_TENANT, create_session=True, domain="depot")
-        )
-        await ports.shared.wakeup.offer(session_id)
-        await ports.waiter.finished(DEFAULT_TENANT, session_id, receipt.turn_id, WITHIN_S)
+        text = SAID[number // SESSIONS % len(SAID)]
+        await run_turn(ports, session_id, text, "depot", within_s=WITHIN_S)
         return (time.perf_counter() - began) * 1000
 
     begun: list[asyncio.Task[float]] = []

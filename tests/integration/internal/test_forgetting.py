@@ -26,9 +26,10 @@ from orchestrator.settings import Settings
 from orchestrator.turns.lease import ArchivedFlow
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId, new_id
 from tests.contract.factories import commit_for, submission, take_turn
+from tests.conversation import say
 from tests.integration.chaos.fleet import fleet
 from tests.integration.internal.test_maintenance import House, spoken
-from tests.integration.internal.test_memory_flows import eventually, say
+from tests.integration.internal.test_memory_flows import eventually
 from tests.integration.internal.test_retention import everything
 
 TRACES = ("prefer aisle", "like the window", "aisle as the seat", "window as the seat")
@@ -71,18 +72,18 @@ async def test_a_preference_is_learned_used_corrected_forgotten_and_then_nowhere
     with fleet(url, redis, tmp_path, environment) as crew:
         crew.start(1, application="workers.app", queues="turns,submissions,internal,urgent", threads=4)
         for line in ("Remember that I prefer aisle seats.", "what do you know about me?"):
-            shown = await say(ports, first, anna, line)
+            shown = await say(ports, first, line, "travel", user_id=anna)
         for line in ("Book a flight from Oslo to Madrid tomorrow", "yes", "choose a seat"):
-            used = await say(ports, second, anna, line)
-        corrected = await say(ports, second, anna, "remember that I like the window")
-        again = await say(ports, first, anna, "what do you know about me?")
+            used = await say(ports, second, line, "travel", user_id=anna)
+        corrected = await say(ports, second, "remember that I like the window", "travel", user_id=anna)
+        again = await say(ports, first, "what do you know about me?", "travel", user_id=anna)
         pad = ports.shared.scratchpad
         await eventually("the notes", lambda: _at_least(house, second, 4))
         told = Entry("look", "turn 1", EntryKind.FINDING, 1.0, text="They like the window seat.")
         await pad.put(DEFAULT_TENANT, second, (told,))
         document = NewDocument(DEFAULT_TENANT, "Anna likes the window, and wrote so.", user_id=anna)
         await ports.context.documents.add(document)
-        gone = await say(ports, other, anna, "forget that I like the window")
+        gone = await say(ports, other, "forget that I like the window", "travel", user_id=anna)
 
         assert "I prefer aisle seats" in shown["reply"]
         assert "(aisle)" in used["reply"]
@@ -95,7 +96,7 @@ async def test_a_preference_is_learned_used_corrected_forgotten_and_then_nowhere
         assert (record.status, record.closing) == (RunStatus.DONE, {"erased": 1, "left": 0})
         assert await find(house, *TRACES) == []
 
-        after = await say(ports, first, anna, "what do you know about me?")
+        after = await say(ports, first, "what do you know about me?", "travel", user_id=anna)
         assert "anything about you yet" in after["reply"]
         for session_id in (first, second, other):
             session = await ports.stores.sessions.get(DEFAULT_TENANT, session_id)

@@ -14,8 +14,9 @@ from orchestrator.ports.memory.preferences import Source
 from orchestrator.settings import Settings
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId, new_id
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from tests.conversation import say
 from tests.integration.chaos.fleet import fleet
-from tests.integration.internal.test_memory_flows import eventually, say
+from tests.integration.internal.test_memory_flows import eventually
 
 TOLD_AT = 5
 LENGTHS = [30, pytest.param(290, marks=pytest.mark.slow)]
@@ -32,7 +33,7 @@ class Talk:
 
     async def say(self, text: str) -> JsonObject:
         self.turn += 1
-        return await say(self.ports, self.session_id, self.user, text)
+        return await say(self.ports, self.session_id, text, "travel", user_id=self.user)
 
     async def pass_time(self, until: int) -> None:
         """Say other things up to a turn."""

@@ -23,10 +23,10 @@ from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.ports.runs.records import NewRun, RunRecord
 from orchestrator.ports.runs.status import ENDED, RunStatus
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import FINISHED, Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId, new_id
 from parley.testing.scripted_model import Answer, Fail, Rule, Script, ScriptedModel
 from tests.contract.internal.in_process import InProcessRunner
+from tests.conversation import say
 from tests.integration.chaos.fleet import fleet
 from tests.integration.internal.test_maintenance import House, spoken
 from workers.internal.tools import make_session_side, make_tools
@@ -271,7 +271,7 @@ async def test_workers_embed_and_keep_the_notes_of_turns(
             )
             await ports.messages.send_runs(started)
             for text in ("remember that I prefer aisle seats", "what do you know about me?"):
-                answer = await say(ports, session_id, user, text)
+                answer = await say(ports, session_id, text, "travel", user_id=user)
             notes = await eventually("notes in the scratchpad", lambda: _notes(ports, session_id))
             await ports.shared.redis.flushdb()
             again = await eventually("notes after Redis was emptied", lambda: _notes(ports, session_id))
@@ -286,21 +286,6 @@ async def test_workers_embed_and_keep_the_notes_of_turns(
     assert all(entry.labels == ("private",) for entry in notes)
     assert (run.status, run.closing) == (RunStatus.DONE, {"embedded": 1})
     assert found[0].text == LOUNGE
-
-
-async def say(ports: Ports, session_id: SessionId, user: UserId, text: str) -> dict:
-    receipt = await ports.stores.inbox.submit(
-        Submission(
-            session_id, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="travel", user_id=user
-        )
-    )
-    await ports.shared.wakeup.offer(session_id)
-
-    async def finished() -> dict | None:
-        turn = await ports.stores.inbox.turn(DEFAULT_TENANT, receipt.turn_id)
-        return turn.result if turn.status in FINISHED else None
-
-    return await eventually("the turn ends", finished)
 
 
 async def _notes(ports: Ports, session_id: SessionId) -> list[Entry] | None:

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -18,8 +17,8 @@ from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.runs.records import NewRun
 from orchestrator.ports.runs.status import ENDED, RunStatus
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import Submission, TurnInput
-from orchestrator.types import DEFAULT_TENANT, Json, SessionId, TurnId, new_id
+from orchestrator.types import DEFAULT_TENANT, Json, SessionId, new_id
+from tests.conversation import say
 from tests.integration.chaos.fleet import Fleet, fleet
 from workers.internal.catalogue import FlowSettings, own_flows
 
@@ -48,16 +47,6 @@ def session() -> SessionId:
     return SessionId(new_id("standing"))
 
 
-async def say(ports: Ports, session: SessionId, text: str) -> Any:
-    receipt = await ports.stores.inbox.submit(
-        Submission(session, TurnInput(text=text), DEFAULT_TENANT, create_session=True, domain="analytics")
-    )
-    await ports.shared.wakeup.offer(session)
-    turn = await ports.waiter.finished(DEFAULT_TENANT, session, TurnId(receipt.turn_id), 60)
-    assert turn.result is not None
-    return turn.result
-
-
 async def fire(ports: Ports) -> Json:
     """What a beat starts every minute."""
     started = await ports.stores.runs.start((NewRun("send_reports"),))
@@ -81,7 +70,7 @@ async def test_a_report_comes_once_for_each_time_until_the_order_is_cancelled(
     ports: Ports, crew: Fleet, session: SessionId, database_url: str
 ) -> None:
     assert crew.workers
-    assert "in this conversation" in (await say(ports, session, ORDER))["reply"]
+    assert "in this conversation" in (await say(ports, session, ORDER, "analytics"))["reply"]
     assert await fire(ports) == {"sent": 0, "cancelled": 0}, "the first time is yet to come"
 
     with psycopg.connect(database_url, autocommit=True) as connection:
@@ -97,8 +86,8 @@ async def test_a_report_comes_once_for_each_time_until_the_order_is_cancelled(
         assert row is not None
         assert row[0].startswith("Report on cars")
 
-        await say(ports, session, "cancel my schedule")
-        await say(ports, session, "yes")
+        await say(ports, session, "cancel my schedule", "analytics")
+        await say(ports, session, "yes", "analytics")
         connection.execute(BACK_DATE, (time.time() - 5 * 86_400 - 60,))
         assert await fire(ports) == {"sent": 0, "cancelled": 0}
 
@@ -107,7 +96,7 @@ async def test_an_order_ends_with_its_conversation(
     ports: Ports, crew: Fleet, session: SessionId, database_url: str
 ) -> None:
     assert crew.workers
-    await say(ports, session, ORDER)
+    await say(ports, session, ORDER, "analytics")
     await ports.stores.sessions.close(DEFAULT_TENANT, session)
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(BACK_DATE, (time.time() - 86_400 - 60,))

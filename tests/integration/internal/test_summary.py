@@ -13,8 +13,9 @@ from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.runs.records import RunRecord
 from orchestrator.ports.runs.status import ENDED, RunStatus
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnInput, TurnKind, TurnRecord
+from orchestrator.turns.turn import TurnKind
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from tests.conversation import submit
 from tests.integration.chaos.fleet import fleet
 
 SESSION = SessionId("talkative")
@@ -28,8 +29,12 @@ async def test_a_long_conversation_gets_a_summary(database_url: str, redis_url: 
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": "travel"}) as crew:
         crew.start(1, application="workers.app", queues="turns,submissions,internal,urgent", threads=16)
         async with open_ports(settings) as ports:
-            receipts = [await _say(ports, f"list my bookings please, number {n}") for n in range(TURNS)]
-            answers = [await _finished(ports, receipt) for receipt in receipts]
+            said = [f"list my bookings please, number {number}" for number in range(TURNS)]
+            receipts = [await submit(ports, SESSION, text, "travel") for text in said]
+            answers = [
+                await ports.waiter.finished(DEFAULT_TENANT, SESSION, receipt.turn_id, WITHIN_S)
+                for receipt in receipts
+            ]
             runs = await _all_ended(ports)
             state = await _summarised(ports)
             turns = await ports.stores.inbox.turns(DEFAULT_TENANT, session_id=SESSION)
@@ -48,22 +53,6 @@ async def test_a_long_conversation_gets_a_summary(database_url: str, redis_url: 
     [decided] = [turn.result for turn in turns if turn.input.kind is TurnKind.SYSTEM]
     assert decided is not None
     assert decided["proposal"]["decision"] in {"applied", "rebased"}
-
-
-async def _say(ports: Ports, text: str) -> Receipt:
-    receipt = await ports.stores.inbox.submit(
-        Submission(SESSION, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="travel")
-    )
-    await ports.shared.wakeup.offer(SESSION)
-    return receipt
-
-
-async def _finished(ports: Ports, receipt: Receipt) -> TurnRecord:
-    ends_at = time.monotonic() + WITHIN_S
-    while (turn := await ports.stores.inbox.turn(DEFAULT_TENANT, receipt.turn_id)).status not in FINISHED:
-        assert time.monotonic() < ends_at, turn
-        await asyncio.sleep(0.05)
-    return turn
 
 
 async def _all_ended(ports: Ports) -> list[RunRecord]:
