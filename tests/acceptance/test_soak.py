@@ -19,6 +19,7 @@ def run_soak(*options: str) -> dict[str, Any]:
     return report
 
 
+@pytest.mark.slow
 def test_a_short_soak_breaks_things_and_no_promise() -> None:
     report = run_soak("--minutes", "0.05", "--sessions", "2", "--fault-every", "0.7", "--seed", "11")
     assert report["breaches"] == []

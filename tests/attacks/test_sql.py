@@ -178,7 +178,7 @@ async def test_the_process_stops_alone_what_the_guardrails_would_reject(sample: 
         pytest.param(
             "select format('{0}{0}{0}', repeat(region, 100000000)) from sales", marks=pytest.mark.slow
         ),
-        "select levenshtein(repeat('a', 200000), repeat('b', 200000))",
+        pytest.param("select levenshtein(repeat('a', 200000), repeat('b', 200000))", marks=pytest.mark.slow),
         pytest.param("select bin(repeat('a', 500000000))", marks=pytest.mark.slow),
         "select count(*) from range(100000) a, range(100000) b, range(1000) c where a.range + b.range = c.range + 0.5",
     ],

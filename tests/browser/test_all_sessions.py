@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.steps import Visit
@@ -42,6 +43,7 @@ def test_turns_of_all_sessions_are_found_and_opened(visit: Callable[..., Visit],
     expect(shown.get_by_role("region", name="Message and reply")).to_contain_text(word)
 
 
+@pytest.mark.slow
 def test_users_are_listed_and_their_turns_found(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel")
     user = f"ada-{uuid.uuid4().hex[:6]}"
@@ -56,6 +58,7 @@ def test_users_are_listed_and_their_turns_found(visit: Callable[..., Visit]) -> 
     expect(panel.get_by_role("list", name="Turns found").locator("> li")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_days_are_drawn_and_told_in_a_table(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel", "I want to fly to Madrid")
     panel = here.panel("All sessions")
@@ -67,6 +70,7 @@ def test_days_are_drawn_and_told_in_a_table(visit: Callable[..., Visit]) -> None
     expect(row).to_contain_text(re.compile(r"\d{4}-\d\d-\d\d"))
 
 
+@pytest.mark.slow
 def test_a_turn_is_a_link_that_opens_on_a_telephone(visit: Callable[..., Visit]) -> None:
     """What was read, why, calls, consent and course of an older turn, by its address alone."""
     here = visit().new_session("travel", "Book a flight from Oslo to Madrid tomorrow", "yes", "thanks")

@@ -76,6 +76,7 @@ def test_blocks_and_forms_have_names(visit: Callable[..., Visit]) -> None:
     assert nameless(here.page.locator("body")) == []
 
 
+@pytest.mark.slow
 def test_an_answer_is_told_to_screen_readers_once_it_is_whole(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel")
     here.say("I want to fly to Madrid", "fly from")
@@ -95,6 +96,7 @@ def reach(page: Page, target: Locator) -> None:
     raise AssertionError(f"The keyboard does not reach {target}.")
 
 
+@pytest.mark.slow
 def test_a_flight_is_booked_by_keyboard_alone(visit: Callable[..., Visit], address: str) -> None:
     here = visit()
     page = here.page
@@ -135,6 +137,7 @@ def test_a_flight_is_booked_by_keyboard_alone(visit: Callable[..., Visit], addre
 # Looks.
 
 
+@pytest.mark.slow
 def test_light_and_dark_follow_the_system_until_somebody_chooses(
     visit: Callable[..., Visit], address: str
 ) -> None:
@@ -148,6 +151,7 @@ def test_light_and_dark_follow_the_system_until_somebody_chooses(
     expect(root).to_have_attribute("data-theme", "light")
 
 
+@pytest.mark.slow
 def test_a_reload_asks_for_no_file_again(visit: Callable[..., Visit], address: str) -> None:
     here = visit()
     here.page.goto(address)
@@ -161,6 +165,7 @@ def test_a_reload_asks_for_no_file_again(visit: Callable[..., Visit], address: s
     assert set(sent) == {0}
 
 
+@pytest.mark.slow
 def test_a_telephone_shows_one_part_at_a_time(visit: Callable[..., Visit]) -> None:
     here = visit(viewport={"width": 390, "height": 780}).new_session("travel")
     here.say("I want to fly to Madrid", "fly from")

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from orchestrator.types import DEFAULT_TENANT
@@ -43,6 +44,7 @@ def test_a_plan_shows_its_steps_its_progress_and_its_revisions(visit: Callable[.
     expect(progress).to_have_attribute("aria-valuenow", str(told["completed"] + 1))
 
 
+@pytest.mark.slow
 def test_the_top_flow_is_drawn_with_the_place_where_it_is(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel", "I want to fly to Madrid")
     course = here.panel("Stack").get_by_role("img", name="Book flight: step 1 of 6, Origin")
@@ -59,6 +61,7 @@ def test_the_top_flow_is_drawn_with_the_place_where_it_is(visit: Callable[..., V
     expect(asked.locator(".open")).to_have_text("Flight book")
 
 
+@pytest.mark.slow
 def test_a_turn_shows_why_it_became_its_flow_and_its_course(visit: Callable[..., Visit]) -> None:
     """CO-6: who read the message, between which flows, and what was done when."""
     here = visit().new_session("travel")
@@ -81,6 +84,7 @@ def test_a_turn_shows_why_it_became_its_flow_and_its_course(visit: Callable[...,
     expect(why.get_by_role("list", name="Candidates").locator("li").first).to_contain_text("Book flight")
 
 
+@pytest.mark.slow
 def test_a_turn_becomes_a_test_case_that_runs(visit: Callable[..., Visit], tmp_path: Path) -> None:
     """The file is what `parley eval` reads, with nothing added."""
     here = visit().new_session("travel", "I want to fly to Madrid")
@@ -104,6 +108,7 @@ def test_a_turn_becomes_a_test_case_that_runs(visit: Callable[..., Visit], tmp_p
     assert outcome["turns"][-1]["answer"] == "What day would you like to fly?"
 
 
+@pytest.mark.slow
 def test_the_words_that_nothing_explains_are_shown(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel", "Book a flight from Oslo to Madrid tomorrow with a rollercoaster")
     expect(here.panel("Turn").get_by_role("region", name="Why this flow")).to_contain_text("rollercoaster")
@@ -121,6 +126,7 @@ def test_what_a_model_was_asked_and_answered_is_shown(visit: Callable[..., Visit
     expect(call.get_by_role("region", name="Answer: assistant")).to_contain_text("In room 16")
 
 
+@pytest.mark.slow
 def test_memory_and_documents_are_shown_and_searched(visit: Callable[..., Visit]) -> None:
     """CO-4: what is remembered of the session's user, and what its answers may come from."""
     here = visit()
@@ -153,6 +159,7 @@ def test_memory_and_documents_are_shown_and_searched(visit: Callable[..., Visit]
     expect(documents.get_by_role("region", name="Found")).to_contain_text("on the roof at noon")
 
 
+@pytest.mark.slow
 def test_evaluations_are_shown_beside_the_run_before(visit: Callable[..., Visit], folder: Path) -> None:
     """CO-6: what `parley eval` has kept, with its confusions and the turns that have faults."""
     for name, figure, faults in (
@@ -171,6 +178,7 @@ def test_evaluations_are_shown_beside_the_run_before(visit: Callable[..., Visit]
     expect(panel.get_by_role("region", name="Failed turns")).to_contain_text("the flow is another")
 
 
+@pytest.mark.slow
 def test_replays_are_shown_with_the_turns_that_came_out_otherwise(
     visit: Callable[..., Visit], folder: Path
 ) -> None:
@@ -218,6 +226,7 @@ def _keep_run(path: Path, name: str, figure: float, faults: list[str]) -> None:
     path.write_text(json.dumps(run), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_sessions_are_searched(visit: Callable[..., Visit]) -> None:
     first, here = visit().new_session("travel"), visit().new_session("analytics")
     found = here.page.get_by_role("list", name="Recent sessions").get_by_role("button")
@@ -254,6 +263,7 @@ def test_stepping_back_shows_an_earlier_state_and_what_has_changed(visit: Callab
     expect(slots).to_contain_text("OSL")
 
 
+@pytest.mark.slow
 def test_a_roll_back_asks_first_and_makes_a_new_epoch(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel", "I want to fly to Madrid", "from Oslo")
     here.turns.first.get_by_role("button", name="Show the state after message 1").click()
@@ -271,6 +281,7 @@ def test_a_roll_back_asks_first_and_makes_a_new_epoch(visit: Callable[..., Visit
     expect(slots).not_to_contain_text("OSL")
 
 
+@pytest.mark.slow
 def test_a_branch_goes_on_from_an_epoch_and_is_compared_with_its_parent(visit: Callable[..., Visit]) -> None:
     """ST-4"""
     here = visit().new_session("travel", "I want to fly to Madrid", "from Oslo")
@@ -295,6 +306,7 @@ def test_a_branch_goes_on_from_an_epoch_and_is_compared_with_its_parent(visit: C
     expect(here.turns).to_have_count(2)
 
 
+@pytest.mark.slow
 def test_a_finished_session_is_played_again(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel", "Book a flight from Oslo to Madrid tomorrow", "yes")
     here.api.delete(f"/v1/sessions/{here.session_id}")
@@ -322,6 +334,7 @@ def test_a_finished_session_is_played_again(visit: Callable[..., Visit]) -> None
     expect(here.turns).to_have_count(2)
 
 
+@pytest.mark.slow
 def test_runs_are_a_graph_on_the_timeline(visit: Callable[..., Visit]) -> None:
     """IF-16"""
     here = visit().new_session("travel", "I want to fly to Madrid")
@@ -358,6 +371,7 @@ def test_events_are_listed_as_they_happen(visit: Callable[..., Visit]) -> None:
     expect(kinds).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_deep_link_opens_session_panel_and_epoch(visit: Callable[..., Visit], address: str) -> None:
     here = visit().new_session("travel")
     here.seed("I want to fly to Madrid", "from Oslo")
@@ -369,6 +383,7 @@ def test_a_deep_link_opens_session_panel_and_epoch(visit: Callable[..., Visit], 
     expect(there.page.locator("#epoch-banner")).to_contain_text("Version 1 of 2")
 
 
+@pytest.mark.slow
 def test_flower_is_linked(visit: Callable[..., Visit], address: str) -> None:
     here = visit()
     here.page.goto(address)

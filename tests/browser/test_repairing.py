@@ -12,6 +12,7 @@ from tests.browser.steps import Visit
 pytestmark = pytest.mark.timeout(180)
 
 
+@pytest.mark.slow
 def test_a_repair_is_previewed_made_and_told(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel")
     here.say("Book a flight from Oslo to Madrid tomorrow", "Shall I book it")

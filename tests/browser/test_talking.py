@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.steps import Visit
@@ -45,6 +46,7 @@ def test_a_booking_with_an_interruption_and_an_approval(visit: Callable[..., Vis
     expect(here.panel("Stack")).to_contain_text("No flow is open")
 
 
+@pytest.mark.slow
 def test_a_chart_appears(visit: Callable[..., Visit]) -> None:
     """RS-5: Vega-Lite under a policy that forbids evaluating text; its data are at hand for everybody."""
     here = visit().new_session("analytics")
@@ -57,6 +59,7 @@ def test_a_chart_appears(visit: Callable[..., Visit]) -> None:
     expect(turn.get_by_role("cell", name="Japan")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_what_is_written_while_a_turn_runs_is_understood_against_it(visit: Callable[..., Visit]) -> None:
     """RT-5: unless the session names a rule of its own, which then holds."""
     for rule, sent in ({}, None), ({"if_busy": "reject"}, None):
@@ -70,6 +73,7 @@ def test_what_is_written_while_a_turn_runs_is_understood_against_it(visit: Calla
         assert json.loads(asked.value.post_data or "{}").get("if_busy") == sent
 
 
+@pytest.mark.slow
 def test_a_table_has_pages(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("analytics")
     turn = here.say("describe cars", "406 rows")
@@ -118,6 +122,7 @@ def test_two_pages_on_one_session_agree(visit: Callable[..., Visit]) -> None:
     assert said[0] == said[1]
 
 
+@pytest.mark.slow
 def test_a_form_is_filled_in_and_sent(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("gallery")
     here.say("register a guest", "I need a few things to register a guest")
@@ -144,6 +149,7 @@ def test_what_could_not_be_sent_is_sent_again_once(visit: Callable[..., Visit]) 
     here.complaints[:] = [text for text in here.complaints if "net::ERR_FAILED" not in text]
 
 
+@pytest.mark.slow
 def test_a_rating_is_kept_with_its_turn(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel")
     here.say("I want to fly to Madrid", "fly from")

@@ -35,7 +35,9 @@ SPOILING = """() => {
     [
         pytest.param("desk", "light", EVERY_RULE, {"color-contrast", "button-name"}, id="desk-light"),
         pytest.param("desk", "dark", COLOURS, {"color-contrast"}, id="desk-dark", marks=pytest.mark.slow),
-        pytest.param("telephone", "light", PLACES, {"button-name"}, id="telephone-light"),
+        pytest.param(
+            "telephone", "light", PLACES, {"button-name"}, id="telephone-light", marks=pytest.mark.slow
+        ),
         pytest.param(
             "telephone",
             "dark",

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from lab.goals.conversations import Fault, Figures, converse_all
 from lab.goals.goal import Wish
@@ -309,7 +310,27 @@ BUGS = (
 )
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.rule)
+SHORT = {
+    "a yes names its candidate",
+    "a yes is for the values that were shown",
+    "only a plain yes is one",
+    "dropped words are named",
+    "corrections look at effects",
+    "the row that is meant is taken",
+    "what is done agrees with the plan",
+    "stop is stop",
+}
+"""A bug of each kind: consent, words, effects, rows, plans and cancellation. The other bugs are `slow`."""
+
+
+def in_short() -> list[ParameterSet]:
+    assert {bug.rule for bug in BUGS} > SHORT
+    return [
+        pytest.param(bug, id=bug.rule, marks=[] if bug.rule in SHORT else [pytest.mark.slow]) for bug in BUGS
+    ]
+
+
+@pytest.mark.parametrize("bug", in_short())
 async def test_a_planted_bug_is_caught(bug: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     grammar = Grammar("travel", bug.half)
     _, loaded, system1 = open_world("travel", grammar)

@@ -211,7 +211,7 @@ def test_half_a_cluster_of_a_killed_first_start_is_made_anew(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to change its account")
-@pytest.mark.parametrize("mode", [0o700, 0o755])
+@pytest.mark.parametrize("mode", [0o700, pytest.param(0o755, marks=pytest.mark.slow)])
 def test_root_runs_postgres_under_another_account(mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres, "_make_cluster", make_cluster)
     with tempfile.TemporaryDirectory() as name:
@@ -225,6 +225,7 @@ def test_root_runs_postgres_under_another_account(mode: int, monkeypatch: pytest
                 assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to change its account")
 def test_root_runs_postgres_from_an_environment_in_its_closed_home(monkeypatch: pytest.MonkeyPatch) -> None:
     binaries = find_binaries(None)

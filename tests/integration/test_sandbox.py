@@ -27,6 +27,8 @@ ALL_IMPORTS = frozenset(RULES.allowed_imports)
 # far more of it than it needs, so that a slow machine changes nothing either.
 ENDLESS = SandboxLimits(wall_s=60, cpu_s=1, memory_bytes=192 * 1024 * 1024)
 QUICK = replace(ENDLESS, cpu_s=30)
+EVERY = 4
+"""Of the benign samples one in so many runs in the short form; `test_guardrails.py` checks all of them."""
 
 REACHES_OUTSIDE = [
     sample
@@ -105,7 +107,13 @@ async def test_nothing_runs_where_the_network_cannot_be_given_up() -> None:
     assert outcome(result) == "unavailable"
 
 
-@pytest.mark.parametrize("sample", BENIGN, ids=str)
+@pytest.mark.parametrize(
+    "sample",
+    [
+        pytest.param(sample, id=str(sample), marks=[pytest.mark.slow] if place % EVERY else [])
+        for place, sample in enumerate(BENIGN)
+    ],
+)
 async def test_benign_code_passes_the_guardrails_and_gives_its_result(sample: Sample) -> None:
     result = await run_guarded(sample.code, sample.arguments, PythonSandbox(), rules=RULES, limits=QUICK)
 

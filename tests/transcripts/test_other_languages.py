@@ -24,17 +24,23 @@ from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import JsonObject
 from parley.simulator import Conversation, Simulator
 from parley.testing.inbox import MemoryInbox
+from tests.cases import for_each
 from tests.transcripts.test_never_the_wrong_deed import booked
 
+PEOPLE: Final = {"de": "Reisende", "es": "viajeros"}
 FEWEST_WORDS: Final = 3
 """Of a fragment of a template that can be told from the domain's own words."""
 
 
 @cache
 def learned(language: str, folder: str) -> tuple[LoadedDomain, System1]:
-    """Load a domain whose `language.default` is another one."""
+    """Load a domain whose `language.default` is another one, and whose author named a slot in it."""
     place = Path(mkdtemp()) / Path(folder).name
     shutil.copytree(folder, place)
+    ontology = place / "ontology.yaml"
+    ontology.write_text(
+        ontology.read_text().replace("counts: people,", f"counts: people, label: {PEOPLE[language]},")
+    )
     config = place / "domain.yaml"
     own = config.read_text() if config.exists() else ""
     config.write_text(f"{own}\nlanguage: {{default: {language}, supported: [{language}]}}\n")
@@ -133,9 +139,7 @@ async def test_a_booking_is_talked_about_and_a_yes_books_it(
     assert before[4]["actions"][0]["label"].casefold() == YES[language]
 
 
-@pytest.mark.parametrize(
-    ("language", "words"), [(language, one) for language, some in NO_YES.items() for one in some]
-)
+@for_each(("language", "words"), [(language, one) for language, some in NO_YES.items() for one in some])
 async def test_only_the_words_of_the_language_file_are_a_yes(language: str, words: str) -> None:
     """PX-18."""
     talk = begin(language)
@@ -199,7 +203,7 @@ async def test_talk_that_every_assistant_answers(language: str, lines: list[tupl
     await hold(begin(language, "tests/domains/lending"), lines)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("language", "words"),
     [
         ("de", "Ich will keinen Flug buchen"),
@@ -249,27 +253,16 @@ async def test_a_turn_that_no_agent_answers_is_told_in_the_language(language: st
 
 
 @pytest.mark.parametrize(
-    ("language", "label", "lines"),
+    ("language", "lines"),
     [
-        (
-            "de",
-            "Reisende",
-            ["Ich möchte einen Flug von Oslo nach Madrid buchen", "morgen", "für 40 Personen"],
-        ),
-        ("es", "viajeros", ["Quiero reservar un vuelo de Oslo a Madrid", "mañana", "para 40 personas"]),
+        ("de", ["Ich möchte einen Flug von Oslo nach Madrid buchen", "morgen", "für 40 Personen"]),
+        ("es", ["Quiero reservar un vuelo de Oslo a Madrid", "mañana", "para 40 personas"]),
     ],
 )
-async def test_a_slot_has_the_name_that_its_author_gave_it(
-    language: str, label: str, lines: list[str], tmp_path: Path
-) -> None:
-    place = tmp_path / "travel"
-    shutil.copytree("domains/travel", place)
-    ontology = place / "ontology.yaml"
-    ontology.write_text(ontology.read_text().replace("counts: people,", f"counts: people, label: {label},"))
+async def test_a_slot_has_the_name_that_its_author_gave_it(language: str, lines: list[str]) -> None:
+    *_, turn = [await talk.say(line) for talk in [begin(language)] for line in lines]
 
-    *_, turn = [await talk.say(line) for talk in [begin(language, str(place))] for line in lines]
-
-    assert label in turn["reply"]
+    assert PEOPLE[language] in turn["reply"]
     assert "passengers" not in turn["reply"]
 
 

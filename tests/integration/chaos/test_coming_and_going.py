@@ -55,6 +55,7 @@ def database(database_url: str) -> str:
     return database_url
 
 
+@pytest.mark.slow
 async def test_no_turn_is_lost_while_workers_come_and_go(
     database: str, redis_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

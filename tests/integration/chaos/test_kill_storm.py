@@ -39,7 +39,7 @@ def database(database_url: str) -> str:
 @pytest.mark.parametrize(
     ("sessions", "kills", "machine"),
     [
-        (40, 6, ANY),
+        pytest.param(40, 6, ANY, marks=pytest.mark.slow),
         pytest.param(200, 100, QUIET, marks=pytest.mark.slow),
         pytest.param(200, 100, LOADED, marks=pytest.mark.slow),
     ],

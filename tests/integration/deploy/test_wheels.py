@@ -52,6 +52,7 @@ def run(installed: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_command_and_both_domains_run_from_the_wheel(installed: Path) -> None:
     where = run(
         installed, "-c", "import parley, parley_client; print(parley.__file__, parley_client.__file__)"

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import psycopg
+import pytest
 
 from gateway.app import create_app
 from gateway.wiring import open_dependencies
@@ -105,6 +106,7 @@ def _bank() -> Iterator[type[_Bank]]:
         server.server_close()
 
 
+@pytest.mark.slow
 async def test_each_result_has_its_effect_once_although_workers_are_killed(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:

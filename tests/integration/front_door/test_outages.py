@@ -214,7 +214,7 @@ Outage = Callable[[World, Path], AbstractContextManager[None]]
     ("outage", "seconds"),
     [
         (database_frozen, 4),
-        (redis_is_a_replica, 4),
+        pytest.param(redis_is_a_replica, 4, marks=LONG),
         pytest.param(redis_has_no_replicas, 4, marks=LONG),
         pytest.param(redis_cannot_save, 10, marks=LONG),
         pytest.param(database_frozen, 60, marks=LONG),

@@ -81,7 +81,7 @@ async def test_what_an_earlier_task_knew_is_found_within_the_turn(
     assert {"shelf": "S07"} in [entry.data for entry in found]
 
 
-@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("known", [True, pytest.param(False, marks=pytest.mark.slow)])
 async def test_the_wait_outlives_the_worker_that_began_it(
     database_url: str, redis_url: str, tmp_path: Path, known: bool
 ) -> None:

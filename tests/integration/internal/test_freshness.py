@@ -51,7 +51,7 @@ def make_depot(tmp_path: Path, freshness: str) -> Path:
         ("wait", "summary", ALL, 30, False),
         pytest.param("wait", "memory", ALL, 30, False, marks=pytest.mark.slow),
         pytest.param("wait", "summary", TURNS, 0.3, True, marks=pytest.mark.slow),
-        ("inline", "summary", TURNS, 30, False),
+        pytest.param("inline", "summary", TURNS, 30, False, marks=pytest.mark.slow),
     ],
 )
 async def test_what_is_too_old_is_made_anew_or_flagged(

@@ -11,14 +11,13 @@ import orjson
 import pytest
 import yaml
 
+from tests.cases import for_each
 from tests.integration.chaos.fleet import ROOT
 from tests.integration.observe.busy import MODEL, PRICE, Day, busy_day
 
-pytestmark = [
-    pytest.mark.skipif(
-        shutil.which("prometheus") is None, reason="Debian's package prometheus is not installed"
-    ),
-]
+needs_prometheus = pytest.mark.skipif(
+    shutil.which("prometheus") is None, reason="Debian's package prometheus is not installed"
+)
 
 DASHBOARD = orjson.loads((ROOT / "deploy" / "grafana" / "parley.json").read_bytes())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
@@ -50,14 +49,18 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
         yield day
 
 
-@pytest.mark.parametrize("name", names_asked_for())
+@needs_prometheus
+@pytest.mark.slow
+@for_each("name", names_asked_for())
 def test_what_is_asked_for_moves(day: Day, name: str) -> None:
     """A counter has counted, a gauge has changed; a metric that never moves is not worth a panel."""
     counted = f"max_over_time({name}[{DAY}]) > 0" if name.endswith(("_total", "_bucket", "_count")) else None
     assert day.prometheus.ask(counted or f"changes({name}[{DAY}]) > 0"), name
 
 
-@pytest.mark.parametrize("query", asked_by_panels())
+@needs_prometheus
+@pytest.mark.slow
+@for_each("query", asked_by_panels())
 def test_a_panel_has_data(day: Day, query: str) -> None:
     assert not day.prometheus.refuses(query)
     assert day.prometheus.ask(query), query
@@ -74,7 +77,9 @@ MOST_SERIES = 1_000
 """Of one process, which a Prometheus takes without noticing."""
 
 
-@pytest.mark.parametrize(
+@needs_prometheus
+@pytest.mark.slow
+@for_each(
     ("query", "value"),
     [
         ("sum(parley_quarantined_turns)", 1),
@@ -99,6 +104,8 @@ def test_it_says_what_happened(day: Day, query: str, value: float) -> None:
     assert float(series["value"][1]) == value
 
 
+@needs_prometheus
+@pytest.mark.slow
 def test_labels_are_few_and_name_nobody(day: Day) -> None:
     told = day.prometheus.ask('{__name__=~"parley_.+"}')
     assert {label for series in told for label in series["metric"]} <= LABELS
@@ -110,7 +117,7 @@ def test_labels_are_few_and_name_nobody(day: Day) -> None:
     assert float(per_process[0]["value"][1]) < MOST_SERIES
 
 
-@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+@for_each("panel", PANELS, ids=lambda panel: panel["title"])
 def test_a_panel_says_what_it_shows(panel: dict[str, Any]) -> None:
     assert panel["title"]
     assert panel["description"].endswith(".")

@@ -56,16 +56,16 @@ def read_hostile(language: str) -> list[Sample]:
 
 
 def in_short(samples: Iterable[Sample]) -> list[ParameterSet]:
-    """Select samples for a test that starts a process per sample: two of each kind. The others are `slow`.
+    """Select samples for a test that starts a process per sample: one of each kind. The others are `slow`.
 
     Samples that pass the guardrails all stay, because only the process stops them. Of those with endless computations,
-    which take a second each, only five stay.
+    which take a second each, only two stay.
     """
     seen, chosen = Counter[tuple[str | None, str | None]](), list[ParameterSet]()
     for sample in samples:
         kind = sample.guard, sample.alone
         seen[kind] += 1
-        most = 2 if sample.guard is not None else 5 if sample.alone == "timeout" else sys.maxsize
+        most = 1 if sample.guard is not None else 2 if sample.alone == "timeout" else sys.maxsize
         marks = [pytest.mark.slow] if seen[kind] > most else []
         chosen.append(pytest.param(sample, id=sample.name, marks=marks))
     return chosen
