@@ -24,6 +24,7 @@ from tests.processes.clusters import make_clusters_once
 from tests.redis_numbers import numbered
 
 _REDIS_NUMBER = 9  # away from 0, where a developer's own data would be
+_MODULE_REDIS_NUMBER = 7
 
 # An example that waits for a processor is none the worse: how long one takes says nothing of what is examined.
 settings.register_profile("counts alone", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -90,6 +91,16 @@ def _made(stores: Stores, name: str, like: str = "") -> Iterator[str]:
         base, _, _ = stores.database_url.rpartition("/")
         yield f"{base}/{name}"
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture(scope="module")
+def module_redis_url(stores: Stores) -> Iterator[str]:
+    """Another Redis database, empty at the start of the test module, for workers that all of its tests share."""
+    url = numbered(stores.redis_url, _MODULE_REDIS_NUMBER)
+    with redis.Redis.from_url(url, socket_timeout=5) as connection:
+        connection.flushdb()
+        yield url
+        connection.flushdb()
 
 
 @pytest.fixture

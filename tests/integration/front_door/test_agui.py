@@ -5,22 +5,18 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 from ag_ui.core import EventType
 
-from gateway.app import create_app
-from gateway.wiring import open_dependencies
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.settings import Settings
 from tests.integration.chaos.fleet import fleet
 from tests.integration.front_door.agui_client import run, text_of
-from tests.integration.gateway import serve
+from tests.processes.gateway import gateway
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "agui"
 WISH = f"Book a flight from Oslo to Sydney on {datetime.now(UTC) + timedelta(days=20):%d %B %Y} for 8 people"
@@ -28,15 +24,15 @@ WISH = f"Book a flight from Oslo to Sydney on {datetime.now(UTC) + timedelta(day
 TRAVEL = {"PARLEY_DOMAIN": "travel", "OPENAI_BASE_URL": ""}
 
 
-@pytest.fixture
-async def url(database_url: str, redis_url: str, tmp_path: Path) -> AsyncIterator[str]:
+@pytest.fixture(scope="module")
+def url(database_url: str, module_redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A gateway with a worker of the travel domain."""
     migrate(database_url)
-    given: dict[str, Any] = {"database_url": database_url, "redis_url": redis_url, "domain": "travel"}
-    settings = Settings(**given)
-    with fleet(database_url, redis_url, tmp_path, TRAVEL) as crew:
+    folder = tmp_path_factory.mktemp("agui")
+    stores = {"DATABASE_URL": database_url, "REDIS_URL": module_redis_url}
+    with fleet(database_url, module_redis_url, folder, TRAVEL) as crew:
         crew.start(1, application="workers.app")
-        async with serve(create_app(lambda: open_dependencies(settings))) as url:
+        with gateway({**stores, **TRAVEL}, folder / "gateway.log") as url:
             yield url
 
 

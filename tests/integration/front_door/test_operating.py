@@ -67,16 +67,17 @@ def database(database_url: str) -> str:
     return database_url
 
 
-@pytest.fixture
-def crew(database: str, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    with fleet(database, redis_url, tmp_path, {"PARLEY_LEASE_TTL_S": "3"}) as crew:
+@pytest.fixture(scope="module")
+def crew(database: str, module_redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    settings = {"PARLEY_LEASE_TTL_S": "3"}
+    with fleet(database, module_redis_url, tmp_path_factory.mktemp("crew"), settings) as crew:
         crew.start(1)
         yield crew
 
 
 @pytest.fixture
-def backend(crew: Fleet, redis_url: str) -> Iterator[Backend]:
-    with backend_of(crew.database_url, redis_url) as backend:
+def backend(crew: Fleet) -> Iterator[Backend]:
+    with backend_of(crew.database_url, crew.redis_url) as backend:
         yield backend
 
 
@@ -194,7 +195,11 @@ def test_an_approval_that_is_not_there_is_refused(backend: Backend) -> None:
     assert caught.value.args[0] == "invalid_input"
 
 
-def test_an_approval_is_decided_and_its_call_made_once(database: str, redis_url: str, tmp_path: Path) -> None:
+def test_an_approval_is_decided_and_its_call_made_once(
+    empty_database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """In a database of its own, where the other tests' workers do not look for turns."""
+    migrate(database := empty_database_url)
     environment = {"PARLEY_DOMAIN": str(ROOT / "tests" / "transcripts" / "domains" / "desk")}
 
     def ask(session: str) -> str:
@@ -238,9 +243,9 @@ def test_too_many_positional_arguments_are_refused(backend: Backend) -> None:
 
 
 def test_what_is_refused_for_good_is_listed_and_replayed_without_showing_contents(
-    backend: Backend, redis_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    backend: Backend, crew: Fleet, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("REDIS_URL", redis_url)
+    monkeypatch.setenv("REDIS_URL", crew.redis_url)
     with pytest.raises(Exception, match="Unknown domain"):
         backend.call("submit_turn", session_id="lost", domain="not-yet", text="say xylophone", wait=20)
     backend.app.send_task("orchestrator.later", kwargs={"text": "xylophone"}, queue=SUBMISSIONS)

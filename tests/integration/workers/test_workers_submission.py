@@ -6,7 +6,6 @@ import asyncio
 import base64
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -16,6 +15,7 @@ from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.ports.tasks import SUBMIT_TURN
+from tests.cases import for_each
 from tests.celery_clients import celery_client
 from tests.integration.chaos.fleet import ROOT, Fleet, fleet, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
@@ -31,16 +31,17 @@ def database(database_url: str) -> str:
     return database_url
 
 
-@pytest.fixture
-def crew(database: str, redis_url: str, tmp_path: Path):
-    with fleet(database, redis_url, tmp_path, {"PARLEY_LEASE_TTL_S": "3"}) as crew:
+@pytest.fixture(scope="module")
+def crew(database: str, module_redis_url: str, tmp_path_factory: pytest.TempPathFactory):
+    settings = {"PARLEY_LEASE_TTL_S": "3"}
+    with fleet(database, module_redis_url, tmp_path_factory.mktemp("crew"), settings) as crew:
         crew.start(1)
         yield crew
 
 
 @pytest.fixture
-def backend(redis_url: str):
-    with celery_client(redis_url) as app:
+def backend(crew: Fleet):
+    with celery_client(crew.redis_url) as app:
         yield Backend(app)
 
 
@@ -65,14 +66,14 @@ async def test_a_session_is_made_and_its_turn_answered(crew: Fleet, backend: Bac
     assert done["reply"] == "1"
 
 
-async def test_a_message_in_its_documented_form_needs_no_client(crew: Fleet, redis_url: str) -> None:
+async def test_a_message_in_its_documented_form_needs_no_client(crew: Fleet) -> None:
     """As `docs/submit-by-celery.md` gives it to programs in other languages."""
     text = DOCUMENT.read_text()
     (form,) = re.findall(r"```json\n(.*?)```", text.partition("## Other languages")[2], re.DOTALL)
     arguments = {"session_id": "from-elsewhere", "domain": "counting", "text": "hello", "wait": 20}
     message = json.loads(form.replace("<id>", "message-1"))
     message["body"] = base64.b64encode(json.dumps([[], arguments, {}]).encode()).decode()
-    with redis.Redis.from_url(redis_url) as server:
+    with redis.Redis.from_url(crew.redis_url) as server:
         server.lpush("submissions", json.dumps(message))
         wait_until(lambda: server.exists("celery-task-meta-message-1"), within_s=60, what="there is a result")
         result = json.loads(server.get("celery-task-meta-message-1"))
@@ -100,7 +101,7 @@ async def test_more_waiting_submissions_than_threads_still_end(crew: Fleet, back
     assert [one["status"] for one in done] == ["done"] * 12
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "code", "field"),
     [
         ({"session_id": "s"}, "invalid_input", "body"),
