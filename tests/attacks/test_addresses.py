@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 
-import pytest
-
 from orchestrator.adapters.tools.addresses import SPECIAL, AddressGuard
+from tests.cases import for_each
 
 NOBODY = AddressGuard([])
 NEAR = [
@@ -58,22 +57,22 @@ def written(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> list[str]
 OF_BLOCKS = {str(network): written(network) for network in SPECIAL}
 
 
-@pytest.mark.parametrize("network", OF_BLOCKS)
+@for_each("network", OF_BLOCKS)
 def test_no_address_of_a_special_block_is_public(network: str) -> None:
     assert [one for one in OF_BLOCKS[network] if NOBODY.allows(one)] == []
 
 
-@pytest.mark.parametrize("address", [*NEAR, *METADATA])
+@for_each("address", [*NEAR, *METADATA])
 def test_addresses_of_this_machine_its_network_and_its_cloud_are_refused(address: str) -> None:
     assert not NOBODY.allows(address)
 
 
-@pytest.mark.parametrize("address", PUBLIC)
+@for_each("address", PUBLIC)
 def test_public_addresses_are_reached(address: str) -> None:
     assert NOBODY.allows(address)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("network", "address"),
     [
         ("127.0.0.0/8", "127.0.0.1"),

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.attacks import test_addresses, test_gateway, test_python, test_sql
+from tests.cases import for_each
 from tests.integration import test_openapi
 from tests.integration.workers import test_workers_hardened, test_workers_rabbitmq
 from tests.unit.tools.guardrail_samples import read_hostile
@@ -36,7 +35,7 @@ COUNTED = {
 }
 
 
-@pytest.mark.parametrize("area", COUNTED)
+@for_each("area", COUNTED)
 def test_the_page_tells_how_many_attempts_there_are(area: str) -> None:
     told = {
         row["area"]: tuple(int(row[each].replace(",", "")) for each in ("short", "long"))

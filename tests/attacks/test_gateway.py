@@ -30,6 +30,7 @@ from gateway.middleware.hosts import LOOPBACK_HOSTS
 from orchestrator.telemetry.metrics import LISTENERS
 from orchestrator.turns.access import Scope
 from orchestrator.types import TenantId
+from tests.cases import for_each
 from tests.unit.gateway.guarded import GuardedHouse, guarded_house
 from tests.unit.gateway.test_access import open_socket
 
@@ -136,7 +137,7 @@ ODD_CLAIMS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("claims", ODD_CLAIMS, ids=str)
+@for_each("claims", ODD_CLAIMS, ids=str)
 async def test_a_token_with_odd_claims_is_refused_and_breaks_nothing(claims: dict[str, Any]) -> None:
     tokens = Tokens({None: (SECRET, "HS256")}, "parley", "them")
     payload = jwt.api_jws.encode(json.dumps({**SOUND, **claims}).encode(), SECRET, "HS256")
@@ -178,7 +179,7 @@ ELSEWHERE = [
 ]
 
 
-@pytest.mark.parametrize("origin", ELSEWHERE)
+@for_each("origin", ELSEWHERE)
 async def test_a_page_of_another_origin_gets_nothing_of_an_open_gateway(origin: str) -> None:
     """Scheme, host and port count: another program's page on this machine is another's."""
     async with open_house() as house:
@@ -214,9 +215,7 @@ async def test_an_allowed_origin_is_served() -> None:
 # Bodies
 
 
-@pytest.mark.parametrize(
-    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/html"]
-)
+@for_each("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/html"])
 async def test_a_body_of_another_type_is_refused(kind: str) -> None:
     """What a page may send without asking first is none of the types that change something."""
     async with guarded_house() as house:
@@ -239,7 +238,7 @@ async def test_a_document_is_taken_as_plain_text_and_as_json_only() -> None:
             assert (answer.status_code == 415) is (kind == "text/html"), answer.text
 
 
-@pytest.mark.parametrize("payload", ['{"\\ud800": 1}', '{"a": {"x\\udfff": []}}', '"\\ud800"', '["\\udc00"]'])
+@for_each("payload", ['{"\\ud800": 1}', '{"a": {"x\\udfff": []}}', '"\\ud800"', '["\\udc00"]'])
 async def test_half_a_character_is_refused_wherever_it_stands(payload: str) -> None:
     async with guarded_house() as house:
         key = await house.key()

@@ -5,9 +5,9 @@ What the provider's model says is what System 1 understands, written into the pr
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
 
 import pytest
 
@@ -18,6 +18,7 @@ from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.telemetry import Signal, SignalType
 from parley.simulator import Simulator
 from parley.testing.scripted_model import Script
+from tests.cases import check_each
 from tests.providers.dialects import DIALECTS
 from tests.providers.endpoints import MODELS, endpoint_of
 from tests.providers.server import StrictProvider, Way
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 SHIPPED = ("travel", "analytics")
 SHORT = 40
-"""Of the shipped conversations one in so many is in the short form."""
+"""Of the shipped conversations one in so many is in the short form; the long form has all of them."""
 
 
 @asynccontextmanager
@@ -51,19 +52,15 @@ async def asked(
                 await pool.aclose()
 
 
-def shipped() -> Iterator[Any]:
-    cases = [case for case in conversations() if case.values[0] in SHIPPED]
-    for name in DIALECTS:
-        for place, case in enumerate(cases):
-            marks = [pytest.mark.slow] if place % SHORT else []
-            yield pytest.param(name, *case.values, id=f"{name} {case.id}", marks=marks)
-
-
-@pytest.mark.parametrize(("name", "domain", "conversation"), list(shipped()))
-async def test_a_conversation_goes_as_written(
-    name: str, domain: str, conversation: ConversationEntry
-) -> None:
+@pytest.mark.parametrize("every", [SHORT, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", DIALECTS)
+async def test_conversations_go_as_written(name: str, every: int) -> None:
     """CO-2: by every provider, as without one."""
+    await check_each(partial(hold, name), conversations(*SHIPPED)[::every])
+
+
+async def hold(name: str, case: tuple[str, ConversationEntry]) -> None:
+    domain, conversation = case
     loaded, system1 = trained(domain)
     author, calls = Author(system1), list[Signal]()
     async with asked(name, author.script(), signals=calls) as (provider, pool):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from lab.evaluation.rubric import verdicts_schema
 from orchestrator.nlu.answer_schemas import values_schema
 from orchestrator.pex.frames import redraw_schema
 from orchestrator.pex.query_writer import requery_schema
 from orchestrator.pex.skills.runner import REFLECT_SCHEMA
 from orchestrator.types import Dact
+from tests.cases import for_each
 from tests.providers.broken import BROKEN, GOOD, break_it
 from tests.providers.dialects import DIALECTS
 from tests.providers.rules import refuse_unstrict
@@ -29,14 +28,14 @@ KEYS = {"authorization": "Bearer k", "anthropic-version": "2023-06-01"}
 CASES = [(name, rule) for name, rules in BROKEN.items() for rule in rules]
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@for_each("name", DIALECTS)
 def test_a_good_request_is_taken(name: str) -> None:
     dialect = DIALECTS[name]()
     assert dialect.refuse(GOOD[name], KEYS) is None
     assert dialect.read(GOOD[name], f"{dialect.path}m:generateContent").tools == ["look"]
 
 
-@pytest.mark.parametrize(("name", "rule"), CASES)
+@for_each(("name", "rule"), CASES)
 def test_a_request_that_breaks_a_rule_is_refused(name: str, rule: str) -> None:
     """CO-2."""
     [one] = [one for one in DIALECTS[name].rules if one.name == rule]
@@ -44,13 +43,13 @@ def test_a_request_that_breaks_a_rule_is_refused(name: str, rule: str) -> None:
     assert one.judge(GOOD[name]) is None
 
 
-@pytest.mark.parametrize("prompt", ASKED_FOR)
+@for_each("prompt", ASKED_FOR)
 def test_every_answer_is_asked_for_in_the_strict_form(prompt: str) -> None:
     """CO-2: https://github.com/Agent-Field/agentfield/pull/680"""
     assert refuse_unstrict(ASKED_FOR[prompt]) is None
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@for_each("name", DIALECTS)
 def test_every_rule_has_a_source_and_a_request_that_breaks_it(name: str) -> None:
     rules: dict[str, Any] = {one.name: one.source for one in DIALECTS[name].rules}
     assert rules.keys() == BROKEN[name].keys()

@@ -9,6 +9,7 @@ import pytest
 
 from parley.simulator import Simulator
 from parley.testing.scripted_model import Answer, Computed, Request, Rule, Script, ToolUse
+from tests.cases import for_each
 from tests.providers.dialect import Reply
 from tests.providers.dialects import DIALECTS
 from tests.providers.server import Failing, Verbatim, Way
@@ -56,7 +57,7 @@ async def advise(name: str, *ways: Way) -> tuple[Any, Any]:
         return await simulator.converse().say(TRIP), provider
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@for_each("name", DIALECTS)
 async def test_a_skill_searches_and_advises(name: str) -> None:
     """PX-5, CO-2: two steps with tools; what came with the first call goes back with its result."""
     turn, provider = await advise(name)
@@ -82,7 +83,7 @@ FINAL: list[tuple[str, Way]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "way"), FINAL)
+@for_each(("name", "way"), FINAL)
 async def test_an_ending_that_is_final_leaves_the_message_to_system_1(name: str, way: Way) -> None:
     """CO-2, NL-2: it is asked for once, and the user gets no apology."""
     turn, provider = await advise(name, way)
@@ -116,7 +117,7 @@ NOTHING: list[tuple[str, Way]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "way"), NOTHING)
+@for_each(("name", "way"), NOTHING)
 async def test_an_answer_that_came_to_nothing_is_asked_for_again(name: str, way: Way) -> None:
     """CO-2."""
     turn, provider = await advise(name, way)
@@ -146,7 +147,7 @@ CUT: list[tuple[str, Way]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "way"), CUT)
+@for_each(("name", "way"), CUT)
 async def test_an_answer_that_is_cut_off_is_asked_for_with_more_tokens(name: str, way: Way) -> None:
     """PX-9, CO-2."""
     turn, provider = await advise(name, way)

@@ -9,6 +9,7 @@ import pytest
 
 from parley.testing.scripted_model import Answer, Request, ToolUse
 from parley.testing.scripted_model.wire import chunks, completion
+from tests.cases import for_each
 from tests.providers.broken import GOOD
 from tests.providers.dialect import Reply
 from tests.providers.dialects import DIALECTS
@@ -51,8 +52,8 @@ def test_the_scripted_model_speaks_the_clients_types(said: Answer | ToolUse) -> 
     assert whole.choices[0].finish_reason in {one.choices[0].finish_reason for one in pieces if one.choices}
 
 
-@pytest.mark.parametrize("name", DIALECTS)
-@pytest.mark.parametrize("reply", REPLIES)
+@for_each("name", DIALECTS)
+@for_each("reply", REPLIES)
 def test_a_strict_provider_speaks_its_clients_types(name: str, reply: Reply) -> None:
     """CO-2."""
     read = type_named(*TYPES[name]).model_validate(DIALECTS[name]().answer(GOOD[name], reply))

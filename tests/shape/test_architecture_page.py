@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import pytest
-
 from orchestrator.agent.messages import MESSAGES
 from orchestrator.agent.steps import STEPS as TURN_STEPS
 from orchestrator.nlu.readers import READERS
 from orchestrator.pex.execution import ENDINGS
 from orchestrator.pex.steps import STEPS as PEX_STEPS
 from orchestrator.res.steps import STEPS as RES_STEPS
+from tests.cases import for_each
 from tests.shape.sources import REPOSITORY
 
 PAGE: Final = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -37,7 +36,7 @@ def reader_name(make: object) -> str:
     return module if name == "make" else f"{module}: {name.removeprefix('make_')}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("told", "listed"),
     [
         (rows("Inside the Agent"), ["load", *(step.__name__ for step in TURN_STEPS), "record"]),

@@ -6,8 +6,7 @@ import re
 from functools import cache
 from typing import Final
 
-import pytest
-
+from tests.cases import for_each
 from tests.shape.sources import files
 
 CODE: Final = (
@@ -97,7 +96,7 @@ def count(pattern: str, kind: str) -> int:
     return sum(1 for _ in re.finditer(pattern, texts_of(kind), re.MULTILINE))
 
 
-@pytest.mark.parametrize("habit", HABITS)
+@for_each("habit", HABITS)
 def test_a_habit_of_wording_does_not_spread(habit: str) -> None:
     in_code, in_documents = LIMITS[habit]
 

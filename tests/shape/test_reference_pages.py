@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from parley.reference_pages import PAGES
+from tests.cases import for_each
 from tests.shape.sources import REPOSITORY
 
 
-@pytest.mark.parametrize("name", PAGES)
+@for_each("name", PAGES)
 def test_a_page_is_what_the_code_makes(name: str) -> None:
     page = REPOSITORY / "docs" / name
 

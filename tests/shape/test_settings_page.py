@@ -13,6 +13,7 @@ from orchestrator.settings import Settings
 from orchestrator.settings.fields import ReadBy
 from parley.roles import Role
 from parley.settings_page import describe_fields
+from tests.cases import for_each
 from tests.shape.sources import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "settings.md"
@@ -55,7 +56,7 @@ def own(role: str) -> set[str]:
     )
 
 
-@pytest.mark.parametrize("name", FIELDS)
+@for_each("name", FIELDS)
 def test_each_setting_is_told_whole(name: str) -> None:
     """Its variable, default, unit or form, the processes that read it, and what it is for."""
     field = FIELDS[name]

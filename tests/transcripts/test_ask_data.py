@@ -15,6 +15,7 @@ import yaml
 from domains.analytics.catalogue import TABLES, Column
 from domains.analytics.engine import Rows, quote
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule
+from tests.cases import for_each
 from tests.transcripts.skills.skilled import answer, call, finish, judged, talk
 
 _FILE = Path(__file__).parents[1] / "unit" / "analytics" / "sql_questions.yaml"
@@ -184,7 +185,7 @@ async def test_python_may_name_what_the_statement_names() -> None:
         assert turn["frame"]["data"] == [{"result": 24}]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("statement", "code", "why"),
     [
         (PRICES, "def f(rows):\n    return open('/etc/passwd').read()\n", "forbidden_name"),

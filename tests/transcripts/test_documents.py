@@ -10,6 +10,7 @@ from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.types import DEFAULT_TENANT, JsonObject, UserId
 from parley.simulator import Conversation, Simulator
 from parley.testing.scripted_model import Request
+from tests.cases import for_each
 from tests.transcripts.skills.skilled import Talk, answer, finish, talk
 from tests.transcripts.test_transcripts import trained
 
@@ -42,7 +43,7 @@ async def begin(domain: str, text: str, title: str, **more: object) -> Conversat
     return simulator.converse(user_id="ada")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("domain", "text", "title", "question", "says", "source"),
     [
         (

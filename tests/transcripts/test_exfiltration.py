@@ -32,6 +32,7 @@ from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, UserId
 from parley.testing.memory import MemoryRecords
 from parley.testing.scripted_model import Reply
+from tests.cases import for_each
 from tests.contract.in_memory.sessions import MemorySessions
 from tests.trained import trained
 from tests.transcripts.memory_gathering import MemoryContextGathering
@@ -187,7 +188,7 @@ PASSAGES: dict[str, tuple[Arrange, tuple[Reply, ...], str]] = {
 }
 
 
-@pytest.mark.parametrize("passage", PASSAGES)
+@for_each("passage", PASSAGES)
 async def test_a_label_comes_through(passage: str) -> None:
     """The page was never read in this session; what was made of it brings its label along."""
     arrange, replies, source = PASSAGES[passage]
@@ -293,7 +294,7 @@ async def test_a_flow_whose_tool_is_tagged_labels_what_it_found() -> None:
     assert await note_of(setting) == ("private",)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "slot",
     [
         SlotValue("attic", SlotSource.INHERITED, None),

@@ -6,8 +6,7 @@ import json
 import re
 from typing import Any
 
-import pytest
-
+from tests.cases import for_each
 from tests.transcripts.first_requests import ANSWERS, REQUESTS, Line
 from tests.transcripts.test_never_the_wrong_deed import begin, booked
 
@@ -34,11 +33,11 @@ async def find_fault(said: tuple[str, ...], line: Line) -> str | None:
     return f"{wrong}: {turn['reply']}" if wrong else None
 
 
-@pytest.mark.parametrize("line", REQUESTS, ids=[one[0] for one in REQUESTS])
+@for_each("line", REQUESTS, ids=[one[0] for one in REQUESTS])
 async def test_a_first_request_is_taken_or_quoted(line: Line) -> None:
     assert await find_fault((), line) is None
 
 
-@pytest.mark.parametrize("line", ANSWERS, ids=[one[0] for one in ANSWERS])
+@for_each("line", ANSWERS, ids=[one[0] for one in ANSWERS])
 async def test_an_answer_is_taken_or_quoted(line: Line) -> None:
     assert await find_fault(("book a flight from oslo",), line) is None

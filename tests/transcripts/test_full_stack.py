@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from parley.simulator import Conversation, Simulator
+from tests.cases import for_each
 from tests.trained import trained
 
 ASKING = {"flow_management": {"max_stack_depth": 2, "on_limit_reached": "ask_user"}}
 FLIGHT, CHANGE = "stopped booking a flight", "stopped changing a booking"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("answer", "stopped"),
     [
         ("the first one", {FLIGHT}),

@@ -10,6 +10,7 @@ import pytest
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.types import DEFAULT_TENANT, JsonObject, UserId
 from parley.simulator import Conversation, Simulator
+from tests.cases import for_each
 from tests.trained import trained
 
 ADA = UserId("ada")
@@ -165,7 +166,7 @@ async def test_a_task_at_hand_goes_on_after_something_was_remembered() -> None:
     assert turn["ambiguity"]["level"] == "confirmation"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("preference", "assumed"),
     [
         (BUSINESS, False),  # economy is the default, and a habit does not overrule it
@@ -199,7 +200,7 @@ async def test_labels_of_what_was_remembered_join_the_session() -> None:
     assert b"untrusted" in (state or b"")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "kept"),
     [
         ("I always fly from Oslo", {"*.origin": "OSL"}),

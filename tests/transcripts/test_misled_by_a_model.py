@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation, Simulator
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from tests.cases import for_each
 from tests.trained import trained
 from tests.transcripts.test_never_the_wrong_deed import TRIP, booked
 
@@ -78,7 +77,7 @@ MISREAD: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("heard", MISREAD, ids=lambda one: "-".join(one.values()))
+@for_each("heard", MISREAD, ids=lambda one: "-".join(one.values()))
 async def test_a_correction_that_a_model_misreads_at_an_offer_is_named(heard: dict[str, Any]) -> None:
     """IR-6: in whatever way a model misreads it, and though it quotes words that nobody said."""
     ask, correct = (
@@ -99,8 +98,8 @@ async def test_a_correction_that_a_model_misreads_at_an_offer_is_named(heard: di
         assert await booked(talk) == []
 
 
-@pytest.mark.parametrize("praise", ["great, thanks", "lovely", "perfect thank you", "wonderful!"])
-@pytest.mark.parametrize(
+@for_each("praise", ["great, thanks", "lovely", "perfect thank you", "wonderful!"])
+@for_each(
     "heard",
     [{"kind": "denial"}, {"kind": "cancellation"}, as_task("cancel_booking"), as_task("check_booking")],
 )

@@ -22,6 +22,7 @@ from parley.testing.scripted_model import (
     Script,
     ScriptedModel,
 )
+from tests.cases import for_each
 from tests.trained import trained
 from tests.transcripts.not_yes import NOT_YES
 
@@ -60,7 +61,7 @@ async def test_a_click_on_an_older_offer_books_nothing() -> None:
     assert await booked(talk) == [("OSL", "CDG")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "payload",
     [{}, {"flow_id": "flow_made_up"}, {"candidate": "0" * 32}, {"flow_id": "flow_made_up", "candidate": ""}],
 )
@@ -74,7 +75,7 @@ async def test_a_made_up_click_books_nothing(payload: dict[str, Any]) -> None:
     assert await booked(talk) == []
 
 
-@pytest.mark.parametrize("name", ["fill_slot", "change_slot", "cancel_flow", "resume_flow"])
+@for_each("name", ["fill_slot", "change_slot", "cancel_flow", "resume_flow"])
 async def test_a_click_about_a_task_that_is_over_changes_nothing(name: str) -> None:
     talk = begin()
     offer = await talk.say(OFFER)
@@ -86,7 +87,7 @@ async def test_a_click_about_a_task_that_is_over_changes_nothing(name: str) -> N
     assert turn["flows"] == offer["flows"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         "yes, but is that a good idea",
@@ -122,7 +123,7 @@ async def test_a_model_that_takes_anything_for_a_yes_books_nothing(words: str) -
             await pool.aclose()
 
 
-@pytest.mark.parametrize("words", ["yes", "yes please, book it", "sure, go ahead", "book it"])
+@for_each("words", ["yes", "yes please, book it", "sure, go ahead", "book it"])
 async def test_a_plain_yes_books(words: str) -> None:
     talk = begin()
     await talk.say(OFFER)
@@ -340,7 +341,7 @@ async def test_progress_can_be_read_after_the_end() -> None:
     assert "6 of 6 steps" in turn["reply"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words", ["please cancel everything", "that's enough, stop", "book a flight, please", "drop that, please"]
 )
 async def test_what_takes_back_or_asks_for_another_is_no_yes(words: str) -> None:

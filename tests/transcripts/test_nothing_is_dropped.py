@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from parley.simulator import Conversation
+from tests.cases import for_each
 from tests.transcripts.corrections_beside_offers import CORRECTIONS
 from tests.transcripts.test_misled_by_a_model import as_task, misled
 from tests.transcripts.test_never_the_wrong_deed import begin, booked
@@ -53,7 +54,7 @@ async def converse(words: str) -> tuple[Conversation, dict[str, Any]]:
     return talk, await talk.say(words)
 
 
-@pytest.mark.parametrize(("words", "taken", "word"), CORRECTIONS, ids=[one[0] for one in CORRECTIONS])
+@for_each(("words", "taken", "word"), CORRECTIONS, ids=[one[0] for one in CORRECTIONS])
 async def test_a_correction_beside_an_offer_is_taken_or_quoted(
     words: str, taken: dict[str, tuple[str, ...]], word: str
 ) -> None:
@@ -62,7 +63,7 @@ async def test_a_correction_beside_an_offer_is_taken_or_quoted(
     assert find_fault(held(talk), turn, taken, word) is None, turn["reply"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "changed"),
     [
         ("let me think about it", {}),
@@ -90,7 +91,7 @@ async def test_a_dash_stands_between_two_names(words: str) -> None:
     }, turn["reply"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "heard",
     [
         {"kind": "confirmation"},
@@ -100,7 +101,7 @@ async def test_a_dash_stands_between_two_names(words: str) -> None:
         as_task("book_flight", origin="Oslo", destination="Rome", date="2026-12-03"),
     ],
 )
-@pytest.mark.parametrize(
+@for_each(
     ("words", "word"),
     [("my wife stays at home", "stays"), ("we bring a cello", "cello"), ("only with Lufthansa", "lufthansa")],
 )
@@ -121,7 +122,7 @@ async def test_what_a_model_drops_is_quoted(heard: dict[str, Any], words: str, w
         assert await booked(talk) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         "the same but for friday",
@@ -154,7 +155,7 @@ async def test_a_question_about_something_else_gets_no_field_of_the_offer(words:
     assert turn["ambiguity"]["level"] == "confirmation"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "asked", "flow"),
     [
         (("book a flight", "is SK 1465 on time"), "Which flight", "check_flight_status"),
@@ -190,9 +191,7 @@ async def test_a_proposal_in_a_question_is_an_answer(words: str) -> None:
     assert "Monday 23 November" in turn["reply"]
 
 
-@pytest.mark.parametrize(
-    "words", ["Vienna would be nice", "I prefer Vienna", "Vienna sounds lovely", "I'd love Vienna"]
-)
+@for_each("words", ["Vienna would be nice", "I prefer Vienna", "Vienna sounds lovely", "I'd love Vienna"])
 async def test_a_place_that_is_only_liked_is_asked_about(words: str) -> None:
     """IR-5: either end of the flight, and nothing else."""
     talk, turn = await converse(words)
@@ -204,7 +203,7 @@ async def test_a_place_that_is_only_liked_is_asked_about(words: str) -> None:
     assert {name: value for name, value in held(talk).items() if name in OFFERED} == OFFERED
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "changed"),
     [
         ("one more of those, for Saturday", {"date": "2026-12-05"}),

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from orchestrator.turns.turn import TurnInput
 from parley.simulator import Simulator
+from tests.cases import for_each
 
 DONATIONS = Path(__file__).parents[2] / "examples" / "donations"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("locale", "words", "amount"),
     [
         ("de-DE", "give 1.500 euros to the forests", 1500),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from parley.simulator import Conversation
+from tests.cases import for_each
 from tests.transcripts.test_never_the_wrong_deed import booked
 from tests.transcripts.test_no_yes_no_deed import DEEDS, MODELS, offered
 
@@ -20,8 +21,8 @@ async def end_by_yes(talk: Conversation, turn: dict[str, Any]) -> dict[str, Any]
     return turn
 
 
-@pytest.mark.parametrize("model", ["none", "wrong"])
-@pytest.mark.parametrize(
+@for_each("model", ["none", "wrong"])
+@for_each(
     ("words", "done"),
     [
         ("please don't book the return", [OUT]),
@@ -56,7 +57,7 @@ async def test_what_a_plan_does_not_do_leaves_its_steps(words: str) -> None:
         assert {"plan_trip", "book_flight"} <= {flow["dact"] for flow in turn["flows"]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "request_"),
     [
         ("afterwards, please add two bags", "add two bags"),
@@ -78,7 +79,7 @@ async def test_a_request_for_later_comes_after_the_plan(words: str, request_: st
         assert f"Now to “{request_}" in ended["reply"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "quoted"),
     [
         ("also reserve a hotel after that", "hotel"),

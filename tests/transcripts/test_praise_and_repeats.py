@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parley.simulator import Conversation, Simulator
+from tests.cases import for_each
 from tests.trained import trained
 
 
@@ -15,7 +16,7 @@ async def offer_flight() -> tuple[Conversation, str]:
     return talk, (await talk.say("Book a flight from Oslo to Madrid tomorrow"))["reply"]
 
 
-@pytest.mark.parametrize("praise", ["nice", "Nice!", "very nice", "how nice", "nice one", "nice price"])
+@for_each("praise", ["nice", "Nice!", "very nice", "how nice", "nice one", "nice price"])
 async def test_praise_that_is_also_a_city_puts_the_offer_again(praise: str) -> None:
     talk, offer = await offer_flight()
 
@@ -26,7 +27,7 @@ async def test_praise_that_is_also_a_city_puts_the_offer_again(praise: str) -> N
     assert "Booked" in (await talk.say("yes"))["reply"]
 
 
-@pytest.mark.parametrize("change", ["to Nice please", "make it Nice", "Nice instead", "from nice"])
+@for_each("change", ["to Nice please", "make it Nice", "Nice instead", "from nice"])
 async def test_the_city_is_still_a_city(change: str) -> None:
     talk, _ = await offer_flight()
 

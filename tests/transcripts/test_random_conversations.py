@@ -12,6 +12,7 @@ import pytest
 
 from orchestrator.telemetry import SignalType
 from parley.simulator import Conversation, Simulator
+from tests.cases import for_each
 from tests.trained import trained
 
 SAID = {
@@ -74,8 +75,8 @@ async def converse(domain: str, seed: int, turns: int) -> None:
         assert last["epoch"] == number
 
 
-@pytest.mark.parametrize("domain", ["travel", "desk"])
-@pytest.mark.parametrize("seed", range(5))
+@for_each("domain", ["travel", "desk"])
+@for_each("seed", range(5))
 async def test_every_turn_is_answered_and_sound(domain: str, seed: int) -> None:
     """AG-4, PX-15, RS-6, FS-8."""
     await converse(domain, seed, turns=30)

@@ -20,6 +20,7 @@ from orchestrator.telemetry import SignalType
 from orchestrator.types import Dact, JsonObject
 from parley.simulator import Simulator
 from parley.testing.scripted_model import Answer, Rule
+from tests.cases import for_each
 from tests.trained import trained
 from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import answer, finish, talk
@@ -250,7 +251,7 @@ def test_every_rung_has_its_conversation() -> None:
     assert set(LADDER) == set(Recovery)
 
 
-@pytest.mark.parametrize("rung", LADDER, ids=str)
+@for_each("rung", LADDER, ids=str)
 async def test_a_conversation_reaches(rung: Recovery) -> None:
     """PX-16, AG-6: this rung, and no other that comes after it; the turn is answered."""
     conversation, climbed = LADDER[rung]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from parley.simulator import Simulator
+from tests.cases import for_each
 from tests.trained import trained
 from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "told"),
     [
         ("thx!", "You're welcome."),
@@ -32,7 +33,7 @@ async def test_a_domains_own_answer_takes_precedence() -> None:
     assert (await begin().say("gotta go"))["reply"] == "Goodbye, and have a good trip!"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         "thanks",

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import pytest
-
 from lab.evaluation.conversations import take_turns
 from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Simulator
+from tests.cases import for_each
 from tests.trained import trained
 
 OFFER = {"user": "book a flight from oslo to rome on 3 december", "expect": {"ambiguity": "confirmation"}}
@@ -170,7 +169,7 @@ QUOTED = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("quoted", QUOTED, ids=lambda quoted: quoted.name)
+@for_each("quoted", QUOTED, ids=lambda quoted: quoted.name)
 async def test_what_the_documents_quote_comes_out_as_they_say(quoted: Quoted) -> None:
     """FS-7, FS-9, IR-1, IR-2, IR-3, NL-2."""
     loaded, system1 = trained("travel")

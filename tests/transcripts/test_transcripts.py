@@ -6,9 +6,7 @@ its domain: ``travel.corrections.yaml``. The evaluations that domains bring alon
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +14,7 @@ from lab.evaluation.conversations import beginning_of, read_file, take_turns
 from orchestrator.domain.evaluations import ConversationEntry, ExpectEntry
 from parley.commands.domain import scaffold
 from parley.simulator import Simulator
+from tests.cases import check_each
 from tests.trained import trained
 
 HERE = Path(__file__).parent
@@ -28,26 +27,35 @@ def domain_of(path: Path) -> str:
     return path.parents[1].name if path.parent.name == "evaluations" else path.name.partition(".")[0]
 
 
-def conversations() -> Iterator[Any]:
-    for path in FILES:
-        for conversation in read_file(path).conversations:
-            domain = domain_of(path)
-            yield pytest.param(domain, conversation, id=f"{domain} {path.stem}: {conversation.name}")
+def conversations(*domains: str) -> list[tuple[str, ConversationEntry]]:
+    """Return each conversation with its domain. `domains`: only of these. Default: all."""
+    return [
+        (domain_of(path), conversation)
+        for path in FILES
+        if not domains or domain_of(path) in domains
+        for conversation in read_file(path).conversations
+    ]
 
 
-@pytest.mark.parametrize(("domain", "conversation"), list(conversations()))
-async def test_conversation_goes_as_written(domain: str, conversation: ConversationEntry) -> None:
-    loaded, system1 = trained(domain)
-    simulator = Simulator.of(
-        loaded, sections=conversation.config, system1=system1, at=beginning_of(conversation)
-    )
-    await go_through(conversation, simulator)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{domain_of(path)} {path.stem}")
+async def test_conversations_go_as_written(path: Path) -> None:
+    loaded, system1 = trained(domain_of(path))
+
+    async def hold(conversation: ConversationEntry) -> None:
+        simulator = Simulator.of(
+            loaded, sections=conversation.config, system1=system1, at=beginning_of(conversation)
+        )
+        await go_through(conversation, simulator)
+
+    await check_each(hold, read_file(path).conversations)
 
 
 async def go_through(conversation: ConversationEntry, simulator: Simulator) -> None:
     """Take every turn of a conversation, and find nothing in it that is not as expected."""
     for number, turn in enumerate(await take_turns(conversation, simulator), start=1):
-        assert not turn.faults, f"turn {number}, {turn.said}: {turn.faults}\nreply: {turn.observed['answer']}"
+        assert not turn.faults, (
+            f"{conversation.name}, turn {number}, {turn.said}: {turn.faults}\nreply: {turn.observed['answer']}"
+        )
 
 
 def test_there_are_enough_conversations() -> None:

@@ -5,7 +5,6 @@ What the model answers is what System 1 understands; the pipeline sees nothing o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.telemetry import Signal, SignalType
 from parley.simulator import Simulator
 from parley.testing.scripted_model import ScriptedModel
+from tests.cases import check_each
 from tests.trained import trained
 from tests.transcripts.recorded import Author
 from tests.transcripts.test_transcripts import conversations, go_through
@@ -36,18 +36,18 @@ SYSTEM2: dict[str, Any] = {
 Nothing here is about time, and a busy machine may take as long as it likes over an answer.
 """
 EVERY = 6
-"""Of the conversations one in so many is in the short form, from each file some; the long one has them all."""
+"""Of the conversations one in so many is in the short form; the long form has all of them."""
 
 
-def some() -> Iterator[Any]:
-    for place, case in enumerate(conversations()):
-        marks = [pytest.mark.slow] if place % EVERY else []
-        yield pytest.param(*case.values, id=case.id, marks=marks)
-
-
-@pytest.mark.parametrize(("domain", "conversation"), list(some()))
-async def test_conversation_goes_as_written(domain: str, conversation: ConversationEntry) -> None:
+@pytest.mark.parametrize("every", [EVERY, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("domain", sorted({domain for domain, _ in conversations()[::EVERY]}))
+async def test_conversations_go_as_written(domain: str, every: int) -> None:
     """NL-2, NL-4: kinds, flows and slots of a structured answer do what those of System 1 do."""
+    await check_each(hold, [case for case in conversations()[::every] if case[0] == domain])
+
+
+async def hold(case: tuple[str, ConversationEntry]) -> None:
+    domain, conversation = case
     loaded, system1 = trained(domain)
     author = Author(system1)
     with ScriptedModel(author.script()) as model:

@@ -14,6 +14,7 @@ from orchestrator.redaction import HIDDEN, Redactor
 from orchestrator.settings import Settings, known_secrets
 from orchestrator.settings.environment import environment_secrets
 from orchestrator.settings.fields import ModelEndpoint
+from tests.cases import for_each
 
 KNOWN = 'hush/ü "8+&4"\\x=?'
 """A secret with every character that some encoding escapes."""
@@ -70,7 +71,7 @@ HARMLESS = (
 )
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@for_each("form", FORMS, ids=str)
 def test_a_known_secret_is_hidden_in_every_form(form: str) -> None:
     text = FORMS[form]
     hidden = Redactor([KNOWN]).hide(text)
@@ -80,7 +81,7 @@ def test_a_known_secret_is_hidden_in_every_form(form: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@for_each("shape", SHAPES, ids=str)
 def test_what_looks_like_a_secret_is_hidden(shape: str) -> None:
     """These secrets are unknown to the redactor. They come from libraries, receivers or callers."""
     template, secret = SHAPES[shape]
@@ -91,7 +92,7 @@ def test_what_looks_like_a_secret_is_hidden(shape: str) -> None:
     assert hidden.replace(HIDDEN, "") in (template.format(""), template.format("").replace("Basic ", ""))
 
 
-@pytest.mark.parametrize("line", HARMLESS)
+@for_each("line", HARMLESS)
 def test_what_only_resembles_a_secret_is_left(line: str) -> None:
     assert Redactor().hide(line) == line
 

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from orchestrator.adapters.postgres.roles import READER_CONNECTIONS, make_roles
+from tests.cases import for_each
 from tests.integration.access.tenants import Place
 
 SERVER_WIDE = [
@@ -22,7 +23,7 @@ SERVER_WIDE = [
 ]
 
 
-@pytest.mark.parametrize("statement", SERVER_WIDE)
+@for_each("statement", SERVER_WIDE)
 def test_a_reader_may_not_use_what_all_share(place: Place, statement: str) -> None:
     with place.as_role("reader") as reader, pytest.raises(psycopg.errors.InsufficientPrivilege):
         reader.execute(statement.encode())

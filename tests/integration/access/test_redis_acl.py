@@ -14,6 +14,7 @@ import redis
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.acl import USERS, write_acl_file
 from parley.main import run
+from tests.cases import for_each
 from tests.celery_clients import celery_client
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
@@ -124,7 +125,7 @@ HARMFUL = (
 )
 
 
-@pytest.mark.parametrize("user", [user.name for user in USERS])
+@for_each("user", [user.name for user in USERS])
 def test_nothing_that_hurts_is_allowed(urls: dict[str, str], user: str) -> None:
     with redis.Redis.from_url(urls[user]) as client:
         assert client.ping()  # what follows is refused for what it is
@@ -141,7 +142,7 @@ def test_nothing_that_hurts_is_allowed(urls: dict[str, str], user: str) -> None:
             )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("user", "command"),
     [
         ("parley-worker", "SET parley 1"),  # not `parley:…`

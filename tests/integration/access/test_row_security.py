@@ -24,6 +24,7 @@ from orchestrator.ports.access import acting_tenant
 from orchestrator.settings import Settings
 from orchestrator.turns.access import Scope
 from orchestrator.types import SessionId, TenantId
+from tests.cases import for_each
 from tests.contract.factories import commit_for, submission
 from tests.integration.access.tenants import NOT_OF_TENANTS, A, B, Place, count, insert_row, tables_of
 from tests.integration.gateway import serve
@@ -98,7 +99,7 @@ def test_a_gateway_that_names_no_tenant_sees_nothing(filled: Place) -> None:
         assert count(connection, "sessions", A) == 0
 
 
-@pytest.mark.parametrize(
+@for_each(
     "attempt",
     [
         f"SET parley.tenant = '{B}'",

@@ -13,6 +13,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.tasks import START_RUN
 from parley.embedded import Stores
+from tests.cases import for_each
 from tests.celery_clients import connected
 from tests.integration.chaos.fleet import fleet
 from tests.integration.flower.test_agreement import STAND_IN
@@ -129,7 +130,7 @@ def starter(
         yield lambda name: Starter(app, server, None, name, "", WITHIN_S)
 
 
-@pytest.mark.parametrize("canvas", CANVASES, ids=lambda canvas: canvas.__name__)
+@for_each("canvas", CANVASES, ids=lambda canvas: canvas.__name__)
 def test_background_flows_are_started_in_any_canvas(
     starter: Callable[[str], Starter], canvas: Callable[[Starter], None]
 ) -> None:

@@ -2,9 +2,8 @@
 
 import json
 
-import pytest
-
 from parley.testing.scripted_model import Answer, Raw, Reply, Rule, Script
+from tests.cases import for_each
 from tests.integration.models.quirks import completion, openai_error, sent
 from tests.integration.models.staging import staged
 
@@ -28,7 +27,7 @@ FINAL = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("problem", FINAL)
+@for_each("problem", FINAL)
 async def test_no_second_try_is_offered_after_what_is_final(problem: str) -> None:
     async with staged(Script(default=FINAL[problem])) as stage:
         turn = await stage.simulator.converse().say(TRIP)
@@ -68,7 +67,7 @@ WRONG: dict[str, Reply] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", WRONG)
+@for_each("name", WRONG)
 async def test_nothing_that_an_endpoint_sends_ends_a_turn_in_the_general_apology(name: str) -> None:
     async with staged(Script(default=WRONG[name]), nlu={"mode": "system2"}) as stage:
         talk = stage.simulator.converse()

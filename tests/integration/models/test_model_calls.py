@@ -14,6 +14,7 @@ from orchestrator.models.engineer import PromptEngineer
 from orchestrator.telemetry.signals import describe, log_signal
 from orchestrator.types import FlowId
 from parley.testing.scripted_model import Answer, Fail
+from tests.cases import for_each
 from tests.integration.models.bench import CONFIG, GOOD, PROMPTS, SCHEMA, bench, calling, script, wording
 from tests.integration.models.quirks import openai_error, sent
 
@@ -104,7 +105,7 @@ async def test_prompts_and_answers_are_kept_where_that_is_wanted_and_logged_nowh
     assert "Well done" not in str(at.signals)
 
 
-@pytest.mark.parametrize("scope", ["call", "turn", "session", "day"])
+@for_each("scope", ["call", "turn", "session", "day"])
 async def test_a_budget_that_is_used_up_sends_nothing(scope):
     config = replace(CONFIG, budgets=BudgetLimits(**{scope: Limit(tokens=10)}))
 

@@ -23,10 +23,11 @@ from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.retries import RetryPolicy
 from orchestrator.telemetry import SignalType
 from parley.testing.scripted_model import Answer, Drop, Fail, Hang, Raw, Rule, Script, ScriptedModel
+from tests.cases import for_each
 from tests.integration.models.bench import CONFIG, GOOD, PROMPTS, Bench, Clock, Waits, bench, calling, script
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reply", "error"),
     [
         (Fail(500), ModelFailed),

@@ -9,10 +9,11 @@ from orchestrator.models.engineer import tool_result
 from orchestrator.models.schemas import closed
 from orchestrator.ports.language_model import ToolDefinition
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, ToolUse
+from tests.cases import for_each
 from tests.integration.models.bench import GOOD, bench, calling, script, thinking, wording
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("bad", "reason"),
     [
         (Answer(text="Certainly! Here you are."), "not one JSON object"),

@@ -12,6 +12,7 @@ from orchestrator.errors import ModelQuotaExceeded, ModelRejected
 from orchestrator.models.calling import Pacing
 from orchestrator.ports.language_model import ToolChoice
 from parley.testing.scripted_model import Answer, Raw, Request, ToolUse
+from tests.cases import for_each
 from tests.integration.models.bench import CONFIG, GOOD, Waits, bench, calling, script, wording
 from tests.integration.models.quirks import (
     CALL,
@@ -40,7 +41,7 @@ def written(call: Any) -> str:
     return f"<tool_call>\n{json.dumps(call)}\n</tool_call>"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "message",
     [
         # https://github.com/sgl-project/sglang/pull/7863, quarkiverse/quarkus-langchain4j #2642
@@ -75,7 +76,7 @@ async def test_a_list_within_arguments_may_be_written_as_text() -> None:
     assert step.calls[0].arguments == {"days": ["mon"]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pieces",
     [
         # https://github.com/NousResearch/hermes-agent/pull/11984: the name in every piece
@@ -152,7 +153,7 @@ async def test_comments_and_odd_lines_of_a_stream_say_nothing() -> None:
     assert "".join(heard) == "señor à"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "error",
     [
         # https://github.com/apache/rocketmq-dashboard/issues/2178, maximhq/bifrost #5040
@@ -162,7 +163,7 @@ async def test_comments_and_odd_lines_of_a_stream_say_nothing() -> None:
     ],
     ids=range(2),
 )
-@pytest.mark.parametrize("streams", [False, True])
+@for_each("streams", [False, True])
 async def test_an_error_within_an_answer_is_told_apart(*, error: dict[str, Any], streams: bool) -> None:
     async with bench(script(streamed(error, done=False) if streams else sent(error))) as at:
         with pytest.raises(ModelQuotaExceeded):
@@ -171,7 +172,7 @@ async def test_an_error_within_an_answer_is_told_apart(*, error: dict[str, Any],
     assert len(at.model.requests) == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "headers",
     [
         # https://github.com/openai/openai-python/issues/957 (Azure)
@@ -182,7 +183,7 @@ async def test_an_error_within_an_answer_is_told_apart(*, error: dict[str, Any],
     ],
     ids=range(3),
 )
-@pytest.mark.parametrize("status", [429, 503, 529])
+@for_each("status", [429, 503, 529])
 async def test_an_endpoint_says_when_to_come_back(headers: dict[str, str], status: int) -> None:
     """Also https://github.com/microsoft/kernel-memory/pull/795 (503)."""
     waits = Waits()

@@ -9,6 +9,7 @@ from orchestrator.errors import ModelCutOff, ModelFailed, ModelFiltered, ModelOu
 from orchestrator.models.retries import RetryPolicy
 from orchestrator.ports.language_model import ChatRole
 from parley.testing.scripted_model import Answer, Raw
+from tests.cases import for_each
 from tests.integration.models.bench import CONFIG, GOOD, bench, calling, script, wording
 from tests.integration.models.quirks import CALL, SEARCH, chunk, completion, openai_error, sent, streamed
 
@@ -16,7 +17,7 @@ FUNCTION = CALL["function"]
 ONE_TRY = replace(CONFIG, retries=RetryPolicy(attempts=1))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "usage",
     [{}, None, {"total_tokens": 5}, {"prompt_tokens": None, "completion_tokens": None}, [], "12",
      {"prompt_tokens": "7", "completion_tokens": 3}, {"prompt_tokens": -1, "completion_tokens": 3},
@@ -48,7 +49,7 @@ async def test_cached_and_reasoning_tokens_are_in_the_record_of_a_call() -> None
     assert (told["tokens"], told["cached_tokens"], told["reasoning_tokens"]) == (150, 80, 30)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "call",
     [
         CALL | {"function": FUNCTION | {"arguments": {"day": "friday"}}},
@@ -103,7 +104,7 @@ async def test_the_older_form_of_a_call_is_one_too() -> None:
     assert step.calls[0].arguments == {"day": "friday"}
 
 
-@pytest.mark.parametrize("arguments", ['["friday"]', 7, [1], '"friday"'])
+@for_each("arguments", ['["friday"]', 7, [1], '"friday"'])
 async def test_arguments_that_are_no_object_are_asked_for_again(arguments) -> None:
     """https://github.com/agno-agi/agno/pull/8999"""
     bad = {"role": "assistant", "tool_calls": [CALL | {"function": FUNCTION | {"arguments": arguments}}]}
@@ -115,7 +116,7 @@ async def test_arguments_that_are_no_object_are_asked_for_again(arguments) -> No
     assert at.calls()[0]["repaired"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "content",
     [
         f"<think>\n\n</think>\n\n{json.dumps(GOOD)}",
@@ -146,7 +147,7 @@ async def test_an_object_is_found_where_the_endpoint_puts_it(content) -> None:
     assert len(at.model.requests) == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "text"),
     [
         ("<think>\n\n</think>\n\nBooked.", "Booked."),
@@ -181,7 +182,7 @@ async def test_a_streamed_thought_without_a_beginning_is_no_answer() -> None:
             await at.listen([])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "between",
     [
         chunk(None),
@@ -216,7 +217,7 @@ def piece(index, call_id=None, name=None, arguments=None, **more):
     return {"index": index, "id": call_id, "type": "function", "function": function} | more
 
 
-@pytest.mark.parametrize(
+@for_each(
     "pieces",
     [
         [piece(0, "a", "flight_search", '{"day": "mon"}'), piece(0, "b", "flight_search", '{"day": "tue"}')],
@@ -283,7 +284,7 @@ async def test_an_endpoint_that_does_not_stream_is_asked_for_the_whole() -> None
     assert [bool(request.body.get("stream")) for request in at.model.requests] == [True, False, False]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         "data: {broken\n\n",
@@ -301,7 +302,7 @@ async def test_a_stream_that_cannot_be_read_is_a_failure_with_a_name(body) -> No
             await at.listen([])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "body",
     [
         b'{"choices": [{"message": {"content": "\xc3"}}]}',
@@ -335,7 +336,7 @@ async def test_an_answer_of_megabytes_is_dropped(*, streams: bool) -> None:
             await (at.listen([]) if streams else at.word())
 
 
-@pytest.mark.parametrize("finish_reason", [None, "", "eos", "guardrail_intervened", 7, "tool_use"])
+@for_each("finish_reason", [None, "", "eos", "guardrail_intervened", 7, "tool_use"])
 async def test_an_unknown_ending_is_an_ending(finish_reason) -> None:
     """https://github.com/ggml-org/llama.cpp (`eos`), https://docs.aws.amazon.com/bedrock (`guardrail_intervened`)"""
     body = completion()

@@ -19,6 +19,7 @@ from orchestrator.models.engineer import tool_result
 from orchestrator.ports.language_model import Effort, ToolChoice
 from orchestrator.telemetry import SignalType
 from parley.testing.scripted_model import Answer, Computed, Fail, Hang, Request, Rule, Script, ToolUse
+from tests.cases import for_each
 from tests.integration.models.bench import CONFIG, GOOD, bench, calling, script, thinking, wording
 from tests.integration.models.quirks import (
     CALL,
@@ -54,8 +55,8 @@ REFUSALS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("way", REFUSALS)
-@pytest.mark.parametrize("status", [400, 422])
+@for_each("way", REFUSALS)
+@for_each("status", [400, 422])
 async def test_metadata_that_is_refused_is_left_out_from_then_on(way: str, status: int) -> None:
     """https://github.com/openai/openai-agents-python/issues/443 (Gemini), livekit/agents #1276 (Groq),
     anomalyco/opencode #47496 (Grok, 422)
@@ -80,7 +81,7 @@ def form_of(request: Request) -> str:
     return (request.body.get("response_format") or {}).get("type", "none")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("taken", "forms"),
     [
         ({"json_schema"}, ["json_schema", "json_schema"]),
@@ -88,7 +89,7 @@ def form_of(request: Request) -> str:
         ({"none"}, ["json_schema", "json_object", "none", "none"]),
     ],
 )
-@pytest.mark.parametrize(
+@for_each(
     "refusal",
     [
         openai_error("This response_format type is unavailable now"),
@@ -238,7 +239,7 @@ async def test_an_endpoint_that_takes_the_least_alone_is_asked_for_the_least() -
     assert len(at.model.requests) == asked + 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("reply", "error", "code"),
     [
         (sent(openai_error("You exceeded your current quota", code="insufficient_quota"), 429),
@@ -316,7 +317,7 @@ async def test_a_conversation_that_is_too_long_loses_its_older_half() -> None:
     assert at.calls()[0]["shortened"]
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 529, 408])
+@for_each("status", [500, 502, 503, 529, 408])
 async def test_an_overloaded_endpoint_is_asked_again(status: int) -> None:
     async with bench(script(Fail(status), GOOD_ANSWER)) as at:
         assert await at.think() == GOOD

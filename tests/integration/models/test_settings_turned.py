@@ -10,6 +10,7 @@ import pytest
 from orchestrator.models.config import ModelChoice, Timeouts, read_model_config
 from parley.simulator import Simulator
 from parley.testing.scripted_model import Answer, Fail
+from tests.cases import for_each
 from tests.configuration import default_config
 from tests.integration.modelled import TAPAS, script_of, understood
 from tests.integration.models.staging import rules, staged, travel
@@ -41,7 +42,7 @@ BUDGETS = {
 }
 
 
-@pytest.mark.parametrize("budget", [{name: most} for name, most in BUDGETS.items()], ids=str)
+@for_each("budget", [{name: most} for name, most in BUDGETS.items()], ids=str)
 async def test_each_budget_ends_the_asking(budget: dict[str, float]) -> None:
     async with staged(
         script_of(understood("unknown")), budgets=budget, models={"prices": PRICES}, **SYSTEM2
@@ -52,7 +53,7 @@ async def test_each_budget_ends_the_asking(budget: dict[str, float]) -> None:
     assert turn["flags"]["model_problem"] == "budget_exceeded"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("budget", "told"),
     [
         ("tokens_per_session", "This conversation has used up its allowance"),

@@ -7,8 +7,7 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
 from urllib.parse import quote, quote_plus, urlencode
 
-import pytest
-
+from tests.cases import for_each
 from tests.integration.noise.searching import find_leaks
 
 WORD = "canary/key+1 ü"
@@ -38,7 +37,7 @@ WRITINGS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("writing", WRITINGS, ids=str)
+@for_each("writing", WRITINGS, ids=str)
 def test_a_planted_word_is_found(writing: str) -> None:
     content = f"before {WRITINGS[writing](WORD)} after".encode()
     (leak,) = find_leaks({"there": content}, {"the key": WORD, "another": "canary/key+2"})

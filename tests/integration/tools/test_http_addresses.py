@@ -11,6 +11,7 @@ from orchestrator.adapters.tools.addresses import AddressGuard
 from orchestrator.adapters.tools.http import HttpTools
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.tools.toolbox import ToolData, ToolError
+from tests.cases import for_each
 from tests.integration.tools.factories import Caller, http_tool, make_domain, schema, tool_call
 from tests.integration.tools.web import Web, serve
 
@@ -96,7 +97,7 @@ async def test_the_connection_goes_to_the_address_that_was_checked(web: Web):
     assert web.last.headers["host"] == f"shop.example:{port}"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "address",
     [
         "127.0.0.1",

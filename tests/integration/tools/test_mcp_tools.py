@@ -17,6 +17,7 @@ from orchestrator.errors import FailureCategory
 from orchestrator.saying import say
 from orchestrator.tools.toolbox import ToolData, ToolError
 from orchestrator.turns.step import UnknownOutcome
+from tests.cases import for_each
 from tests.integration.tools.factories import Caller, mcp_tool, schema, until
 from tests.integration.tools.mcp_server import make_server
 from tests.integration.tools.web import serve
@@ -112,7 +113,7 @@ async def test_what_a_tool_reports_as_its_failure_has_a_category(place: dict[str
     assert (refused.category, refused.undecided) == (FailureCategory.NOT_FOUND, False)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "tool",
     [
         mcp_tool("number_subtract"),

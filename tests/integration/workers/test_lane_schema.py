@@ -21,6 +21,7 @@ from orchestrator.adapters.postgres.statements import Statement, statement
 from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.errors import Unavailable
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from tests.cases import for_each
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ def _written(kind: TypeEngine[Any]) -> str:
     return kind.compile(dialect=postgresql.dialect())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "without"),
     [("claim", ""), ("commit_turn", "last whole"), ("commit_turn", "last step"), ("take_turn", "")],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parley.simulator import Conversation
+from tests.cases import for_each
 from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
 
 ROME, MILAN = ("OSL", "FCO"), ("OSL", "MXP")
@@ -18,7 +19,7 @@ async def after_booking() -> Conversation:
     return talk
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         "I wanted to go to Milan, not Rome",
@@ -40,7 +41,7 @@ async def test_a_correction_asks_what_should_become_of_what_was_done(words: str)
     assert await booked(talk) == [ROME]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     ["actually make it the 5th", "in business class please", "what about the 5th?", "how about the evening?"],
 )
@@ -53,7 +54,7 @@ async def test_a_correction_that_a_task_can_make_is_offered_as_that_change(words
     assert await booked(talk) == [ROME]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "kept", "offers"),
     [
         ("keep it", True, False),

@@ -7,10 +7,11 @@ from datetime import datetime
 import pytest
 
 from orchestrator.types import DEFAULT_TENANT
+from tests.cases import for_each
 from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         "was kostet das denn",
@@ -27,7 +28,7 @@ async def test_what_nobody_understood_books_nothing_in_any_language(words: str) 
     assert await booked(talk) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "books"),
     [
         ("👍", True),

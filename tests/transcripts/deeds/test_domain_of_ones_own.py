@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation
+from tests.cases import for_each
 from tests.transcripts.test_misled_by_a_model import as_task, misled
 from tests.unit.agent.test_days_in_order import LOAN, begin
 
@@ -24,7 +23,7 @@ async def loans(talk: Conversation) -> list[tuple[str, str, str, str]]:
     return [(one["book_id"], one["from"][5:], one["until"][5:], one["branch"]) for one in found]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "days"),
     [
         ("until 8 december please", ("12-01", "12-08")),
@@ -44,7 +43,7 @@ async def test_the_words_for_a_day_say_which_day_it_is(words: str, days: tuple[s
     assert await loans(talk) == [("B01", *days, "centre")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "book"),
     [
         ("borrow the shortest one", "B02"),
@@ -81,7 +80,7 @@ async def test_what_was_done_is_told_with_what_it_gave() -> None:
     assert done == f"Done: borrow book. The loan code is {records[0]['loan_code']}."
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "meant"),
     [
         ("until 28 november", {"kind": "correction", "slots": {"return_date": "2026-11-28"}}),

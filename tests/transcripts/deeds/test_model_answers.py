@@ -14,6 +14,7 @@ from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.nlu.readers.refusals import count_tokens
 from parley.simulator import Conversation, Simulator
 from parley.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from tests.cases import for_each
 from tests.trained import trained
 from tests.transcripts.test_misled_by_a_model import saved
 from tests.transcripts.test_never_the_wrong_deed import booked
@@ -88,8 +89,8 @@ def sloppy(said: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("said", [FLY, SAVE])
-@pytest.mark.parametrize("how", sloppy(FLY))
+@for_each("said", [FLY, SAVE])
+@for_each("how", sloppy(FLY))
 async def test_an_answer_that_means_the_right_thing_is_understood(said: str, how: str) -> None:
     """With one question to the model, of few tokens, and one yes where the task needs one."""
     async with answered(said, Answer(text=sloppy(said)[how])) as (talk, model):
@@ -116,8 +117,8 @@ async def test_an_answer_that_was_cut_off_is_asked_for_again(said: str) -> None:
         assert await done(talk) == DONE[said]
 
 
-@pytest.mark.parametrize("said", [FLY, SAVE])
-@pytest.mark.parametrize(
+@for_each("said", [FLY, SAVE])
+@for_each(
     "answer",
     [
         Answer(text='{"kind": "task", "flows": [{"dact": "book_flight"', **{**CUT, "cut_at": None}),
@@ -156,7 +157,7 @@ WRONG: list[tuple[str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "answer"), WRONG)
+@for_each(("said", "answer"), WRONG)
 async def test_a_wrong_answer_does_nothing_by_itself(said: str, answer: str) -> None:
     """A flow that there is not, values that nobody said, a yes that nobody said: at most it is asked about."""
     async with answered(said, Answer(text=answer)) as (talk, _model):
@@ -175,8 +176,8 @@ async def test_values_that_begin_a_task_ask_for_it_whatever_kind_is_named(change
         assert await done(talk) == DONE[SAVE]
 
 
-@pytest.mark.parametrize("said", [FLY, SAVE])
-@pytest.mark.parametrize(
+@for_each("said", [FLY, SAVE])
+@for_each(
     "answer",
     [
         {"kind": "confirmation"},

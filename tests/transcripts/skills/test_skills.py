@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Simulator
 from parley.testing.scripted_model import Answer, Reply, Request, ToolUse
+from tests.cases import for_each
 from tests.transcripts.skills.skilled import QUERY, SKILL, answer, call, talk
 from tests.transcripts.test_transcripts import trained
 
@@ -37,7 +36,7 @@ async def test_a_skill_may_end_with_its_result_as_text() -> None:
         assert (await t.say("ask the data"))["reply"] == "Answer: nothing"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("bad", "reason"),
     [
         (Answer(text="Let me think about it."), "text alone does nothing"),
@@ -229,7 +228,7 @@ FORBIDDEN: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments"), FORBIDDEN)
+@for_each(("name", "arguments"), FORBIDDEN)
 async def test_everything_else_is_out_of_reach(name: str, arguments: dict[str, Any]) -> None:
     """PX-5: no state, stack, frame, question, other flow, or tool of another flow."""
     async with talk(call(name, **arguments), answer(answer="x")) as t:

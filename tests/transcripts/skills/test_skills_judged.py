@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from parley.testing.scripted_model import Answer, Fail, Reply
+from tests.cases import for_each
 from tests.transcripts.skills.skilled import DRAFT, QUERY, REVISED, answer, call, judge, judged, talk
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("sql", "category"),
     [
         ("DROP TABLE parts", "not_read_only"),

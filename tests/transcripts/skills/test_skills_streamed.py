@@ -8,12 +8,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
-
 from orchestrator.pex.skill_outcome import FINISH
 from orchestrator.pex.skills.streamed import StreamedText
 from orchestrator.turns.event import Event
 from parley.testing.scripted_model import Rule
+from tests.cases import for_each
 from tests.transcripts.skills.skilled import Talk, answer, finish, judge, judged, talk
 from tests.transcripts.test_ask_data import RULES, run
 
@@ -111,7 +110,7 @@ class Told:
         self.text = ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     "arguments",
     [
         r'{"outcome": "success", "data": {"answer": "A \"B\" \\ C é \n\tD", "sources": ["x"]}}',

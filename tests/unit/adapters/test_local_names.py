@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.local_names import is_private_name, refuse_public_names
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     "host",
     [
         "127.0.0.1",
@@ -27,7 +28,7 @@ def test_private_names(host: str) -> None:
     assert is_private_name(host)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "host",
     [
         "",

@@ -1,10 +1,9 @@
 """CO-2: costs of calls without configured prices."""
 
-import pytest
-
 from orchestrator.adapters.models.prices import list_price
 from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.ports.language_model import Usage
+from tests.cases import for_each
 
 MILLION = Usage(1_000_000, 1_000_000)
 LOCAL = "http://127.0.0.1:8000/v1"
@@ -14,7 +13,7 @@ def price(provider: str, model: str, usage: Usage = MILLION, url: str = LOCAL) -
     return list_price(Endpoint(provider=provider), url, model, usage)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("provider", "model"),
     [
         ("openai", "gpt-4o-mini"),

@@ -7,6 +7,7 @@ from importlib import resources
 import pytest
 
 from orchestrator.adapters.postgres import statements as sql
+from tests.cases import for_each
 
 NAMES = sorted(
     entry.name.removesuffix(".sql")
@@ -24,7 +25,7 @@ def test_an_argument_has_one_number_however_often_it_is_used() -> None:
         parsed.ordered({"a": 1})
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_every_statement_says_what_it_takes(name: str) -> None:
     header = "".join(line for line in sql.source(name).splitlines(keepends=True) if line.startswith("--"))
     assert "Arguments:" in header

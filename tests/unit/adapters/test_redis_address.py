@@ -9,6 +9,7 @@ import pytest
 from orchestrator.adapters.redis.address import for_celery, read_watched, sentinel_options, tls_options
 from orchestrator.errors import ConfigurationError
 from orchestrator.settings import read_settings
+from tests.cases import for_each
 
 WATCHED = "redis+sentinel://ada:p%40ss@one:26380,two/parley/3"
 PLAIN = "redis://ada:p%40ss@one:6379/3"
@@ -31,17 +32,15 @@ def test_all_other_addresses_stay_as_they_are(url: str) -> None:
     assert (read_watched(url), for_celery(url), sentinel_options(url)) == (None, url, {})
 
 
-@pytest.mark.parametrize(
-    "url", ["redis+sentinel://one", "redis+sentinel:///parley", "redis+sentinel://one:x/parley"]
-)
-@pytest.mark.parametrize("name", ["REDIS_URL", "PARLEY_BROKER_URL"])
+@for_each("url", ["redis+sentinel://one", "redis+sentinel:///parley", "redis+sentinel://one:x/parley"])
+@for_each("name", ["REDIS_URL", "PARLEY_BROKER_URL"])
 def test_an_address_that_cannot_be_meant_is_refused_with_its_form(name: str, url: str) -> None:
     given = {"DATABASE_URL": "postgresql://one/parley", "REDIS_URL": PLAIN, name: url}
     with pytest.raises(ConfigurationError, match=rf"{name}.*host:port/master/database"):
         read_settings(**given)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "verified"),
     [
         ("rediss://:p@host:6380/0", True),

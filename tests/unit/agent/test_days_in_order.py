@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation, Simulator
+from tests.cases import for_each
 from tests.transcripts.deeds.test_corrections_in_plans import days
 from tests.transcripts.test_misled_by_a_model import as_task, misled
 from tests.transcripts.test_transcripts import trained
@@ -36,7 +37,7 @@ def tools(turn: dict[str, Any]) -> list[str]:
     return [call["tool_id"] for call in turn["tools"]]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "said",
     [
         ["borrow Emma from 9 december to 2 december"],

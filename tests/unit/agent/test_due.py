@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from orchestrator.agent.steps.record import CHARACTERS_PER_TOKEN, SUMMARIZE_EVERY_TOKENS, find_due
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import Summary
@@ -13,6 +11,7 @@ from orchestrator.memory.notes import FlowNotes, Note, NoteKind, SharedNotes, en
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import DEFAULT_TENANT, Dact, SessionId, TurnId
 from parley.testing.memory import MemoryScratchpad
+from tests.cases import for_each
 
 BOUND = SUMMARIZE_EVERY_TOKENS * CHARACTERS_PER_TOKEN
 SESSION = SessionId("any")
@@ -26,7 +25,7 @@ def spoken(turns: int, characters: int = 10, through: int = 0) -> DialogueState:
     return state
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("state", "due"),
     [
         (spoken(19), False),

@@ -11,6 +11,7 @@ from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, JsonObject
 from parley.simulator import Conversation, Simulator
 from parley.testing.lane import decide_approval
+from tests.cases import for_each
 from tests.trained import trained
 
 
@@ -33,7 +34,7 @@ async def decide(talk: Conversation, *, granted: bool, reason: str | None) -> Js
     return await talk.submit(TurnInput(action=action, form="action", kind=TurnKind.SYSTEM))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wish",
     [
         "talk to a human",

@@ -17,6 +17,7 @@ from orchestrator.types import DEFAULT_TENANT, FlowId, SessionId, ToolId
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
 from parley.testing.store import ManualClock, MemoryStore
+from tests.cases import for_each
 
 SESSION = SessionId("s")
 DONE = {"status": "done"}
@@ -210,7 +211,7 @@ async def test_calls_that_change_nothing_are_not_in_the_ledger() -> None:
     assert turns.store.effects == {}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ({"bags": 2}, {"bags": 2.0}),
@@ -225,7 +226,7 @@ def test_arguments_that_mean_the_same_are_the_same_effect(one: Any, other: Any) 
     assert mark(one) == mark(other)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [({"bags": 2}, {"bags": 3}), ({"ref": "AB"}, {"ref": "ab"}), ({"a": True}, {"a": 1}), ({}, {"a": 0})],
 )

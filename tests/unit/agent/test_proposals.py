@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import orjson
-import pytest
 
 from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.turns.turn import TurnInput, TurnKind
 from parley.simulator import Conversation, Simulator
+from tests.cases import for_each
 from tests.trained import trained
 
 
@@ -62,7 +62,7 @@ async def test_an_older_summary_does_not_replace_a_newer_one() -> None:
     assert state_of(talk)["summary"]["text"] == "all"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "change"),
     [
         ("summary", {"text": "x", "through_turn": 99}),
@@ -122,7 +122,7 @@ async def broken(what: str) -> tuple[Conversation, dict]:
     return talk, state
 
 
-@pytest.mark.parametrize("what", BREAKS)
+@for_each("what", BREAKS)
 async def test_a_repair_does_what_its_diff_says(what: str) -> None:
     talk, state = await broken(what)
     mended, wrong = repair(state)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from domains.analytics.catalogue import TABLES, VALUES, columns, tables, tables_with
 from domains.analytics.engine import engine, quote
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize("name", TABLES)
+@for_each("name", TABLES)
 def test_every_table_is_as_declared(name: str) -> None:
     table = TABLES[name]
     found = engine().run(f"SELECT * FROM {quote(name)}")
@@ -16,7 +15,7 @@ def test_every_table_is_as_declared(name: str) -> None:
     assert [(c.name, c.type) for c in found.columns] == [(c.name, c.type) for c in table.columns]
 
 
-@pytest.mark.parametrize("place", VALUES)
+@for_each("place", VALUES)
 def test_the_values_of_a_column_are_as_declared(place: str) -> None:
     table, _, column = place.partition(".")
     found = engine().run(f"SELECT DISTINCT {quote(column)} FROM {quote(table)}").rows

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import yaml
 
 from orchestrator.dialogue.specification import Mode
 from parley.simulator import Simulator
+from tests.cases import for_each
 from tests.trained import trained
 
 EVALUATIONS = Path(__file__).parents[3] / "domains" / "analytics" / "evaluations"
@@ -34,7 +34,7 @@ def test_what_removes_something_is_confirmed() -> None:
     assert {dact for dact, flow in flows.items() if flow.spec.confirm} == {"drop_table", "cancel_schedule"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "question",
     [
         "average mpg by origin",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from domains.analytics.schedules import last_due
+from tests.cases import for_each
 
 MADE = "2026-01-31 10:30"  # a Saturday
 
@@ -16,7 +15,7 @@ def moment(written: str) -> float:
     return datetime.fromisoformat(written).replace(tzinfo=UTC).timestamp()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("order", "now", "due"),
     [
         ({"every": "day"}, "2026-02-03 10:29", "2026-02-02 10:30"),

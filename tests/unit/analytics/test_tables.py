@@ -7,6 +7,7 @@ import pytest
 from domains.analytics.engine import Engine
 from domains.analytics.workspace import MOST_SAVED
 from orchestrator.errors import FailureCategory, ToolFailure
+from tests.cases import for_each
 from tests.unit.analytics.factories import Office, a_call
 
 FAST = "SELECT name, horsepower FROM cars WHERE horsepower > 200 ORDER BY horsepower DESC"
@@ -54,9 +55,7 @@ async def test_a_repeated_call_saves_and_drops_once() -> None:
     assert (await office.tables.save(table="cars", new_name="grain", call=a_call()))["row_count"] == 406
 
 
-@pytest.mark.parametrize(
-    "name", ["cars", "Jobs", "", "   ", "1st", "!", "a" * 61, 'x"; DROP TABLE cars; --' + "a" * 60]
-)
+@for_each("name", ["cars", "Jobs", "", "   ", "1st", "!", "a" * 61, 'x"; DROP TABLE cars; --' + "a" * 60])
 async def test_a_name_that_a_table_cannot_have_is_refused(name: str) -> None:
     with pytest.raises(ToolFailure, match=r"not a valid name|built-in table"):
         await Office().tables.save(table="iris", new_name=name, call=a_call())
@@ -101,7 +100,7 @@ async def test_a_long_result_has_pages() -> None:
         await office.tables.page(found["table_id"], 8, a_call())
 
 
-@pytest.mark.parametrize(
+@for_each(
     "statement",
     [
         "SELECT 1 AS n",
@@ -118,9 +117,7 @@ async def test_a_statement_that_reads_anything_else_fails(statement: str) -> Non
     assert failure.value.category is FailureCategory.VALIDATION_ERROR
 
 
-@pytest.mark.parametrize(
-    "name", ['x"; DROP TABLE cars; --', "*", "../../etc/passwd", "name\0", "' OR '1'='1"]
-)
+@for_each("name", ['x"; DROP TABLE cars; --', "*", "../../etc/passwd", "name\0", "' OR '1'='1"])
 async def test_a_hostile_name_is_an_unknown_name(name: str) -> None:
     office = Office()
     for attempt in (

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import get_args
 
-import pytest
-
 from orchestrator.dialogue.ambiguity import AmbiguityHandler, Asked, QuestionKind
 from orchestrator.dialogue.questions import (
     AnyQuestion,
@@ -32,6 +30,7 @@ from orchestrator.dialogue.questions.deeds import AskAgain, Decide, Decision, Pr
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.types import Dact, FlowId, SessionId
+from tests.cases import for_each
 from tests.unit.dialogue.factories import BOOK_FLIGHT, CHAT, CHECK_BOOKING, FLOW_TYPES, push_all
 
 
@@ -189,7 +188,7 @@ def test_every_kind_is_named_once() -> None:
     assert len(kinds) == len({*kinds}) == len(get_args(get_args(AnyQuestion)[0]))
 
 
-@pytest.mark.parametrize("question", EVERY_KIND, ids=lambda question: question.kind)
+@for_each("question", EVERY_KIND, ids=lambda question: question.kind)
 def test_it_comes_back_from_json(question: AnyQuestion) -> None:
     """ST-1: each kind is stored by name."""
     state = DialogueState(SessionId("s"))

@@ -6,11 +6,11 @@ import json
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.dialogue.storage.serialization import apply, diff, rebuild, same
+from tests.cases import for_each
 
 scalars = (
     st.none()
@@ -84,7 +84,7 @@ def test_a_chain_of_differences_rebuilds_each_state(states: list[Any]) -> None:
         assert exactly(rebuild(states[0], patches[:number])) == exactly(state)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("left", "right"),
     [
         (1, True),
@@ -105,7 +105,7 @@ def test_values_that_only_look_equal_are_told_apart(left: Any, right: Any) -> No
     assert exactly(after) == exactly(right)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "after", "patch"),
     [
         ({"a": 1, "b": 2}, {"a": 1}, {"-": ["b"]}),

@@ -17,6 +17,7 @@ from orchestrator.dialogue.specification import Family, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.errors import IllegalTransition
 from orchestrator.types import Dact, FlowId, ToolId, TurnId
+from tests.cases import for_each
 from tests.unit.dialogue.factories import (
     BOOK_FLIGHT,
     CHAT,
@@ -30,7 +31,7 @@ from tests.unit.dialogue.factories import (
 from tests.wording import english
 
 
-@pytest.mark.parametrize("family", list(Family))
+@for_each("family", list(Family))
 def test_fs1_each_family_has_a_parent_without_slots(family: Family) -> None:
     cls = make_flow_class(make_spec("do_it", family=family))
     assert cls.__mro__[1] is PARENTS[family]

@@ -17,6 +17,7 @@ from orchestrator.dialogue.lifecycle import (
     check_transition,
 )
 from orchestrator.errors import IllegalTransition
+from tests.cases import for_each
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "lifecycle.md"
 
@@ -52,7 +53,7 @@ def test_what_has_ended_stays_ended() -> None:
         assert (not allowed) is (status.state in {FlowState.COMPLETED, FlowState.INVALID})
 
 
-@pytest.mark.parametrize(("before", "after"), list(product(TRANSITIONS, repeat=2)), ids=str)
+@for_each(("before", "after"), list(product(TRANSITIONS, repeat=2)), ids=str)
 def test_only_what_the_table_allows_passes(before: FlowStatus, after: FlowStatus) -> None:
     if after in TRANSITIONS[before]:
         check_transition(before, after)

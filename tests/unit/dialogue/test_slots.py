@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from orchestrator.dialogue.slots import (
     Valid,
 )
 from orchestrator.dialogue.storage.serialization import load
+from tests.cases import for_each
 from tests.unit.dialogue.factories import make_slot
 from tests.wording import english
 
@@ -132,7 +132,7 @@ def number_cases(cases: list[tuple[str, dict[str, Any], Any, Any]]) -> list[str]
     return [f"{case[0]}-{number}" for number, case in enumerate(cases)]
 
 
-@pytest.mark.parametrize(("kind", "details", "value", "kept"), ACCEPTED, ids=number_cases(ACCEPTED))
+@for_each(("kind", "details", "value", "kept"), ACCEPTED, ids=number_cases(ACCEPTED))
 def test_fitting_values_are_kept_in_canonical_form(kind: str, details: Any, value: Any, kept: Any) -> None:
     verdict = EVERY_TYPE.validate(value, make_slot("thing", kind, **details))
     assert isinstance(verdict, Valid)
@@ -140,7 +140,7 @@ def test_fitting_values_are_kept_in_canonical_form(kind: str, details: Any, valu
     assert type(verdict.value) is type(kept)
 
 
-@pytest.mark.parametrize(("kind", "details", "value", "why"), TURNED_AWAY, ids=number_cases(TURNED_AWAY))
+@for_each(("kind", "details", "value", "why"), TURNED_AWAY, ids=number_cases(TURNED_AWAY))
 def test_other_values_are_turned_away_with_a_reason(kind: str, details: Any, value: Any, why: str) -> None:
     verdict = EVERY_TYPE.validate(value, make_slot("thing", kind, **details))
     assert isinstance(verdict, Rejected)

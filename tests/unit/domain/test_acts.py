@@ -12,6 +12,7 @@ from orchestrator.domain.acts import SHARED, count_shared, propose_dax, read_act
 from orchestrator.domain.summary import summarize
 from orchestrator.nlu.contemplate import FailedRequest, narrow
 from orchestrator.types import Dact
+from tests.cases import for_each
 from tests.unit.domain.factories import ONTOLOGY, edit, write_domain
 
 BOOKS = """\
@@ -51,7 +52,7 @@ def test_a_re_route_tries_flows_with_common_acts_first() -> None:
     assert [one.dact for one in left] == ["c", "b", "a"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "description", "family", "dax"),
     [
         ("cancel_booking", "Cancel a booking", Family.TRANSFORM, "006"),

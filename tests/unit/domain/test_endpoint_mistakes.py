@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from orchestrator.domain.compile.endpoints import find_http_mistakes
 from orchestrator.domain.schema import HttpEntry
+from tests.cases import for_each
 
 
 def _mistakes(inputs: tuple[str, ...] = ("day",), **entry: object) -> list[str]:
@@ -21,7 +20,7 @@ def test_an_input_cannot_stand_for_the_caller() -> None:
     assert _mistakes(inputs=("user_id",)) == ["url: {user_id} is reserved for the caller: rename the input"]
 
 
-@pytest.mark.parametrize("status", [200, 303, 408, 499, 500])
+@for_each("status", [200, 303, 408, 499, 500])
 def test_an_open_outcome_has_no_sentence_of_the_author(status: int) -> None:
     [mistake] = _mistakes(errors={status: "It is taken."})
     assert mistake.startswith(f"errors: {status} does not show")

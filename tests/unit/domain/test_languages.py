@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import pytest
-
 from orchestrator.adapters.domains.folder import check_domain, load_domain
 from orchestrator.domain.schema import LexiconFile
 from orchestrator.nlu.text import Lexicon
+from tests.cases import for_each
 
 FILE = LexiconFile(
     patterns={r"(\d{1,2})\. (?=mai\b)": r"\1 "},
@@ -19,7 +18,7 @@ FILE = LexiconFile(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "english"),
     [
         ("am 3. Mai", "am 3 may"),

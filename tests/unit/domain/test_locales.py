@@ -7,16 +7,17 @@ from datetime import date, time
 import pytest
 
 from orchestrator.domain.locales import Separators, check_locale, check_timezone, forms_of, separators_of
+from tests.cases import for_each
 
 DAY = date(2026, 11, 27)
 
 
-@pytest.mark.parametrize("name", ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+3"])
+@for_each("name", ["UTC", "Europe/Berlin", "America/Argentina/Buenos_Aires", "Etc/GMT+3"])
 def test_zones_of_the_database_are_known(name: str) -> None:
     assert check_timezone(name) == name
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         "",
@@ -35,7 +36,7 @@ def test_other_names_are_not(name: str) -> None:
         check_timezone(name)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tag", "usual"),
     [("de-DE", "de-DE"), ("de_de", "de-DE"), ("pt-br", "pt-BR"), ("en", "en"), ("zh-Hant-TW", "zh-Hant-TW")],
 )
@@ -43,13 +44,13 @@ def test_a_locale_has_one_spelling(tag: str, usual: str) -> None:
     assert check_locale(tag) == usual
 
 
-@pytest.mark.parametrize("tag", ["", "xx", "de-XX", "../etc", "english", "de-DE-x-secret", "-"])
+@for_each("tag", ["", "xx", "de-XX", "../etc", "english", "de-DE-x-secret", "-"])
 def test_unknown_locales_are_refused(tag: str) -> None:
     with pytest.raises(ValueError, match="is not a locale"):
         check_locale(tag)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tag", "money", "whole", "number", "clock", "day"),
     [
         ("en-US", "€1,234.50", "€40,000", "1,234.5", "3:40 PM", "Friday, November 27"),
@@ -89,7 +90,7 @@ def test_days_have_names_of_the_answers_language(tag: str, language: str, day: s
     assert forms_of(tag, language).day(DAY, year=False) == day
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tag", "decimal", "group"),
     [(None, ".", ","), ("en-IN", ".", ","), ("de-DE", ",", "."), ("de-CH", ".", "'")],
 )

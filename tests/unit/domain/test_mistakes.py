@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.adapters.domains.folder import check_domain, load_domain
 from orchestrator.errors import ConfigurationError
+from tests.cases import for_each
 from tests.unit.domain.factories import ONTOLOGY, SERVICES, TOOLS, edit, write_domain
 
 TURN = "conversations.0.turns.0"
@@ -272,9 +273,7 @@ def test_an_import_that_no_domain_may_allow_is_reported(tmp_path: Path, module: 
     assert "only harmless modules of the standard library" in str(problem)
 
 
-@pytest.mark.parametrize(
-    "name", ["no-such-domain", "travle", "a\nb", "", "/no/such/folder", "a\0b", "x" * 5000]
-)
+@for_each("name", ["no-such-domain", "travle", "a\nb", "", "/no/such/folder", "a\0b", "x" * 5000])
 def test_a_domain_that_is_not_there_is_one_line(name: str) -> None:
     (problem,) = check_domain(name)
     assert problem.message.startswith("Unknown domain ")

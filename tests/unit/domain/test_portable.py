@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from orchestrator.domain.portable import find_refused, simplify
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize("keyword", ["oneOf", "anyOf", "allOf", "not", "enum", "if"])
+@for_each("keyword", ["oneOf", "anyOf", "allOf", "not", "enum", "if"])
 def test_keywords_that_providers_refuse_at_the_top_are_found(keyword: str) -> None:
     """CO-2"""
     assert find_refused({"type": "object", "properties": {}, keyword: [{}]}) == [keyword]
@@ -19,7 +18,7 @@ def of(body: dict[str, Any], **more: Any) -> Any:
     return simplify({"type": "object", "properties": {"value": body}, **more})["properties"]["value"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "copy"),
     [
         ({"type": "string", "x-guardrail": "sql", "x-statements": ["select"]}, {"type": "string"}),

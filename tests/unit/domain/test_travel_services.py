@@ -18,6 +18,7 @@ from orchestrator.domain.services import Service, ServiceContext, ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId
 from parley.testing.memory import MemoryRecords
+from tests.cases import for_each
 
 NOW = datetime(2026, 11, 20, 9, tzinfo=UTC).timestamp()
 CALL = ToolCall("turn_1:tool:flight_book:1", SessionId("s1"), None, DEFAULT_TENANT, NOW)
@@ -192,7 +193,7 @@ async def test_a_known_user_s_booking_is_nobody_else_s() -> None:
     assert caught.value.category is FailureCategory.NOT_FOUND
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "category", "words"),
     [
         ({"day": "2026-11-19"}, FailureCategory.VALIDATION_ERROR, "is in the past"),
@@ -232,9 +233,7 @@ def test_services_are_services() -> None:
     assert all(issubclass(service, Service) for service in travel().services.values())
 
 
-@pytest.mark.parametrize(
-    ("origin", "destination"), [("MAD", "CDG"), ("OSL", "BER"), ("LIS", "FCO"), ("LHR", "DUB")]
-)
+@for_each(("origin", "destination"), [("MAD", "CDG"), ("OSL", "BER"), ("LIS", "FCO"), ("LHR", "DUB")])
 async def test_a_flight_back_is_chosen_that_leaves_after_the_one_out_has_landed(
     origin: str, destination: str
 ) -> None:

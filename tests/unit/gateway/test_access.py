@@ -15,6 +15,7 @@ from fastapi.routing import APIRoute
 from gateway.auth.authentication import LONGEST_STREAM_S, Rates
 from orchestrator.turns.access import Scope
 from orchestrator.types import TenantId
+from tests.cases import for_each
 from tests.unit.gateway.guarded import GuardedHouse, guarded_house
 
 
@@ -46,7 +47,7 @@ async def test_health_is_open() -> None:
         assert (await house.ask(None, "GET", "/health/ready")).status_code == 200
 
 
-@pytest.mark.parametrize(
+@for_each(
     "header",
     [
         "",

@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 from dataclasses import replace
 
-import pytest
-
 from gateway.routes.read_models import attach
 from orchestrator.domain.export_links import PREFIX, ExportLink, read_link
 from orchestrator.types import DEFAULT_TENANT, SessionId
+from tests.cases import for_each
 from tests.unit.gateway.guarded import guarded_house
 
 LINK = ExportLink(DEFAULT_TENANT, SessionId("session_1"), "a1b2", 1_800_000_000)
@@ -33,7 +32,7 @@ def test_a_path_says_what_it_is_for_and_is_signed() -> None:
     assert not any(other.is_signed(read[1], "key") for other in OTHERS)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "token",
     [
         "x",
@@ -65,7 +64,7 @@ async def test_paths_cannot_be_guessed_at_leisure() -> None:
     assert set(statuses) == {404, 429}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "header"),
     [
         ("airports.csv", 'attachment; filename="airports.csv"'),

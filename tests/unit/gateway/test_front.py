@@ -25,6 +25,7 @@ from orchestrator.ports.access import Limit
 from orchestrator.settings import Settings
 from orchestrator.turns.submission import MAX_DEPTH, is_too_deep
 from orchestrator.types import TenantId
+from tests.cases import for_each
 from tests.unit.gateway.guarded import GuardedHouse, guarded_house
 
 
@@ -34,12 +35,12 @@ async def exposed(**values: object) -> AsyncIterator[GuardedHouse]:
         yield house
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "LOCALHOST"])
+@for_each("host", ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "LOCALHOST"])
 def test_loopback_needs_no_authentication(host: str) -> None:
     require_safe_host(host, authenticated=False)
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.1.5", "example.com", "localhost.example.com"])
+@for_each("host", ["0.0.0.0", "::", "", "192.168.1.5", "example.com", "localhost.example.com"])
 def test_elsewhere_authentication_is_a_must(host: str) -> None:
     with pytest.raises(ConfigurationError, match="PARLEY_AUTH"):
         require_safe_host(host, authenticated=False)
@@ -142,7 +143,7 @@ async def test_no_address_is_redirected_to_the_callers_own_host() -> None:
             assert "location" not in answer.headers
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("trusted", "client", "seen"),
     [
         ((), "127.0.0.1", "127.0.0.1"),
@@ -214,7 +215,7 @@ async def test_nesting_is_bounded() -> None:
         assert (answer.status_code, answer.json()["field"]) == (422, "body")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "deep"),
     [
         (MAX_DEPTH * b"[" + MAX_DEPTH * b"]", False),

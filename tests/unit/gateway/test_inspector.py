@@ -7,11 +7,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from gateway.inspector.page import CONTENT_SECURITY_POLICY, STATIC, GuardedFiles
 from gateway.wiring import open_dependencies
 from orchestrator.settings import NO_STORES, read_settings
+from tests.cases import for_each
 from tests.unit.gateway.guarded import guarded_house
 
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file())
@@ -60,7 +59,7 @@ def test_the_policy_allows_no_inline_code_and_no_other_host() -> None:
     assert "http" not in CONTENT_SECURITY_POLICY
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     ["..%2fpage.py", "%2e%2e/page.py", "scripts/..%2f..%2f..%2fapp.py", "nothing.js"]
     + [

@@ -15,6 +15,7 @@ from gateway.auth.tokens import Tokens, read_tokens
 from orchestrator.errors import ConfigurationError, Unauthenticated
 from orchestrator.settings import Settings
 from orchestrator.turns.access import Scope
+from tests.cases import for_each
 from tests.unit.gateway.guarded import guarded_house
 
 SECRET = "a secret of at least thirty-two bytes"
@@ -58,7 +59,7 @@ def test_a_token_names_tenant_user_and_scopes() -> None:
     assert (caller.tenant_id, caller.user_id, caller.scopes) == ("acme", "ann", {Scope.OPERATOR})
 
 
-@pytest.mark.parametrize("scope", ["admin", "openid profile", "", [], ["USER"]])
+@for_each("scope", ["admin", "openid profile", "", [], ["USER"]])
 async def test_a_scope_that_names_nothing_known_gives_nothing(scope: Any) -> None:
     async with guarded_house(tokens=tokens(PARLEY_JWT_KEY=SECRET)) as house:
         for method, path in (("GET", "/v1/whoami"), ("POST", "/v1/sessions"), ("POST", "/v1/tickets")):
@@ -71,7 +72,7 @@ def test_without_a_scope_it_is_a_user() -> None:
     assert (caller.only_user, caller.operates) == ("ann", False)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "changed",
     [
         {"exp": 1_000_000_000},
@@ -121,7 +122,7 @@ def test_public_keys_are_found_by_their_name() -> None:
             known.caller(jwt.encode(claims(), key, algorithm="RS256", headers=headers))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "named"),
     [
         ({"PARLEY_JWT_KEY": "short"}, "PARLEY_JWT_KEY"),

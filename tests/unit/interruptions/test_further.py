@@ -18,6 +18,7 @@ from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.turns.turn import TurnRecord, TurnStatus
 from parley.simulator import Simulator
 from parley.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from tests.cases import for_each
 from tests.trained import trained
 from tests.unit.interruptions.judge import ASK
 from tests.unit.interruptions.setting import Booking, Setting, write_mailroom
@@ -187,7 +188,7 @@ async def _interject(mailroom: str, text: str) -> tuple[Setting, TurnRecord, str
     return setting, await setting.read(first), said.result["reply"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "no",
@@ -210,7 +211,7 @@ async def test_what_is_called_out_to_who_is_at_work_stops_it(text: str, mailroom
     assert "I've stopped sending a parcel" in reply or "Shall I go ahead?" in reply, reply
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "and one to Ann",
@@ -228,9 +229,7 @@ async def test_one_more_is_no_correction_of_the_first(text: str, mailroom: str) 
     assert "changed the recipient" not in reply, reply
 
 
-@pytest.mark.parametrize(
-    "text", ["have you sent it yet?", "did you send it?", "who is it going to?", "is it for Bob?"]
-)
+@for_each("text", ["have you sent it yet?", "did you send it?", "who is it going to?", "is it for Bob?"])
 async def test_a_question_about_the_running_task_does_not_stop_it(text: str, mailroom: str) -> None:
     setting, first, _reply = await _interject(mailroom, text)
 

@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnStatus
 from orchestrator.types import DEFAULT_TENANT
+from tests.cases import for_each
 from tests.unit.interruptions.judge import ASK, SAID, find_faults
 from tests.unit.interruptions.setting import (
     MOMENTS,
@@ -22,8 +23,8 @@ from tests.unit.interruptions.setting import (
 )
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("kind", SAID)
+@for_each("moment", MOMENTS)
+@for_each("kind", SAID)
 async def test_each_kind_at_each_moment_comes_to_what_the_table_says(
     kind: str, moment: str, mailroom: str
 ) -> None:
@@ -46,8 +47,8 @@ async def test_the_judge_finds_a_lane_that_looks_after_an_effect_instead_of_befo
     assert find_faults(setting.outcome(kind, turns[0], turns[1])) != []
 
 
-@pytest.mark.parametrize("moment", ["letters", "label", "parcel"])
-@pytest.mark.parametrize("kind", ["correction", "cancellation", "question", "thanks"])
+@for_each("moment", ["letters", "label", "parcel"])
+@for_each("kind", ["correction", "cancellation", "question", "thanks"])
 async def test_whoever_takes_over_does_the_same(kind: str, moment: str, mailroom: str) -> None:
     """The worker dies after the message was accepted and before it was classified, and its call has no effect."""
     setting = Setting.of(mailroom)

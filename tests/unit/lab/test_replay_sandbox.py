@@ -34,6 +34,7 @@ from orchestrator.types import (
     TurnId,
     hash_json,
 )
+from tests.cases import for_each
 
 END = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 LATER = END + timedelta(seconds=1)
@@ -120,7 +121,7 @@ async def test_the_ledger_is_that_of_the_turns_before() -> None:
     assert own == entry(2)  # undone later
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("status", "decided_at", "granted", "expected"),
     [
         (
@@ -204,7 +205,7 @@ def digits(number: int) -> str:
 FRAME = {"frame_id": f"frame_{digits(1)}", "flow_id": f"flow_{digits(2)}", "rows": [{"flow": digits(2)}]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("now", "places"),
     [
         (FRAME, []),

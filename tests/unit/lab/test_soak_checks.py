@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
-
 from lab.soak.checks import SessionHistory, StoredTurn, check
+from tests.cases import for_each
 
 
 def whole_session(turns: int = 3) -> SessionHistory:
@@ -37,7 +36,7 @@ def _turn(place: int, **changes: object) -> Callable[[SessionHistory], None]:
     return damage
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("damage", "breach"),
     [
         (lambda s: s.turns.pop(), "accepted turn t3 is not stored"),

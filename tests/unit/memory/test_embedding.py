@@ -18,6 +18,7 @@ from orchestrator.memory.hashing_embedder import COOLING_S, REFUSED_S, FallbackE
 from orchestrator.memory.ranking import rank
 from orchestrator.memory.tokenizer import find_terms
 from orchestrator.ports.memory.documents import Candidate, Embedded
+from tests.cases import for_each
 
 EMBEDDER = HashingEmbedder()
 
@@ -48,7 +49,7 @@ def test_another_process_makes_the_same_vector() -> None:
     assert told.stdout.strip() == repr(EMBEDDER.vector("Small dogs may fly"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("question", "near", "far"),
     [
         ("refunds", "tickets are refunded", "pets are welcome"),

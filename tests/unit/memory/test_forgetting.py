@@ -10,6 +10,7 @@ from orchestrator.memory.forgetting import FORGOTTEN, REPLACES, Unwanted, collec
 from orchestrator.models.templates import encode_data
 from orchestrator.ports.memory.preferences import EVERYTHING, Preference, PreferenceKind, Source
 from orchestrator.types import Json
+from tests.cases import for_each
 
 
 def said(text: str, **origin: Json) -> Preference:
@@ -21,7 +22,7 @@ CLEARED = Preference(EVERYTHING, PreferenceKind.NOTE, Source.EXPLICIT, updated_a
 UNWANTED = collect_unwanted((said("I prefer aisle seats"), AISLE))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "remember that I prefer aisle seats",
@@ -34,9 +35,7 @@ def test_a_sentence_that_tells_it_goes_however_it_is_put(text: str) -> None:
     assert UNWANTED.take_out(text) == FORGOTTEN
 
 
-@pytest.mark.parametrize(
-    "text", ["aisle", "Two seats are left.", "The aisle is narrow.", "", "seat_position"]
-)
+@for_each("text", ["aisle", "Two seats are left.", "The aisle is narrow.", "", "seat_position"])
 def test_what_says_something_else_and_the_value_of_a_slot_stay(text: str) -> None:
     assert UNWANTED.take_out(text) == text
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from internal_flows.session.summarize_session import JUDGED_BY, summary_schema
@@ -24,6 +23,7 @@ from orchestrator.plans.answer_schemas import (
     several_schema,
 )
 from orchestrator.plans.drafts import catalogue
+from tests.cases import for_each
 from tests.trained import trained
 
 DOMAIN = trained("travel")[0].domain
@@ -52,7 +52,7 @@ def parts(schema: Any) -> Iterator[Any]:
             yield from parts(inner)
 
 
-@pytest.mark.parametrize("prompt", SCHEMAS)
+@for_each("prompt", SCHEMAS)
 def test_every_text_and_list_of_an_answer_is_bounded(prompt: str) -> None:
     """NL-2: endpoints that enforce the schema cannot generate endlessly."""
     for part in parts(SCHEMAS[prompt]):
@@ -97,7 +97,7 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("prompt", ANSWERS)
+@for_each("prompt", ANSWERS)
 def test_an_answer_is_judged_less_strictly_than_it_is_asked_for(prompt: str) -> None:
     judged_by, bounded, loose = ANSWERS[prompt]
     judge: Any = Draft202012Validator(judged_by)

@@ -17,6 +17,7 @@ from orchestrator.models.breaker import (
     CircuitView,
     advance,
 )
+from tests.cases import for_each
 
 DOWN = ModelFailed("down")
 
@@ -40,7 +41,7 @@ def fail(breaker: Breaker, times: int) -> None:
         breaker.failed(breaker.admit(), DOWN)
 
 
-@pytest.mark.parametrize(("state", "event"), list(itertools.product(CircuitState, CircuitEvent)))
+@for_each(("state", "event"), list(itertools.product(CircuitState, CircuitEvent)))
 def test_the_table_decides_every_pair_of_state_and_event(state, event):
     circuit = Circuit(state)
 

@@ -5,6 +5,7 @@ import pytest
 from orchestrator.models.config import ModelConfig
 from orchestrator.models.templates import Prompt, parse_prompt
 from orchestrator.ports.language_model import Effort
+from tests.cases import for_each
 
 HEAD = "---\nid: nlu_think\nversion: 1\npurpose: p\n{more}---\nText.\n"
 
@@ -15,7 +16,7 @@ def prompt(more: str = "") -> Prompt:
     return read
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "config", "tokens", "effort"),
     [
         ("", ModelConfig(), 1024, None),

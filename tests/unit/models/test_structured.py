@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from orchestrator.models.structured import (
     validate_tools,
 )
 from orchestrator.ports.language_model import ChatReply, ChatRole, FinishReason, ToolCall, ToolDefinition
+from tests.cases import for_each
 
 SHAPE = Shape(
     {
@@ -45,7 +45,7 @@ def reply(text: str = "", finish: FinishReason = FinishReason.STOP, *calls: Tool
     return ChatReply(text, finish, "small", calls)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         '{"kind": "task"}',
@@ -58,7 +58,7 @@ def test_one_object_that_fits_is_usable_fenced_or_not(text):
     assert validate_object(reply(text), SHAPE) == Usable({"kind": "task"})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "reason"),
     [
         ("", "not one JSON object"),
@@ -108,7 +108,7 @@ def test_tool_calls_are_read_with_their_arguments():
     assert judgement.answer.reply.tool_calls == (call,)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "reason"),
     [
         (ToolCall("c", "rm_rf", "{}"), "unknown tool 'rm_rf'; available tools: flight_search"),

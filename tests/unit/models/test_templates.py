@@ -15,6 +15,7 @@ from orchestrator.models.templates import (
     parse_prompt,
 )
 from orchestrator.ports.language_model import ChatRole
+from tests.cases import for_each
 
 HOSTILE = [
     "{{ 7 * 7 }} {% for x in range(9) %}x{% endfor %} {# hidden #}",
@@ -43,7 +44,7 @@ def parse(source: str = GOOD, file_name: str = "greet.md") -> Prompt:
     return prompt
 
 
-@pytest.mark.parametrize("hostile", HOSTILE)
+@for_each("hostile", HOSTILE)
 def test_hostile_text_arrives_unchanged_as_data_and_nowhere_else(hostile):
     innocent = parse().render({"name": "Ada", "utterance": "hello"})
 
@@ -55,7 +56,7 @@ def test_hostile_text_arrives_unchanged_as_data_and_nowhere_else(hostile):
     assert not [marker for marker in MARKERS if marker in user.content]
 
 
-@pytest.mark.parametrize("hostile", HOSTILE)
+@for_each("hostile", HOSTILE)
 def test_a_setting_is_not_a_template_either(hostile):
     system, _ = parse().render({"name": hostile, "utterance": ""})
 
@@ -121,7 +122,7 @@ def test_an_unknown_prompt_is_not_found():
         load_prompts().get("nlu_dream")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "complaint"),
     [
         ("You are helpful.", "expected front matter"),

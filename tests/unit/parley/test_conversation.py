@@ -10,6 +10,7 @@ from orchestrator.errors import InputTooLarge, InvalidInput
 from parley.terminal.conversation import Conversation, answer_of
 from parley.terminal.pipe import LONGEST_LINE, decode, read_lines
 from parley_client import Client
+from tests.cases import for_each
 
 
 def test_each_line_is_one_turn_also_without_a_last_line_end() -> None:
@@ -22,7 +23,7 @@ def test_a_line_of_the_longest_length_is_taken(length: int) -> None:
     assert decode(line) == "a" * length
 
 
-@pytest.mark.parametrize("length", [LONGEST_LINE + 1, LONGEST_LINE + 2, 1_000_000, 3 * LONGEST_LINE + 2])
+@for_each("length", [LONGEST_LINE + 1, LONGEST_LINE + 2, 1_000_000, 3 * LONGEST_LINE + 2])
 def test_an_over_long_line_is_one_mistake_and_the_next_line_is_read(length: int) -> None:
     lines = list(read_lines(io.BytesIO(b"a" * length + b"\nnext\n")))
     assert len(lines) == 2

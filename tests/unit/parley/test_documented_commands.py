@@ -7,6 +7,7 @@ import re
 import pytest
 import yaml
 
+from tests.cases import for_each
 from tests.unit.parley.documented import ROOT, complaint, documented
 
 SERVICES = set(yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"])
@@ -20,7 +21,7 @@ def test_every_command_of_ours_is_one() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "words",
     [
         ("parley", "webhooks", "failing"),

@@ -6,8 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
+from tests.cases import for_each
 from tests.unit.parley.documented import ROOT
 
 PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -48,7 +47,7 @@ def missing_files(page: Path, text: str) -> list[str]:
     return [name for name in _FILE.findall(text) if not any((base / name).is_file() for base in bases)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@for_each("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_what_a_page_points_at_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
 

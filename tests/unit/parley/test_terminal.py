@@ -6,7 +6,6 @@ import io
 import threading
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from parley.terminal.answers import Answers
@@ -16,6 +15,7 @@ from parley.terminal.show import show_turn
 from parley.terminal.streamed import StreamedWords
 from parley.terminal.words import choose_action, clean, describe_status, plain
 from parley_client import SessionEvent
+from tests.cases import for_each
 
 YES_NO = [{"label": "Yes", "name": "confirm", "payload": {}}, {"label": "No", "name": "deny", "payload": {}}]
 
@@ -50,7 +50,7 @@ def make_table(rows: list[dict[str, Any]], total: int | None = None) -> dict[str
 # Lines.
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "text", "label"),
     [
         ("confirmation", "1", "Yes"),
@@ -136,7 +136,7 @@ def test_replies_are_numbered_as_they_are_chosen() -> None:
     assert "[/1] Yes  [/2] No" in shown(make_turn(actions=YES_NO))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("role", "form", "content", "line"),
     [
         ("user", "text", "{a brace}", "You: {a brace}"),
@@ -194,7 +194,7 @@ def token(offset: int, text: str, turn_id: str = "turn_1") -> SessionEvent:
     return SessionEvent("session_1", "token", turn_id, {"offset": offset, "text": text}, None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pieces", "written"),
     [
         ([(0, "All "), (4, r"is \<b\>"), (0, "All "), (0, r"All is")], "Parley: All is <b>"),

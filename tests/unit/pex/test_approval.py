@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from orchestrator.dialogue.consent import grant
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.specification import ToolUse
@@ -19,6 +17,7 @@ from orchestrator.pex.calls.consent import (
 from orchestrator.pex.execution import Completed, Parked
 from orchestrator.tools.trifecta import Cause, find_cause
 from orchestrator.turns.approval import ApprovalStatus
+from tests.cases import for_each
 from tests.unit.pex.setting import SPEC, TAKE, Setting, make_setting
 
 WIPE = replace(TAKE, requires_approval=True)
@@ -44,7 +43,7 @@ def allow(setting: Setting, approval: PendingApproval) -> None:
     grant(setting.run.flow, approval.approval_id, bind(approval))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"tool_id": "thing_look"},
@@ -117,7 +116,7 @@ def test_a_correction_makes_a_grant_void() -> None:
     assert setting.context.changes.approvals.closed == {approval.approval_id: ApprovalStatus.VOID}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("known", "asked"),
     [
         ({"total": 11}, True),

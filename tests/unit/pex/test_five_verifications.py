@@ -13,6 +13,7 @@ from orchestrator.pex.execution import Completed, Ending, Execution, Partial, Re
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.steps.verify import OF_RESULTS, OF_STATE
 from orchestrator.types import TurnId
+from tests.cases import for_each
 from tests.unit.pex.setting import SPEC, TAKE, make_setting
 
 
@@ -118,7 +119,7 @@ def test_every_verification_has_its_row() -> None:
     assert len(verifications) == 5
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@for_each("case", CASES, ids=str)
 async def test_exactly_this_verification_trips(case: Case) -> None:
     """PX-15, AG-4: its name is recorded. Wrong results are retried once, and a wrong state is not."""
     setting = make_setting(case.spec)
@@ -132,7 +133,7 @@ async def test_exactly_this_verification_trips(case: Case) -> None:
     assert setting.things.calls == ["attic"]
 
 
-@pytest.mark.parametrize("policy", [LosesASlot, MakesNoFrame, FormlessFrame, CannotBeShown])
+@for_each("policy", [LosesASlot, MakesNoFrame, FormlessFrame, CannotBeShown])
 async def test_what_is_done_stays_done_whatever_is_wrong_with_its_result(policy: type[BasePolicy]) -> None:
     """PX-15, PX-16: a flow with a side effect is Completed and never repeated."""
     spec = replace(SPEC, tools=(ToolUse(TAKE.tool_id),), outputs=("taken",))

@@ -14,6 +14,7 @@ from orchestrator.pex.execution import Completed, Ending, Execution, Failed, Par
 from orchestrator.pex.policy import PEX, BasePolicy
 from orchestrator.pex.steps.check import CHECKS
 from orchestrator.types import ToolId
+from tests.cases import for_each
 from tests.unit.pex.setting import LOOK, SPEC, TAKE, Setting, make_setting
 
 
@@ -103,7 +104,7 @@ def test_every_check_has_its_row() -> None:
     assert len(CHECKS) == 7
 
 
-@pytest.mark.parametrize("name", TRIPPED_BY)
+@for_each("name", TRIPPED_BY)
 async def test_exactly_this_check_trips(name: str) -> None:
     """PX-2, AG-4, AG-5: its name is recorded, no tool is called, and the Agent regains control."""
     case = TRIPPED_BY[name]()
@@ -147,7 +148,7 @@ TAGGED: dict[str, ToolSpec] = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("names", "parks"),
     [
         (("private", "untrusted", "outward"), True),

@@ -13,6 +13,7 @@ from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.plans.drafts import Draft, Refused, check_draft
 from orchestrator.types import Dact, FlowId, Json, JsonObject
+from tests.cases import for_each
 
 
 def flow(dact: str, family: Family = Family.READ, **more: Any) -> type[BaseFlow]:
@@ -62,7 +63,7 @@ def test_a_good_draft_stays_as_it_is() -> None:
     assert draft.problems == ()
 
 
-@pytest.mark.parametrize("dact", ["rent_car", "tidy_memory", "chat", None, 7])
+@for_each("dact", ["rent_car", "tidy_memory", "chat", None, 7])
 def test_what_is_no_step_is_left_out(dact: Any) -> None:
     """AG-7: a model's plan cannot start background flows."""
     draft = usable({"dact": dact}, {"dact": "list_bookings"})

@@ -7,7 +7,6 @@ import re
 from functools import cache
 from html.parser import HTMLParser
 
-import pytest
 from markdown_it import MarkdownIt
 
 from orchestrator.domain.services import ServiceContext
@@ -16,6 +15,7 @@ from orchestrator.res.streaming import escape_rewriting
 from orchestrator.types import JsonObject
 from parley.simulator import Simulator
 from parley.testing.memory import MemoryRecords
+from tests.cases import for_each
 from tests.domains.mailroom.services import Mailroom
 from tests.trained import trained
 from tests.unit.res.hostile import PAYLOADS
@@ -94,7 +94,7 @@ def test_there_are_fifty() -> None:
     assert len(set(PAYLOADS)) == 50
 
 
-@pytest.mark.parametrize("said", PAYLOADS)
+@for_each("said", PAYLOADS)
 async def test_what_a_tool_returned_is_text(said: str) -> None:
     simulator = simulate()
     TOOL.said = said
@@ -110,7 +110,7 @@ async def test_what_a_tool_returned_is_text(said: str) -> None:
     assert rows["frame"]["data"][0]["person"] == said
 
 
-@pytest.mark.parametrize("said", PAYLOADS)
+@for_each("said", PAYLOADS)
 async def test_what_a_user_wrote_is_text(said: str) -> None:
     """As a quoted unknown name, and as the message itself."""
     talk = simulate().converse()
@@ -124,7 +124,7 @@ async def test_what_a_user_wrote_is_text(said: str) -> None:
     assert spoken["text"] == said
 
 
-@pytest.mark.parametrize("said", PAYLOADS)
+@for_each("said", PAYLOADS)
 def test_what_a_model_wrote_is_text(said: str) -> None:
     assert_harmless(escape_rewriting(said), said)
     assert_harmless(escape_rewriting(f"Here you are:\n- {said}\n- and more"), said)

@@ -14,6 +14,7 @@ from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from parley.simulator import Simulator
 from parley.testing.memory import MemoryRecords
+from tests.cases import for_each
 from tests.domains.mailroom.services import Mailroom
 from tests.trained import trained
 from tests.unit.res.test_charts import validator
@@ -104,7 +105,7 @@ async def test_part_of_the_data_is_told_once_and_stands_on_the_block() -> None:
     assert turn["frame"]["block"]["note"] == "Two of three offices answered."
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("looks", "kind"),
     [
         ({"display_type": "card", "data": {"paid": True, "total": 3}}, "card"),

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
 from orchestrator.res.templates import ACTIVE, INVISIBLE, escape_value
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
-    "plain", ["Oslo (OSL)", "BK-123", "O'Hare", "snake_case", "-5", "35 €", "a.b@c.de", "9:40"]
-)
+@for_each("plain", ["Oslo (OSL)", "BK-123", "O'Hare", "snake_case", "-5", "35 €", "a.b@c.de", "9:40"])
 def test_ordinary_values_read_as_they_are(plain: str) -> None:
     assert str(escape_value(plain)) == plain
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("active", "harmless"),
     [
         ("[click](http://x)", r"\[click\](http://x)"),

@@ -24,6 +24,7 @@ from orchestrator.res.templates import Templates
 from orchestrator.res.wording import show_date, show_money
 from orchestrator.saying import say
 from orchestrator.tools.guardrails.verdict import Category
+from tests.cases import for_each
 from tests.unit.pex.setting import make_setting
 
 ENGLISH = "en"
@@ -143,10 +144,8 @@ def test_a_flow_is_named_by_its_description_in_other_languages() -> None:
     assert german.title == "Einen Flug buchen"
 
 
-@pytest.mark.parametrize("language", OTHERS)
-@pytest.mark.parametrize(
-    ("code", "reasons"), [("code_rejected", [*Category]), ("code_stopped", [*StopCategory])]
-)
+@for_each("language", OTHERS)
+@for_each(("code", "reasons"), [("code_rejected", [*Category]), ("code_stopped", [*StopCategory])])
 def test_reasons_of_guardrails_are_told_in_every_language(
     language: str, code: str, reasons: list[str]
 ) -> None:

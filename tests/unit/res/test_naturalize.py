@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.res.steps.naturalize import find_fault
+from tests.cases import for_each
 
 DRAFT = "Booked. Your reference is PX7K2M: DY1742 from Oslo to Madrid, Friday 27 November, 07:10–10:35, EUR 129.90."
 
@@ -20,7 +21,7 @@ def test_the_same_facts_in_other_words(text: str):
     assert find_fault(DRAFT, text) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "You are booked!",
@@ -36,7 +37,7 @@ def test_facts_that_are_lost_added_or_drowned(text: str):
     assert find_fault(DRAFT, text) is not None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("draft", "text"),
     [
         ("You fly from Oslo to Madrid.", "You fly from Oslo to Paris."),
@@ -56,7 +57,7 @@ def test_names_and_yes_or_no_are_facts_too(draft: str, text: str):
     assert find_fault(draft, text) is not None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("draft", "text"),
     [
         ("You fly from Oslo to Madrid.", "From Oslo you'll fly to Madrid. Enjoy!"),

@@ -6,14 +6,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from orchestrator.context import Answer, TurnContext
 from orchestrator.res.languages import load_base_templates
 from orchestrator.res.response import Response
 from orchestrator.res.steps.naturalize import naturalize
 from orchestrator.res.templates import Templates
 from parley.simulator import Conversation, Simulator
+from tests.cases import for_each
 from tests.trained import trained
 
 DOMAINS = Path(__file__).parents[3] / "domains"
@@ -131,7 +130,7 @@ class Merging:
         return " ".join(variables["draft"].split())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("parts", "fixed", "draft", "message"),
     [
         (

@@ -10,11 +10,12 @@ from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.res.wording import name_doing, show_count, show_date, show_money, show_time
 from orchestrator.types import Dact
+from tests.cases import for_each
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "text"),
     [
         ("2026-11-20", "today, Friday 20 November"),
@@ -35,7 +36,7 @@ def test_times(value: str, text: str) -> None:
     assert show_time(value) == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "text"),
     [
         ({"amount": 120, "currency": "EUR"}, "€120"),
@@ -48,7 +49,7 @@ def test_money(value: object, text: str) -> None:
     assert show_money(value) == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("dact", "doing"),
     [
         ("book_flight", "booking a flight"),

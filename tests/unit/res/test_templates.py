@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache, partial
 
-import pytest
-
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
@@ -17,6 +15,7 @@ from orchestrator.res.languages import load_base_templates
 from orchestrator.res.steps.generate import render_completed
 from orchestrator.res.templates import Templates
 from orchestrator.types import Dact, JsonObject
+from tests.cases import for_each
 from tests.unit.pex.setting import make_setting
 
 PARTIAL: tuple[JsonObject, ...] = (
@@ -49,15 +48,15 @@ def tell(name: str, dact: str, data: JsonObject) -> tuple[str, str]:
     return render_completed(context, flow, templates)
 
 
-@pytest.mark.parametrize("name", ["travel", "analytics"])
-@pytest.mark.parametrize("data", PARTIAL)
+@for_each("name", ["travel", "analytics"])
+@for_each("data", PARTIAL)
 def test_every_flow_is_told_whatever_its_tools_left_out(name: str, data: JsonObject) -> None:
     domain, _, _ = made(name)
     dacts = [flow.spec.dact for flow in domain.flows.values() if flow.spec.family is not Family.INTERNAL]
     assert {dact for dact in dacts if not tell(name, dact, data)[1]} == set()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("found", "told"),
     [
         ({}, "is planned."),

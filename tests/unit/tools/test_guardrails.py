@@ -22,6 +22,7 @@ from orchestrator.tools.guardrails.verdict import (
     RejectedCode,
     SqlRules,
 )
+from tests.cases import for_each
 from tests.unit.tools.guardrail_samples import (
     ENTITIES,
     RULES,
@@ -37,7 +38,7 @@ BENIGN_PYTHON = read_benign("python")
 BENIGN_SQL = read_benign("sql")
 
 
-@pytest.mark.parametrize("sample", [s for s in HOSTILE_PYTHON if s.guard], ids=str)
+@for_each("sample", [s for s in HOSTILE_PYTHON if s.guard], ids=str)
 def test_hostile_python_is_rejected_with_its_category(sample: Sample) -> None:
     verdict = apply_guardrails(sample.code, Language.PYTHON, None, python=RULES)
 
@@ -46,7 +47,7 @@ def test_hostile_python_is_rejected_with_its_category(sample: Sample) -> None:
     assert verdict.message.endswith((".", "?"))
 
 
-@pytest.mark.parametrize("sample", [s for s in HOSTILE_SQL if s.guard], ids=str)
+@for_each("sample", [s for s in HOSTILE_SQL if s.guard], ids=str)
 def test_hostile_sql_is_rejected_with_its_category(sample: Sample) -> None:
     verdict = apply_guardrails(sample.code, Language.SQL, ENTITIES)
 
@@ -78,7 +79,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDB
         yield connection
 
 
-@pytest.mark.parametrize("sample", BENIGN_SQL, ids=str)
+@for_each("sample", BENIGN_SQL, ids=str)
 def test_benign_sql_passes_and_answers_as_it_was_written(
     sample: Sample, database: duckdb.DuckDBPyConnection
 ) -> None:
@@ -93,7 +94,7 @@ def test_benign_sql_passes_and_answers_as_it_was_written(
         assert rows == database.execute(original).fetchall()
 
 
-@pytest.mark.parametrize("sample", BENIGN_PYTHON, ids=str)
+@for_each("sample", BENIGN_PYTHON, ids=str)
 def test_benign_python_passes_as_one_function(sample: Sample) -> None:
     verdict = apply_guardrails(sample.code, Language.PYTHON, None, python=RULES)
 
@@ -122,7 +123,7 @@ def test_approved_sql_names_the_base_tables_as_registered() -> None:
     assert verdict.statement is Statement.SELECT
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("code", "suggestion"),
     [
         ("select * from slaes", "sales"),
@@ -192,7 +193,7 @@ def test_a_tool_takes_exactly_the_changes_it_names(kind: Statement, code: str, t
     assert refused.category is Category.NOT_READ_ONLY
 
 
-@pytest.mark.parametrize(
+@for_each(
     "code",
     [
         "create view v as select 1",
@@ -223,7 +224,7 @@ def test_a_domain_names_the_modules() -> None:
     assert isinstance(apply_guardrails(code, Language.PYTHON, None, python=rules), ApprovedPython)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "name",
     [
         *("os", "os.path", "subprocess", "builtins", "numpy", "_socket", "operator", "functools", "string"),
@@ -268,7 +269,7 @@ DEEP = [
 ]
 
 
-@pytest.mark.parametrize("expression", DEEP, ids=lambda text: text[:6])
+@for_each("expression", DEEP, ids=lambda text: text[:6])
 def test_deep_python_is_rejected_rather_than_exhausting_the_parser(expression: str) -> None:
     verdict = apply_guardrails(expression, Language.PYTHON, None)
 
@@ -276,8 +277,8 @@ def test_deep_python_is_rejected_rather_than_exhausting_the_parser(expression: s
     assert verdict.category is Category.TOO_DEEP
 
 
-@pytest.mark.parametrize("language", list(Language))
-@pytest.mark.parametrize(
+@for_each("language", list(Language))
+@for_each(
     "answer",
     [
         "`" * 99_000,

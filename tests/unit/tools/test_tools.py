@@ -14,6 +14,7 @@ from orchestrator.pex.execution import Completed, NeedsInput, Recover, Recovery
 from orchestrator.tools.toolbox import Toolbox, ToolData, ToolError, read_envelope, write_envelope
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import FlowId, ToolId
+from tests.cases import for_each
 from tests.unit.pex.setting import LOOK, SPEC, TAKE, Journal, Setting, Things, make_setting
 
 FLOW = FlowId("flow")
@@ -45,7 +46,7 @@ async def test_input_that_does_not_fit_is_never_sent(arguments: dict[str, object
     assert setting.things.calls == []
 
 
-@pytest.mark.parametrize("answer", [{"seen": 7}, {}, "a hat", None])
+@for_each("answer", [{"seen": 7}, {}, "a hat", None])
 async def test_output_that_does_not_fit_is_not_used(answer: object) -> None:
     """PX-8"""
     setting = make_setting(tools=(replace(LOOK, max_retries=0),), things=Things(answer))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from datetime import date
 
-import pytest
-
 from domains.travel.weekend import choose_weekend, show_span
+from tests.cases import for_each
 
 WEDNESDAY = date(2026, 11, 18)
 FRIDAY = date(2026, 11, 20)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("request_", "today", "leave", "words", "expected"),
     [
         ("a weekend in Lisbon", WEDNESDAY, None, "", "Friday 20 to Sunday 22 November"),
@@ -49,7 +48,7 @@ def test_the_days_of_a_weekend(
     assert weekend.assumed is (leave is None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "request_",
     [
         "a trip to Lisbon",

@@ -14,6 +14,7 @@ from orchestrator.turns.turn import (
     unanswered,
 )
 from orchestrator.types import Epoch, SessionId, TurnId
+from tests.cases import for_each
 
 
 def test_every_status_has_its_row() -> None:
@@ -31,7 +32,7 @@ def test_other_changes_are_refused() -> None:
         require_transition(TurnStatus.DONE, TurnStatus.CANCELLED)
 
 
-@pytest.mark.parametrize("status", sorted(FINISHED - {TurnStatus.DONE}))
+@for_each("status", sorted(FINISHED - {TurnStatus.DONE}))
 def test_an_ending_without_an_answer_has_a_safe_reply(status: TurnStatus) -> None:
     """RT-6: a complete result, in the documented form."""
     result = unanswered(SessionId("s"), TurnId("t"), 3, Epoch(2), status, "hello", str)

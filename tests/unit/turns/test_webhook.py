@@ -15,6 +15,7 @@ from orchestrator.turns import webhook
 from orchestrator.turns.event import Event
 from orchestrator.types import SessionId, TenantId
 from parley_client import verify_webhook
+from tests.cases import for_each
 
 SECRET, OLD, WRONG = (webhook.new_secret() for _ in range(3))
 EVENT = Event(SessionId("s"), "answer", None, {"reply": "héllo"}, number=7)
@@ -73,7 +74,7 @@ def test_a_wrong_secret_or_time_is_refused(made: Callable[[], dict[str, str]]) -
         verify_webhook(SECRET, made(), BODY)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changed", "body"),
     [
         ({}, BODY + b" "),

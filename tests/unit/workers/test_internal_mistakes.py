@@ -13,6 +13,7 @@ from internal_flows.catalogue import Catalogue
 from internal_flows.schedule import read_jobs
 from internal_flows.stages import InternalFlow
 from orchestrator.errors import ConfigurationError
+from tests.cases import for_each
 from workers.internal.catalogue import check_internal_flows
 
 
@@ -113,10 +114,8 @@ def test_a_job_in_a_zone_runs_once_on_the_nights_of_a_clock_change(night: str, f
     assert seen == sorted(seen)
 
 
-@pytest.mark.parametrize(
-    "zone", ["Europe/Berlin", "America/Havana", "Australia/Lord_Howe", "America/St_Johns"]
-)
-@pytest.mark.parametrize("cron", ["*/30 * * * *", "15 0-3 * * *", "0 */2 * * *", "30 2 * * sun", "0 0 * * *"])
+@for_each("zone", ["Europe/Berlin", "America/Havana", "Australia/Lord_Howe", "America/St_Johns"])
+@for_each("cron", ["*/30 * * * *", "15 0-3 * * *", "0 */2 * * *", "30 2 * * sun", "0 0 * * *"])
 def test_what_is_due_is_what_follows_whenever_it_is_looked_at(zone: str, cron: str) -> None:
     """IF-15: on the days around each clock change of a year, checks at any time find the next due time."""
     [job] = read_jobs({"nightly": {"cron": cron, "timezone": zone}}, defaults=()).jobs
@@ -142,7 +141,7 @@ def clock_changes(zone: str) -> list[float]:
     return [noon + day * DAY_S for day in range(365) if offsets[day] != offsets[day + 1]]
 
 
-@pytest.mark.parametrize("zone", ["Europe/Atlantis", "", "../etc/passwd", 5, None])
+@for_each("zone", ["Europe/Atlantis", "", "../etc/passwd", 5, None])
 def test_a_zone_that_does_not_exist_switches_its_job_off(zone: object) -> None:
     jobs, off = read_jobs({"nightly": {"cron": "30 2 * * *", "timezone": zone}}, defaults=())
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 from importlib.metadata import version
 
-import pytest
 from kombu.transport import redis, virtual
 
+from tests.cases import for_each
 from workers.messages.envelopes import Transport
 
 
-@pytest.mark.parametrize("name", ["_brpop_start", "_brpop_read", "_in_poll", "_brpop_sent_at"])
+@for_each("name", ["_brpop_start", "_brpop_read", "_in_poll", "_brpop_sent_at"])
 def test_a_channel_of_redis_has_what_a_move_takes_the_place_of(name: str) -> None:
     """kombu has no public hook for taking and recording a message in one step; a shorter timeout could lose it."""
     assert hasattr(redis.Channel, name)

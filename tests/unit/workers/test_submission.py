@@ -12,6 +12,7 @@ from internal_flows.start_request import MAX_START_BYTES, read_start
 from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.errors import InputTooLarge, InvalidInput
 from orchestrator.turns.submission import MAX_INPUT_BYTES
+from tests.cases import for_each
 from workers.submission import parse_request
 
 
@@ -22,7 +23,7 @@ def deep(levels: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("payload", "code"),
     [
         ("x" * MAX_INPUT_BYTES, "input_too_large"),
@@ -60,7 +61,7 @@ def test_a_text_is_bounded() -> None:
         parse_request({"session_id": "s", "text": "x" * (MAX_INPUT_BYTES + 1)})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "field"),
     [
         ({"text": "hi"}, "session_id"),

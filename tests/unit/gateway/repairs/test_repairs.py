@@ -15,6 +15,7 @@ from orchestrator.turns.repair import Drop, Mark
 from orchestrator.types import SessionId
 from parley.commands.gateway.repair import FORMS, read_change
 from parley_client.methods import Methods
+from tests.cases import for_each
 from tests.unit.gateway.repairs import broken_sessions
 from tests.unit.gateway.repairs.broken_sessions import (
     TO_MADRID,
@@ -49,7 +50,7 @@ async def epoch_of(site: Site) -> int:
     return (await site.look(SESSION))["epoch"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("wanted", "why"),
     [
         ({**DROP, "flow": "flow_gone"}, "No task flow_gone"),

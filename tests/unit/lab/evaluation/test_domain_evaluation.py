@@ -16,6 +16,7 @@ from orchestrator.adapters.domains.folder import domain_folder, load_domain
 from orchestrator.domain.evaluations import ExpectEntry
 from parley.main import run
 from parley.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from tests.cases import for_each
 
 
 @pytest.fixture
@@ -284,7 +285,7 @@ conversations:
     assert "not met: It names a price (it names none)" in Path(found["report"]).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("criterion", "answer", "met"),
     [
         ({"says": "23 kg"}, "Up to 23 kg.", True),

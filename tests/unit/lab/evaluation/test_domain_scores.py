@@ -12,6 +12,7 @@ from lab.evaluation.runs import find_shortfalls, read_bounds
 from lab.evaluation.scores import Scores, measure
 from orchestrator.domain.evaluations import ExpectEntry
 from orchestrator.errors import InvalidInput
+from tests.cases import for_each
 
 
 def outcome(*turns: tuple[dict[str, Any], dict[str, Any]]) -> Outcome:
@@ -62,7 +63,7 @@ def test_slots_are_measured_as_far_as_they_are_expected() -> None:
     assert scores["joint_goal"] == 0.0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("taken", "nodes", "partial", "full"),
     [
         (["a", "b", "c"], 1.0, 1.0, 1.0),
