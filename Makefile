@@ -104,10 +104,10 @@ bench-graphs: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.graphs
 
 bench-maintenance: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.integration.internal.maintenance_bench
+	$(BIN)/python -m benchmarks.maintenance
 
 bench-hurtful: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.integration.tools.hurtful_tools
+	$(BIN)/python -m benchmarks.hurtful
 
 bench-length: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.length
@@ -116,7 +116,7 @@ bench-growth: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.growth
 
 bench-listeners: $(VENV)/.installed-dev
-	$(BIN)/python -m tests.integration.observe.listeners_bench
+	$(BIN)/python -m benchmarks.listeners
 
 bench-waiting: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.waiting

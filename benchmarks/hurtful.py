@@ -47,11 +47,11 @@ class Place(Protocol):
     """Where sessions talk."""
 
     async def ring(self, session: str, text: str) -> float:
-        """A turn of somebody else; seconds until its answer."""
+        """Run a turn of another user and return the seconds until its reply."""
         ...
 
     async def use(self, text: str) -> list[str]:
-        """A turn in a new session; how its tools ended."""
+        """Run a turn in a new session and return the status of each tool call."""
         ...
 
 
@@ -206,7 +206,7 @@ FORMS: dict[str, Callable[[Path, int], Coroutine[Any, Any, dict[str, Figures]]]]
 
 async def main() -> int:
     arguments = parse(
-        "tests.integration.tools.hurtful_tools",
+        "benchmarks.hurtful",
         __doc__,
         rounds=(8, f"of {STRETCH} turns alone and beside"),
         only=(tuple(FORMS), "one of the two forms"),

@@ -54,7 +54,7 @@ class Deliveries:
 
 async def main() -> None:
     arguments = parse(
-        "tests.integration.observe.listeners_bench",
+        "benchmarks.listeners",
         __doc__,
         listeners=(1000, "open streams"),
         sessions=(200, "sessions of the listeners"),

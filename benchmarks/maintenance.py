@@ -87,7 +87,7 @@ def p95(latencies: list[float]) -> float:
 
 
 async def measure(ports: Ports, arguments: argparse.Namespace) -> list[tuple[float, float]]:
-    """The 95th percentiles of each round, alone and beside the items."""
+    """Return the 95th percentiles of each round, without and with the items."""
     turns, rate = arguments.turns, arguments.rate
     rounds: list[tuple[float, float]] = []
     await take_turns(ports, SESSIONS, rate)
@@ -105,7 +105,7 @@ async def measure(ports: Ports, arguments: argparse.Namespace) -> list[tuple[flo
 
 async def main() -> int:
     arguments = parse(
-        "tests.integration.internal.maintenance_bench",
+        "benchmarks.maintenance",
         __doc__,
         rounds=(5, "rounds without and with background items"),
         turns=(150, "turns per round"),

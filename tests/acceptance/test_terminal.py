@@ -205,6 +205,7 @@ class Mailroom(Service):
 '''
 
 
+@pytest.mark.slow
 def test_what_is_typed_while_a_turn_runs_is_sent_at_once(tmp_path: Path) -> None:
     """UI-1, RT-5: a correction stops the turn, and /quit waits for the answers."""
     domain, let_go, calls = write_mailroom(tmp_path / "mailroom"), tmp_path / "let_go", tmp_path / "calls"

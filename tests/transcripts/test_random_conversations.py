@@ -83,8 +83,8 @@ async def test_every_turn_is_answered_and_sound(domain: str, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("domain", ["travel", "desk"])
-@pytest.mark.parametrize("seed", range(100, 200))
+@for_each("domain", ["travel", "desk"])
+@for_each("seed", range(100, 200))
 async def test_every_turn_is_answered_and_sound_for_long(domain: str, seed: int) -> None:
     """AG-4, PX-15, RS-6, FS-8."""
     await converse(domain, seed, turns=60)

@@ -113,7 +113,16 @@ def test_copying_gives_what_selecting_gives(person: psycopg.Connection[Any]) -> 
         "CREATE TEMP VIEW mine AS SELECT * FROM sessions",
     ],
 )
-@pytest.mark.parametrize("path", ["public", "pg_temp, public", "pg_temp, pg_catalog, public", "mine, public"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "pg_temp, pg_catalog, public",
+        *(
+            pytest.param(path, marks=pytest.mark.slow)
+            for path in ("public", "pg_temp, public", "mine, public")
+        ),
+    ],
+)
 def test_no_trick_shows_a_row_of_the_other_tenant(
     person: psycopg.Connection[Any], trick: str, path: str
 ) -> None:

@@ -371,7 +371,7 @@ async def test_what_is_opaque_goes_back_to_the_endpoint_that_wrote_it() -> None:
 async def test_time_outs_that_are_all_there_ever_was_are_named_as_such() -> None:
     """https://github.com/ollama/ollama/issues/8006: a model that is still loading."""
     impatient = replace(
-        CONFIG, timeouts=replace(CONFIG.timeouts, request_s=0.1), retries=replace(CONFIG.retries, attempts=1)
+        CONFIG, timeouts=replace(CONFIG.timeouts, request_s=0.5), retries=replace(CONFIG.retries, attempts=1)
     )
     async with bench(script(Hang(), GOOD_ANSWER, Hang()), impatient) as at:
         for _ in range(3):

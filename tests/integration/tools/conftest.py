@@ -9,8 +9,15 @@ import pytest
 from tests.integration.tools.web import Web, serve
 
 
-@pytest.fixture
-def web() -> Iterator[Web]:
+@pytest.fixture(scope="module")
+def served_web() -> Iterator[Web]:
     web = Web()
     with serve(web.application()) as web.url:
         yield web
+
+
+@pytest.fixture
+def web(served_web: Web) -> Web:
+    """The module's server, which has not been asked anything."""
+    served_web.forget()
+    return served_web

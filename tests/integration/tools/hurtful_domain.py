@@ -1,4 +1,4 @@
-"""A domain of one decent tool and of tools that hang, lie or flood; see `hurtful_tools`.
+"""A domain of one decent tool and of tools that hang, lie or flood; see `benchmarks/hurtful.py`.
 
 Every bad tool that hangs is there twice: with a short time-out, for one session that uses it again and
 again, and with a long one (`crowd_…`), so that many calls of it hang at once.

@@ -60,6 +60,9 @@ class Web:
     redirects_with: int = 303
     disconnected: threading.Event = field(default_factory=threading.Event)
 
+    def forget(self) -> None:
+        Web.__init__(self, self.url)
+
     @property
     def last(self) -> Asked:
         return self.asked[-1]

@@ -15,6 +15,7 @@ import pytest
 
 from parley.main import COMMANDS, complete_wait, load_command, run, take_verbose
 from parley.output import Rows, print_result
+from tests.cases import for_each
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +92,7 @@ def test_wait_without_a_number_means_half_a_minute() -> None:
     assert complete_wait(["submit", "s", "--", "--wait"]) == ["submit", "s", "--", "--wait"]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@for_each("name", COMMANDS)
 def test_a_summary_in_the_list_is_how_the_commands_own_help_begins(name: str) -> None:
     help_of_its_own = " ".join(load_command(name).help.split())
     assert help_of_its_own.startswith(COMMANDS[name][1])
@@ -192,7 +193,7 @@ def commands_of(name: str, command: Any) -> Iterator[tuple[str, Any]]:
         yield from commands_of(f"{name} {word}", one)
 
 
-@pytest.mark.parametrize("name", sorted(set(COMMANDS) - WITHOUT_JSON))
+@for_each("name", sorted(set(COMMANDS) - WITHOUT_JSON))
 def test_every_command_takes_json(name: str) -> None:
     for words, command in commands_of(name, load_command(name)):
         assert any("--json" in option.opts for option in command.params), words
