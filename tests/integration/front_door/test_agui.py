@@ -95,7 +95,6 @@ async def test_a_denied_approval_ends_the_task(url: str) -> None:
     assert denied[-1].outcome.type == "success"
 
 
-@pytest.mark.slow
 async def test_the_client_of_the_protocol_chats(url: str, tmp_path: Path) -> None:
     """The example as it stands: text, tools, state and an approval, through `@ag-ui/client`."""
     node, npm = shutil.which("node"), shutil.which("npm")
