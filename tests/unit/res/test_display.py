@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-import pytest
 
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.dialogue.records import Frame
