@@ -1,9 +1,9 @@
-"""How long other sessions' turns take while some sessions use tools that hang, lie or give 10 MB.
+"""Measure the turns of other sessions while some sessions use tools that hang, lie or give 10 MB.
 
-Prints p50 and p95 of the others' turns, alone and beside each such tool, with their ratios: one session
+Prints p50 and p95 of the others' turns, alone and during each such tool, with their ratios: one session
 that uses the tool again and again, and many whose calls all hang at once, more than there are threads for
 tools. First in one process, without stores, so that nothing hides what a tool costs; then through one
-Celery worker on Redis and PostgreSQL. Short stretches alone and beside alternate, so that a machine
+Celery worker on Redis and PostgreSQL. Short stretches alone and disturbed alternate, so that a machine
 that gets slower does so in both. The others use a plain method, which needs a thread as well.
 """
 
@@ -34,7 +34,7 @@ from tests.integration.tools.hurtful_domain import BAD, CROWDS, word_of, write_d
 
 BAR = 1.3
 STRETCH = 40
-"""Turns between two changes from alone to beside."""
+"""Turns between two changes from alone to disturbed."""
 CROWD = 2 * SHARED_THREADS
 """Calls that hang at once."""
 READING_S, PAUSE_S = 0.002, 0.1
@@ -44,7 +44,7 @@ FAILED = {"timeout", "server_error"}
 
 
 class Place(Protocol):
-    """Where sessions talk."""
+    """The system that runs the turns."""
 
     async def ring(self, session: str, text: str) -> float:
         """Run a turn of another user and return the seconds until its reply."""
@@ -143,14 +143,14 @@ async def many_at_once(place: Place, name: str, count: int = CROWD) -> AsyncIter
 @dataclass
 class Figures:
     alone: list[float] = field(default_factory=list)
-    beside: list[float] = field(default_factory=list)
+    disturbed: list[float] = field(default_factory=list)
 
     def ratio(self, quantile: int) -> float:
-        return _quantile(self.beside, quantile) / _quantile(self.alone, quantile)
+        return _quantile(self.disturbed, quantile) / _quantile(self.alone, quantile)
 
     def row(self, what: str) -> str:
         parts = [
-            f"p{quantile} {_quantile(self.alone, quantile):6.2f} → {_quantile(self.beside, quantile):6.2f} ms"
+            f"p{quantile} {_quantile(self.alone, quantile):6.2f} → {_quantile(self.disturbed, quantile):6.2f} ms"
             f" = {self.ratio(quantile):.2f}"
             for quantile in (50, 95)
         ]
@@ -162,23 +162,23 @@ def _quantile(seconds: list[float], number: int) -> float:
     return 1000 * statistics.quantiles(seconds, n=100, method="inclusive")[number - 1]
 
 
-Beside = Callable[[Place, str], Any]
+Disturbance = Callable[[Place, str], Any]
 
 
 async def compare(place: Place, rounds: int) -> dict[str, Figures]:
     """Figures of every bad tool, by what it is."""
-    cases: list[tuple[str, str, Beside]] = [
+    cases: list[tuple[str, str, Disturbance]] = [
         *((f"{what}, again and again", name, again_and_again) for name, what in BAD.items()),
         *((f"{what}, {CROWD} at once", name, many_at_once) for name, what in CROWDS.items()),
     ]
     await stretch(place)  # warm
     results: dict[str, Figures] = {}
-    for what, name, beside in cases:
+    for what, name, disturbed in cases:
         figures = results[what] = Figures()
         for _ in range(rounds):
             figures.alone += await stretch(place)
-            async with beside(place, name):
-                figures.beside += await stretch(place)
+            async with disturbed(place, name):
+                figures.disturbed += await stretch(place)
         print(figures.row(what), flush=True)
     return results
 
@@ -208,7 +208,7 @@ async def main() -> int:
     arguments = parse(
         "benchmarks.hurtful",
         __doc__,
-        rounds=(8, f"of {STRETCH} turns alone and beside"),
+        rounds=(8, f"of {STRETCH} turns alone and disturbed"),
         only=(tuple(FORMS), "one of the two forms"),
     )
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))

@@ -1,4 +1,4 @@
-"""`make bench-maintenance`: what 1,000 maintenance items cost the turns beside them (the bar: 1.5 times, p95).
+"""`make bench-maintenance`: what 1,000 maintenance items cost simultaneous turns (the bar: 1.5 times, p95).
 
 Turns arrive at a fixed rate over many sessions. Rounds without and with a run of Internal flows alternate in one
 process; each item computes for some milliseconds and is recorded. The ratio is of medians of the rounds' p95.
@@ -69,8 +69,8 @@ async def start_chores(ports: Ports) -> str:
     return started.runs["chores"]
 
 
-async def beside_chores(ports: Ports, turns: int, rate: float) -> tuple[list[float], int]:
-    """Latencies while items are at work, and how many of them ended meanwhile. Waits until all have."""
+async def during_chores(ports: Ports, turns: int, rate: float) -> tuple[list[float], int]:
+    """Latencies while items run, and how many of them ended meanwhile. Waits until all have."""
     run_id = await start_chores(ports)
     while (await ports.stores.runs.get(DEFAULT_TENANT, run_id)).progress.total == 0:
         await asyncio.sleep(0.05)
@@ -93,10 +93,10 @@ async def measure(ports: Ports, arguments: argparse.Namespace) -> list[tuple[flo
     await take_turns(ports, SESSIONS, rate)
     for number in range(arguments.rounds):
         alone = p95(await take_turns(ports, turns, rate))
-        latencies, ended = await beside_chores(ports, turns, rate)
+        latencies, ended = await during_chores(ports, turns, rate)
         rounds.append((alone, p95(latencies)))
         print(
-            f"round {number + 1}: p95 {alone:6.1f} ms alone, {rounds[-1][1]:6.1f} ms beside {ended} items,"
+            f"round {number + 1}: p95 {alone:6.1f} ms alone, {rounds[-1][1]:6.1f} ms with {ended} items,"
             f" {rounds[-1][1] / alone:.2f} times",
             flush=True,
         )
@@ -131,7 +131,7 @@ async def main() -> int:
         async with open_ports(settings_of(running)) as ports:
             rounds = await measure(ports, arguments)
     ratio = statistics.median(busy for _, busy in rounds) / statistics.median(alone for alone, _ in rounds)
-    return 0 if verdict("95th percentile of turns beside maintenance / alone", ratio, BAR) else 1
+    return 0 if verdict("95th percentile of turns during maintenance / alone", ratio, BAR) else 1
 
 
 if __name__ == "__main__":
