@@ -1,6 +1,6 @@
 """Interpretation of user actions such as clicks and forms, without a model (NL-6).
 
-The `target` of an action is the flow ID in its payload, or the dact if the payload has no flow ID.
+The `target` of an action is the flow ID in its payload, or the flow name if the payload has no flow ID.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,10 +37,9 @@ _Reaction = Callable[[Action, NluContext, Mapping[Dact, FlowSpec]], Understandin
 
 
 def react(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Understand an action.
+    """Interpret an action.
 
-    Raises:
-        InvalidInput: the name is unknown, or its payload lacks what the name needs.
+    Raises: InvalidInput: the name is unknown, or the payload lacks a required value.
     """
     reaction = _REACTIONS.get(action.name)
     if reaction is None:
@@ -77,7 +76,7 @@ def _fill_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSp
 
 
 def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Select an option of the open question by its index, or a value for the requested slot."""
+    """Select an option of the open question by its index, or fill the requested slot."""
     index = action.payload.get("index")
     if isinstance(index, int) and not isinstance(index, bool):
         if not 0 <= index < max(len(context.question.options), len(context.question.candidates)):
@@ -97,7 +96,7 @@ def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, Flo
 
 
 def _fill_form(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Fill several slots of the flow that `dact` names. Default: the active flow."""
+    """Fill several slots of the flow in `dact`. Default: the active flow."""
     slots = _values(action, "values")
     if not slots:
         raise InvalidInput(
@@ -115,7 +114,7 @@ def _fill(slots: Mapping[str, Mention], action: Action, context: NluContext) -> 
 
 
 def _change_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Replace a slot's value. Default: ask for a new value."""
+    """Replace a slot's value. Default: ask the user for a new value."""
     slot = _text(action, "slot")
     if slot is None:
         raise InvalidInput("The action needs the name of a slot.", field="action.payload.slot")
@@ -139,14 +138,14 @@ def _choose_flow(
 
 
 def _cancel_flow(action: Action, _context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Cancel a flow, and start the flow that `then` names, if any (FS-12)."""
+    """Cancel a flow, and start the flow in `then`, if any (FS-12)."""
     then = Dact(_text(action, "then") or "")
     scores = (FlowScore(then, 1.0),) if then in flows else ()
     return _say(MessageKind.CANCELLATION, action, flows=scores, slots=_values(action, "slots"))
 
 
 def _decide_effect(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Interpret a decision about committed effects. `target` is the name of the decision (IR-4)."""
+    """Interpret a decision about committed effects. `target`: the name of the decision (IR-4)."""
     return replace(_say(MessageKind.CORRECTION, action), target=action.name)
 
 
@@ -200,7 +199,7 @@ def _one_slot(action: Action) -> dict[str, Mention]:
 
 
 def _values(action: Action, name: str) -> dict[str, Mention]:
-    """Parse slot values. Returns an empty dictionary if they aren't an object or exceed `MOST_FIELDS`."""
+    """Parse slot values. Return an empty dictionary if the values aren't an object or exceed `MOST_FIELDS`."""
     values: Json = action.payload.get(name)
     if not isinstance(values, dict):
         return {}

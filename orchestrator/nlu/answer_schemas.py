@@ -1,7 +1,7 @@
-"""JSON Schemas of model answers to NLU, created from the domain's flows (NL-2).
+"""JSON schemas for NLU answers of models, created from the domain's flows (NL-2).
 
-Slots are a list of pairs. One member per slot would cost three times the tokens, and strict modes would require all
-members.
+Slots are a list of pairs, because a member for each slot would cost three times the tokens, and strict modes
+would require all members.
 """
 
 import re
@@ -127,7 +127,7 @@ def read_pairs(slots: Json, specs: dict[str, SlotSpec]) -> Iterator[tuple[str, J
 
 
 def _read_text(text: str, kind: str) -> Json:
-    """Convert text to a value of a slot type. Returns the text itself if it doesn't parse."""
+    """Convert text to a value of a slot type, or return the text itself if it can't be parsed."""
     said = text.strip()
     if kind in _LISTS:
         return [part.strip() for part in said.split(",") if part.strip()]

@@ -1,6 +1,6 @@
-"""Parts of a message that request nothing: forbidden, excluded, past, reported or supposed (NL-8).
+"""Detection of message parts that request nothing: forbidden, excluded, past, reported or supposed (NL-8).
 
-A cue opens a scope, which runs to the end of its clause.
+A cue begins a scope, which extends to the end of the clause.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -24,7 +24,7 @@ _SENTENCE_ENDS = word_set(". ! ? ;")
 _BEGINNING = word_set("please so can could")
 _ENDS = word_set(". ! ? ; but because then")
 _AFTER_NOT = word_set("more less later earlier before after over under only just sure yet until bad much")
-"""Words before which “not” limits a value instead of excluding it: “not more than 300”."""
+"""Words before which “not” limits a value instead of excluding it, as in “not more than 300”."""
 _DEGREES = word_set("that so too very quite")
 _NEGATED_VERBS = word_set(
     "don't dont doesn't doesnt didn't didnt never won't wont wouldn't wouldnt shouldn't shouldnt mustn't mustnt "
@@ -43,7 +43,7 @@ _KNOWING = (("wants", "to", "know"), ("want", "to", "know"), ("would", "like", "
 _OTHERS = word_set("he she they somebody someone everybody everyone people nobody who")
 _POSSESSIVES = word_set("my our his her their your the a an one")
 _OWN_SAYING = word_set("told heard dreamed dreamt promised read thought said")
-"""Words for the user's conversations with others: “I told my wife …”. “I told you” repeats a request."""
+"""Words for conversations of the user with others: “I told my wife …”. “I told you” repeats a request."""
 _FIRST = word_set("i we i've we've i'd we'd")
 _HAVING = word_set("have has had 've already just once recently yesterday finally actually also even")
 _IRREGULAR = word_set("bought sent made took got did flew paid gave found went chose set put wrote")
@@ -100,7 +100,7 @@ def _scopes(words: Sequence[str], verbs: Collection[str]) -> Iterator[tuple[Mood
 
 
 def _forbids(words: Sequence[str], place: int) -> int:
-    """Return the number of tokens in the prohibition that starts here, such as “do not”, or 0."""
+    """Return the number of tokens in a prohibition that starts at `place`, such as “do not”, or 0."""
     word, following = words[place], words[place + 1 : place + 3]
     before = words[place - 1] if place else ""
     if word in _NEGATED_VERBS:
@@ -125,7 +125,7 @@ def _excludes(words: Sequence[str], place: int) -> bool:
 
 
 def _leaves_out(words: Sequence[str], place: int) -> bool:
-    """Return whether a “but” excludes what follows it: “any day but Thursday”."""
+    """Return whether a “but” excludes the words after it: “any day but Thursday”."""
     return words[place] == "but" and not _ALL.isdisjoint(words[max(0, place - 2) : place])
 
 
@@ -165,7 +165,7 @@ def _is_other(subject: Sequence[str]) -> bool:
 def _is_past(words: Sequence[str], place: int, verbs: Collection[str]) -> bool:
     """Return whether a subject and the past form of a request's verb begin here.
 
-    An auxiliary before the subject makes it a question: “what have I changed”.
+    An auxiliary before the subject indicates a question: “what have I changed”.
     """
     if place > 0 and words[place - 1] in _AUXILIARIES:
         return False
@@ -193,7 +193,7 @@ def _starts(words: Sequence[str], place: int, cues: Collection[tuple[str, ...]])
 
 
 def _end(words: Sequence[str], place: int, verbs: Collection[str]) -> int:
-    """Return the end of a clause. A comma ends it only after a verb (“don't, ever, cancel it”)."""
+    """Return the end of a clause. A comma ends a clause only after a verb (“don't, ever, cancel it”)."""
     has_verb = not verbs
     for at in range(place, len(words)):
         if words[at] in _ENDS or (words[at] == "," and has_verb):

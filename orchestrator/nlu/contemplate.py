@@ -29,8 +29,8 @@ _PLAN_BONUS = 0.05
 class FailedRequest:
     """A failed request.
 
-    `flow`: the flow that failed, if known. `excluded`: flows not to try again. `evidence`: details of the
-    failure: category, message, the ambiguity's metadata, slots.
+    `flow`: the failed flow, if known. `excluded`: flows not to try again. `evidence`: details of the failure:
+    category, message, ambiguity metadata, slots.
     """
 
     text: str
@@ -40,13 +40,13 @@ class FailedRequest:
 
 
 def narrow(request: FailedRequest, flows: Mapping[Dact, FlowSpec]) -> list[FlowSpec]:
-    """List the flows that are not excluded, nearest first."""
+    """List the flows that are not excluded, most similar first."""
     left = [flow for flow in flows.values() if flow.dact not in request.excluded]
     return sorted(left, key=lambda flow: (-nearness(flow, request.flow), flow.dact))
 
 
 def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
-    """Return the bonus of a flow's score for its similarity to the failed flow."""
+    """Return the bonus for a flow's similarity to the failed flow."""
     if failed is None:
         return 0.0
     near = _FALLBACK_BONUS if failed.fallback == flow.dact else 0.0
@@ -57,7 +57,7 @@ def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
 
 
 def reroute(request: FailedRequest, system1: System1, context: NluContext) -> Understanding:
-    """Choose another flow without a model, by the classifier's scores, nearness and the evidence's slots.
+    """Choose another flow without a model, by classifier scores, similarity and the slots of the evidence.
 
     The kind is `UNKNOWN` if no flow is likely.
     """
@@ -85,7 +85,7 @@ async def reroute_by_model(
     context: NluContext,
     call: CallContext,
 ) -> Understanding:
-    """Ask a model which of the remaining flows fits. Raises what the Prompt Engineer raises."""
+    """Ask a model to choose one of the remaining flows. Raise the errors of the Prompt Engineer."""
     left = narrow(request, flows)
     failed: JsonObject = {
         "dact": request.flow.dact if request.flow else None,

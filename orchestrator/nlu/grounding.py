@@ -1,4 +1,4 @@
-"""Checks that a model's values occur in the conversation, because models can invent values."""
+"""Checks that values from a model occur in the conversation, because models can invent values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Grounding:
     def is_founded(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
         """Return whether a name, day, time or number was said or displayed.
 
-        Returns True for listed values, which any words can mean.
+        Return True for listed values, because any words can refer to them.
         """
         kinds, is_name = kinds_of(slot), accepts_names(slot)
         if slot.values or not (is_name or _EXACT.intersection(kinds)):
@@ -51,7 +51,7 @@ class Grounding:
             return any(same_value(value, row.get(shown.key)) for row in shown.rows)
         told = [text for text in self._told if _names(text, value) or self._tells(text, value, kinds)]
         takes_over = is_name and bool(slot.same_as)
-        # A name displayed only once, and not in the last reply, was not picked up by the user.
+        # The user has probably not adopted a name that was displayed only once and not in the last reply.
         is_told = bool(told) and (not takes_over or len(told) > 1 or told[0] is self._told[0])
         return (
             any(same_value(value, known) for known in self._known())
@@ -87,7 +87,7 @@ class Grounding:
     ) -> Mention | None:
         """Return the message's only value for a slot that fits no other slot in `open_`, or None.
 
-        `taken`: the message's values for other slots. Unlisted names and quotes don't count.
+        `taken`: the message's values for other slots. Unlisted names and quotes are ignored.
         """
         utterance = tokenize(clean(self._said[0]))
         counted = {one.first: names for one, _, names in self._counted(utterance, flow)}
@@ -136,7 +136,7 @@ class Grounding:
         return known and not _names(self._said[0], value)
 
     def _is_handed_on(self, value: Json, slot: SlotSpec) -> bool:
-        """Return whether an earlier task has the value under a name declared as a synonym."""
+        """Return whether an earlier task has the value in a slot declared as a synonym."""
         return any(
             same_value(value, known) and not {name, f"{past.spec.dact}.{name}"}.isdisjoint(slot.same_as)
             for past in (*self._context.completed, *self._context.interrupted)
@@ -195,7 +195,7 @@ class Grounding:
 
 
 def _find_counted(after: Sequence[str], slots: Sequence[SlotSpec]) -> Collection[str]:
-    """Find the slots that count a thing, by name or by a unique description (“length of stay in days”)."""
+    """Find the slots for counted things, by name or by a unique description (“length of stay in days”)."""
     for place, word in enumerate(after):
         things = word if word.endswith("s") else f"{word}s"
         if named := {slot.name for slot in slots if things in slot.name.split("_")}:
@@ -224,7 +224,7 @@ def _names(text: str, value: Json) -> bool:
 
 
 def _alike(value: Json, read: Json, kind: str) -> bool:
-    """Return whether a value equals a parsed one. Times are equal modulo 12 hours."""
+    """Return whether a value equals a parsed value. Times are equal modulo 12 hours."""
     if kind == TIME and isinstance(value, str) and isinstance(read, str) and ":" in value and ":" in read:
         (hour, minute), (other, others_minute) = value.split(":", 1), read.split(":", 1)
         return minute == others_minute and int(hour) % 12 == int(other) % 12

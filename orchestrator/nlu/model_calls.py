@@ -1,6 +1,6 @@
-"""NLU's structured model calls through the Prompt Engineer (NL-2, NL-5, PX-4).
+"""Structured model calls of NLU through the Prompt Engineer (NL-2, NL-5, PX-4).
 
-The answers still need `validate`. Every call raises the errors of the Prompt Engineer.
+The answers still need `validate`. Every call can raise the errors of the Prompt Engineer.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MOST_LIKELY = 3
 """Maximum number of flows described in full, besides the current task."""
 _LEAST_SHARE = 0.02
 _FAR_LESS = 4
-"""Factor by which a flow may be less likely than the likeliest flow and still be described in full."""
+"""Maximum ratio between the probability of the likeliest flow and of other flows described in full."""
 _SAID_BY_NAME = frozenset({"base", "category", "source", "target", "exact"})
 """Slot types that need no description beyond the name."""
 
@@ -72,8 +72,8 @@ async def ask_understanding(
 ) -> Understanding:
     """Ask a model to interpret a message.
 
-    `flows`: flows it can request. `likely`: flows described in full. `remembered`: memories of the user that
-    may be relevant.
+    `flows`: flows that the message can request. `likely`: flows described in full. `remembered`: memories of
+    the user that may be relevant.
     """
     variables: JsonObject = {
         "assistant": assistant,
@@ -121,7 +121,7 @@ async def ask_another_flow(
     evidence: JsonObject,
     call: CallContext,
 ) -> tuple[tuple[FlowScore, ...], dict[str, Mention]]:
-    """Ask a model which flow fits a failed request, and for the flow's slot values."""
+    """Ask a model to choose a flow for a failed request, with slot values."""
     variables: JsonObject = {
         "assistant": assistant,
         "flows": [
@@ -172,7 +172,7 @@ async def ask_values(
 def _specs_of(
     flows: Sequence[FlowSpec], scores: Sequence[FlowScore], context: NluContext
 ) -> dict[str, SlotSpec]:
-    """Return slots by name. The best flow's slots take precedence, then the active flow's, then any other's."""
+    """Return slots by name. For duplicate names, prefer the best flow's slots, then the active flow's slots."""
     best = max(scores, key=lambda one: one.score).dact if scores else None
     order = (*flows, *(context.active, *(flow for flow in flows if flow.dact == best)))
     return {slot.name: slot for flow in order if flow is not None for slot in flow.slots.values()}
@@ -190,7 +190,7 @@ def _describe_question(question: OpenQuestion) -> JsonObject | None:
 
 
 def _describe_likely(flows: Sequence[FlowSpec]) -> JsonObject:
-    """Describe flows by the names of their slots. Each slot is described once."""
+    """Describe flows with the names of their slots. Describe each slot only once."""
     slots: JsonObject = {}
     described: JsonObject = {}
     for flow in flows:
@@ -200,7 +200,7 @@ def _describe_likely(flows: Sequence[FlowSpec]) -> JsonObject:
 
 
 def _tell_slot(slot: SlotSpec) -> str:
-    """Describe a slot in a few words. Returns an empty string if the name is enough."""
+    """Describe a slot in a few words, or return an empty string if the name is enough."""
     described = _describe_slot(slot)
     kind = slot.type if slot.type not in _SAID_BY_NAME else ""
     words = str(described.get("description", kind))
@@ -240,7 +240,7 @@ def _read_slots(answer: JsonObject, specs: dict[str, SlotSpec]) -> dict[str, Men
 
 
 def _name(written: str) -> str:
-    """Normalize a flow or slot name, because models also write “Book Flight”."""
+    """Normalize a flow or slot name from a model, such as “Book Flight”."""
     return re.sub(r"[\s-]+", "_", written.strip()).lower()
 
 

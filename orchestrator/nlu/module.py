@@ -1,4 +1,4 @@
-"""NLU: turns a message or action into a validated understanding, without changing state (NL-1, NL-2, NL-4 … NL-7)."""
+"""NLU: interprets messages and actions, without changing state (NL-1, NL-2, NL-4 … NL-7)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LONGEST_READ = 65_536
 
 
 class NLU:
-    """The NLU of one domain and process, trained on creation."""
+    """The NLU of a domain in one process, trained on creation."""
 
     def __init__(
         self,
@@ -60,12 +60,15 @@ class NLU:
         system1: System1 | None = None,
         development: bool = False,
     ) -> None:
-        """`asker`: the Prompt Engineer. Default: no model, only the local classifier."""
+        """Initialize NLU.
+
+        `asker`: the Prompt Engineer. Default: no model, only the local classifier.
+        """
         self.system1 = system1 or System1.for_domain(domain)
         self._domain = domain
         self._asker = asker if domain.config.nlu.mode != NEVER else None
         self.has_model = self._asker is not None
-        """True if a model is configured, even if it is down."""
+        """True if a model is configured, even if the model is unavailable."""
         learnt = self.system1
         self._setup = ReaderSetup(
             domain,
@@ -100,8 +103,8 @@ class NLU:
     ) -> Understanding:
         """Interpret a message: ask the NLU components in order until an interpretation is final.
 
-        `call`: the context of model calls. Default: no model call. `only_sure`: return `UNKNOWN` for messages that need
-        a model.
+        `call`: the context of model calls. Default: no model call. `only_sure`: return `UNKNOWN` for messages
+        that need a model.
         """
         context = self._read_context(state, turn)
         recall = partial(recall_for_prompt, turn)
@@ -145,7 +148,7 @@ class NLU:
         return judged if message.english == words else self._quote_as_said(judged, words)
 
     def _quote_as_said(self, understood: Understanding, text: str) -> Understanding:
-        """Replace English quotes in an interpretation by the user's own words."""
+        """Replace English quotes in an interpretation with the user's own words."""
         quote = partial(self.system1.lexicon.as_said, text=text)
         return replace(
             understood,
@@ -155,7 +158,7 @@ class NLU:
         )
 
     def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
-        """Interpret an action. Raises InvalidInput if the action is invalid."""
+        """Interpret an action. Raise InvalidInput if the action is invalid."""
         context = self._read_context(state, turn)
         return self._check(react(action, context, self.system1.flows), context, turn)
 
@@ -170,11 +173,11 @@ class NLU:
         text: str = "",
         call: CallContext | None = None,
     ) -> Understanding:
-        """Find another flow for a request after one failed (NL-5).
+        """Find another flow for a failed request (NL-5).
 
-        `excluded`: flows not to try again. `failed`: dact of the failed flow, also excluded. Default: the top flow.
-        `evidence`: category, message, slots and metadata of the ambiguity. `text`: the request. Default: the user's
-        previous message. `call`: the context of model calls. Default: no model call.
+        `excluded`: flows not to try again. `failed`: name of the failed flow, also excluded. Default: the top
+        flow. `evidence`: category, message, slots and metadata of the ambiguity. `text`: the request.
+        Default: the user's previous message. `call`: the context of model calls. Default: no model call.
         """
         context = self._read_context(state, turn)
         flow = self._domain.flows.get(Dact(failed)) if failed else None
@@ -205,9 +208,9 @@ class NLU:
         call: CallContext,
         passages: Sequence[str] = (),
     ) -> dict[str, Mention]:
-        """Find values of slots in the conversation and in document passages (PX-4).
+        """Find slot values in the conversation and in document passages (PX-4).
 
-        Returns nothing if no model answers.
+        Return nothing if no model answers.
         """
         asker = self._asker
         if asker is None or not asker.available or not slots:
@@ -226,13 +229,13 @@ class NLU:
         return mentions
 
     def ground(self, flow: type[BaseFlow], values: Mapping[str, Json], now: float) -> JsonObject:
-        """Return values grounded in a flow's slots, without ambiguous and invalid values."""
+        """Validate values for a flow's slots, and omit ambiguous and invalid values."""
         mentions = {name: Mention(value, str(value)) for name, value in values.items() if value is not None}
         grounded, _ = self._validation.ground_values(mentions, flow.spec, NluContext(today=day_of(now)))
         return {name: mention.value for name, mention in grounded.items() if mention.value is not None}
 
     def _prefer_possible(self, reading: Reading, context: NluContext) -> Reading:
-        """Return the local classifier's interpretation if the model's names no existing flow or task."""
+        """Return the local classifier's interpretation if the model's flow or task does not exist."""
         second = reading.second
         if second is None:
             return reading

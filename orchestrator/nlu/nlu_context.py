@@ -1,4 +1,4 @@
-"""NLU's view of the dialogue. `read_nlu_context` builds it from the state; evaluations build their own."""
+"""Dialogue context for NLU. `read_nlu_context` creates it from the state; evaluations create their own."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -33,8 +33,8 @@ class PastFlow:
 class OpenQuestion:
     """An open question to the user.
 
-    `slot`: the requested slot. `confirming`: a yes or no is expected. `options`: suggested replies, which a
-    message may name. `candidates`: values to choose from. `words`: the question's text.
+    `slot`: the requested slot. `confirming`: True if a yes or no is expected. `options`: suggested replies,
+    which a message can name. `candidates`: values to choose from. `words`: the question's text.
     """
 
     slot: str | None = None
@@ -45,12 +45,12 @@ class OpenQuestion:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the agent waits for an answer."""
+        """Return whether the question waits for an answer."""
         return self.slot is not None or self.confirming or bool(self.options)
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """Return the available choices, each with its label and its value."""
+        """Return the available choices, each with a label and a value."""
         if self.options:
             return [(str(option.label), _value_of(option)) for option in self.options]
         return [(str(value), "") for value in self.candidates] if self.slot is not None else []
@@ -62,13 +62,13 @@ NOTHING_SAID = ContextCoordinator(History())
 
 @dataclass(frozen=True, slots=True)
 class NluContext:
-    """NLU's view of a session.
+    """The session data that NLU uses.
 
     `values`: values of the active flow. `completed`: completed flows, latest first. `previous`: the user's
-    previous message. `recent`: slots of the active flow filled last. `shown`: the rows displayed last. `table`: the
-    table displayed last. `own`: values of this session only, by entity. `plan`: the running plan. `tasks`: flows in
-    progress, the active one last. `history`: the conversation, for prompts. `replaced`: corrected values of the
-    active flow. `separators`: the user's number format.
+    previous message. `recent`: slots of the active flow filled last. `shown`: the rows displayed last.
+    `table`: the table displayed last. `own`: values of this session only, by entity. `plan`: the running
+    plan. `tasks`: flows in progress, the active flow last. `history`: the conversation, for prompts.
+    `replaced`: corrected values of the active flow. `separators`: the user's number format.
     """
 
     today: date
@@ -97,7 +97,7 @@ class NluContext:
 def read_nlu_context(
     state: DialogueState, now: float, separators: Separators = ENGLISH_SEPARATORS
 ) -> NluContext:
-    """Return NLU's view of a dialogue state. `now`: Unix seconds, shifted to the user's time zone."""
+    """Return the NLU context of a dialogue state. `now`: Unix seconds, shifted to the user's time zone."""
     stack, active = state.stack, state.stack.top
     latest = reversed(state.completed[-_RECENT_COMPLETED:])
     return NluContext(
@@ -139,7 +139,7 @@ def _read_question(state: DialogueState, active: BaseFlow | None) -> OpenQuestio
 
 
 def _value_of(option: Option) -> str:
-    """Return the value or slot that an option stands for, because users can name either."""
+    """Return the value or slot behind an option, because users can name either."""
     return str(option.payload.get("value", option.payload.get("slot", "")))
 
 

@@ -1,4 +1,4 @@
-"""A message with its values, for finding words that the interpretation doesn't use (IR-6)."""
+"""Messages with their values, for finding words that the interpretation doesn't use (IR-6)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SAYING_LITTLE = word_set(
 ) | (STOP_WORDS - NARROWING - word_set("only most more"))
 _BEFORE_QUOTED = NARROWING | GENERIC | word_set("one no")
 _MOST_BETWEEN = 3
-"""Maximum number of words between two unused words that are quoted together."""
+"""Maximum number of words between two unused words in the same quote."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Phrase:
         return [at for at in sorted(left) if at in dropped or not self._stands_alone(at, left)]
 
     def _stands_alone(self, place: int, left: Collection[int]) -> bool:
-        """Return whether a preposition belongs to no value: “let me think about it”, “what about Monday”."""
+        """Return whether a preposition has no value: “let me think about it”, “what about Monday”."""
         words = self.utterance.words
         if words[place] not in NARROWING:
             return False
@@ -107,7 +107,7 @@ class Phrase:
         return behind not in left and not any(valued)
 
     def is_lost(self, place: range, known: frozenset[str]) -> bool:
-        """Return whether a name has so many unknown words around it that it may be an ordinary word."""
+        """Return whether so many unknown words surround a name that the name may be an ordinary word."""
         own = next((one for one in self.candidates if one.first == place.start), None)
         if own is None or not own.kind.startswith("entity:"):
             return False
@@ -133,14 +133,14 @@ class Phrase:
                 run = []
 
     def is_mostly(self, left: Sequence[int], *, count_values: bool = True) -> bool:
-        """Return whether most telling words are unused. `count_values`: count values as used."""
+        """Return whether most distinctive words are unused. `count_values`: count values as used."""
         valued = [one for one in self.candidates if count_values and one.kind not in _LOOSE]
         inside = {at for one in valued for at in range(one.first, one.last)}
         telling = {at for at, word in enumerate(self.utterance.words) if is_telling(word, SAYING_LITTLE)}
         return 2 * len(telling.intersection(left) - inside) > len(telling - inside) + len(valued)
 
     def quote(self, left: Sequence[int], slots: Iterable[str]) -> Iterable[str]:
-        """Join unused words to phrases, with the short words between them and a preposition before them."""
+        """Join unused words to phrases, with short words between them and prepositions before them."""
         words, used = self.utterance.words, self.find_used(slots)
         groups: list[list[int]] = []
         for at in left:
@@ -186,7 +186,7 @@ def is_telling(word: str, known: Collection[str]) -> bool:
 
 
 def find_end_of_number(phrase: Phrase, place: range, known: frozenset[str]) -> int:
-    """Return the end of a number's phrase, including the noun that it counts."""
+    """Return the end of a number's phrase, including the counted noun."""
     words = phrase.utterance.words
     is_number = any(one.kind == NUMBER and one.first == place.start for one in phrase.candidates)
     behind = words[place.stop] if place.stop < len(words) else ""
@@ -194,7 +194,7 @@ def find_end_of_number(phrase: Phrase, place: range, known: frozenset[str]) -> i
 
 
 def find_rival(phrase: Phrase, place: range) -> tuple[int, int] | None:
-    """Return the span of another value for the same slot: “business for me, economy for my boss”."""
+    """Return the span of a second value for the same slot: “business for me, economy for my boss”."""
     own = next((one for one in phrase.candidates if one.first == place.start), None)
     if own is None or own.kind in _LOOSE:
         return None

@@ -1,6 +1,6 @@
-"""Plain “yes” and “no”, from a closed list for each language (PX-18).
+"""Plain “yes” and “no”, from a fixed list for each language (PX-18).
 
-A plain “yes” is the only text that confirms a side effect. Longer agreement never confirms.
+Only a plain “yes” confirms a side effect. Longer agreement does not.
 """
 
 import re
@@ -33,7 +33,7 @@ _AMBIGUOUS = word_set("change")
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Words that a plain “yes” may repeat: `verbs` and `nouns` for the offered call, `values` as written."""
+    """Words that a plain “yes” may repeat: `verbs` and `nouns` of the offered call, and `values` as written."""
 
     verbs: frozenset[str] = frozenset()
     nouns: frozenset[str] = frozenset()
@@ -41,7 +41,10 @@ class Offer:
 
     @classmethod
     def of(cls, question: str, dact: str, values: Iterable[str]) -> Self:
-        """Parse an offer. `question`: its text. `dact`: its flow. `values`: the call's values as text."""
+        """Parse an offer.
+
+        `question`: the question's text. `dact`: the flow name. `values`: values of the call, as text.
+        """
         put = question.replace("\n", ". ").rstrip(" .?!").rpartition(". ")[2]
         asked = {word for word in tokenize(clean(put)).words if word.isalpha()}
         named = set(dact.split("_"))
@@ -55,10 +58,13 @@ NO_OFFER = Offer()
 
 
 class PlainAnswers:
-    """A matcher for the plain “yes” and “no” of some languages."""
+    """A matcher for plain “yes” and “no” in several languages."""
 
     def __init__(self, files: Iterable[LexiconFile], english: Iterable[LexiconFile] = ()) -> None:
-        """`english`: English lexicon files, for messages that name the action in another language."""
+        """Initialize the matcher.
+
+        `english`: English lexicon files, for messages that name the action in another language.
+        """
         files, english = tuple(files), tuple(english)
         self._agree_english = _phrases(tuple(one for file in english for one in file.agree))
         self._around_english = _phrases(tuple(one for file in english for one in file.courtesies))
@@ -94,7 +100,7 @@ def _phrases(texts: tuple[str, ...]) -> frozenset[Words]:
 
 
 def _read(text: str) -> Words:
-    """Return the tokens of a message without punctuation. Returns () for hesitation or a long message."""
+    """Return the tokens of a message without punctuation, or () for hesitation or a long message."""
     said = text.translate(_SKIN_TONES).replace("’", "'")
     if _HESITATION.search(said):
         return ()
@@ -107,7 +113,7 @@ def _is_code(word: str) -> bool:
 
 
 class _Match:
-    """The state of matching a message: courtesies, confirmations, the action, then the offer's values."""
+    """The state of matching a message: courtesies, confirmations, the action, then values of the offer."""
 
     def __init__(
         self,
@@ -129,7 +135,7 @@ class _Match:
         return bool(self._words) and self._walk(0, granted=False, acted=False, last=())
 
     def _walk(self, place: int, *, granted: bool, acted: bool, last: Words) -> bool:
-        """Match the rest of the message. The same “yes” twice in a row is not plain (“yeah yeah”)."""
+        """Match the rest of the message. Two equal confirmations in a row are not plain (“yeah yeah”)."""
         if place == len(self._words):
             return granted and (acted or not self._deed_needed)
         for end in range(place + 1, len(self._words) + 1):

@@ -1,4 +1,4 @@
-"""The interface of NLU components. `readers` lists the components in order."""
+"""Interface of NLU components. `readers` lists the components in order."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from orchestrator.types import Dact, Json, JsonObject
 class Reading:
     """An interpretation of a message.
 
-    `confidence`: confidence in the kind and flow, from 0 to 1. `is_final`: whether later components are skipped.
-    `problem`: the error code of a failed model call. `second`: the local classifier's interpretation, if a model read
-    the message.
+    `confidence`: confidence in the kind and flow, from 0 to 1. `is_final`: True if later components are
+    skipped. `problem`: the error code of a failed model call. `second`: the local classifier's
+    interpretation, if a model interpreted the message.
     """
 
     understanding: Understanding
@@ -31,11 +31,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message that passes through the NLU components.
+    """A message on its way through the NLU components.
 
-    `raw`: the text as sent. `text`: the cleaned text. `english`: the text with known words in English. `call`: the
-    context of model calls, or None if no model may be called. `guess`: an earlier component's interpretation that is
-    not final. `recall`: finds memories of the user that match a text.
+    `raw`: the text as sent. `text`: the cleaned text. `english`: the text with known words in English.
+    `call`: the context of model calls, or None if no model may be called. `guess`: an earlier component's
+    interpretation that is not final. `recall`: a function that finds memories of the user for a text.
     """
 
     raw: str
@@ -47,7 +47,7 @@ class Message:
 
 
 class Reader(Protocol):
-    """A component that interprets a message, or returns None to leave it to the next."""
+    """A component that interprets a message, or returns None to pass the message to the next component."""
 
     async def __call__(self, message: Message, context: NluContext, /) -> Reading | None: ...
 
@@ -59,7 +59,7 @@ FindSlots: TypeAlias = Callable[[str, FlowSpec, NluContext], Mapping[str, Mentio
 
 
 class Asker(Protocol):
-    """The part of the Prompt Engineer that NLU uses."""
+    """The methods of the Prompt Engineer that NLU uses."""
 
     @property
     def available(self) -> bool: ...
@@ -77,11 +77,12 @@ class Asker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReaderSetup:
-    """Inputs for creating the components of one domain.
+    """Inputs for creating NLU components for a domain.
 
-    `flows`: flows that a message can request. `system1`: System 1, trained. `rate`: its probability of each
-    flow. `find_slots`: its values for a flow. `lexicon`: of the default language. `asker`: the Prompt
-    Engineer, if models are available. `development`: enables developers' shortcuts.
+    `flows`: flows that a message can request. `system1`: the trained local classifier. `rate`: returns the
+    classifier's probability of each flow. `find_slots`: returns the classifier's slot values for a flow.
+    `lexicon`: lexicon of the default language. `asker`: the Prompt Engineer, if models are available.
+    `development`: True enables shortcuts for developers.
     """
 
     domain: Domain

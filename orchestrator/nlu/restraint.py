@@ -1,6 +1,7 @@
-"""Restraint on tasks that a message only forbids, reports, supposes or places in the past (NL-8).
+"""Removal of tasks that a message only forbids, reports, supposes or places in the past (NL-8).
 
-It applies only to interpretations by the local classifier. The reply says how the message was understood.
+The check applies only to interpretations by the local classifier. The reply explains how the message was
+understood.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from orchestrator.types import Dact
 _WISHING = word_set("want need like wish please can could")
 _FIRST = word_set("i we i've we've i'd we'd")
 _CLOSED = frozenset({Source.COMMAND, Source.ACTION, Source.SYSTEM2})
-"""Sources that are not restrained: models understand negation (NL-9), and commands and actions are unambiguous."""
+"""Sources without this check: models understand negation (NL-9), and commands and actions are unambiguous."""
 _VAGUE = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION})
 _BESIDES = frozenset({MessageKind.CORRECTION, MessageKind.TASK})
 _LONGEST_READ = 400
@@ -26,7 +27,7 @@ _LONGEST_READ = 400
 
 
 class Restraint:
-    """A check of one domain's interpretations against the moods of their clauses."""
+    """A check of a domain's interpretations for clauses that request nothing."""
 
     def __init__(self, flows: Mapping[Dact, FlowSpec]) -> None:
         self._flows = flows
@@ -108,7 +109,7 @@ class Restraint:
         moods: Mapping[int, Mood],
         context: NluContext,
     ) -> Understanding:
-        """Read “don't book it” as a “no” to the offered call, regardless of the rest of the message."""
+        """Interpret “don't book it” as a “no” to the pending call, regardless of the rest of the message."""
         active = context.active
         if active is None or not context.question.confirming:
             return understood
@@ -124,7 +125,7 @@ class Restraint:
     def _name_exclusions(
         self, understood: Understanding, utterance: Utterance, moods: Mapping[int, Mood]
     ) -> Understanding:
-        """Report exclusions and conditions that the request ignores."""
+        """Report exclusions and conditions that the interpretation ignores."""
         untaken = {Mood.EXCLUDED, Mood.SUPPOSED}
         if not understood.declines:
             untaken.add(Mood.FORBIDDEN)

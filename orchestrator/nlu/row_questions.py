@@ -1,6 +1,6 @@
 """Questions about fields of displayed rows or of an offer: "what is the address?".
 
-A field matches by the words of its name, or by common words for its content. Values in rows don't matter here.
+A field matches by the words of its name, or by common words for its content. Values of the rows are ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MEANT_BY: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
     (word_set("starring actors"), word_set("stars starring actors actor acts cast")),
     (word_set("director"), word_set("directs directed director")),
 )
-"""Words in field names, and the words that users ask with."""
+"""Pairs of words in field names and words in questions for these fields."""
 _EMPTY = word_set("of the a an is has are per name in on at to from number for and")
 _AUXILIARIES = word_set("do does did")
 _CLAUSES = re.compile(r"(?<=[.!?;,])")
@@ -61,7 +61,7 @@ _OF_WHOLE = word_set("altogether together total both trip")
 
 
 def read_row_question(text: str, row: JsonObject, state: DialogueState) -> RowQuestion:
-    """Return which displayed row a message names, and which fields of rows or of the offer it asks about."""
+    """Return the displayed row that a message names, and the requested fields of rows or of the offer."""
     named = None if state.shown is None else _find_named(text, state.shown)
     if _is_about_other_step(text, state):
         return RowQuestion(named=named)
@@ -110,10 +110,10 @@ def may_mean_all(text: str) -> bool:
 
 
 def find_asked_fields(text: str, fields: Iterable[str], nouns: Collection[str] = ()) -> list[str]:
-    """Find the fields that a message asks for: by their names, or else by the closest meaning.
+    """Find the fields that a message asks for: by name, or else by the closest meaning.
 
-    "What is the phone number?" asks for `phone_number`, not for `number_of_rooms`. "How much is a bag?" asks for
-    no field, because it names something else (IR-7). `nouns`: words for the rows.
+    "What is the phone number?" asks for `phone_number`, not for `number_of_rooms`. "How much is a bag?" asks
+    for no field, because a bag is not a field (IR-7). `nouns`: words for the rows.
     """
     said = text.casefold().replace("’", "'")
     if _ASKS.search(said) is None or _ASKS_FOR_WAY.search(said) is not None:
@@ -142,7 +142,7 @@ def find_asked_fields(text: str, fields: Iterable[str], nouns: Collection[str] =
 
 
 def _names_something_else(said: str, known: Collection[str]) -> bool:
-    """Return whether a question names a thing other than the known fields and rows."""
+    """Return whether a question names a thing that is not a known field or row."""
     for clause in filter(_ASKS.search, _CLAUSES.split(said)):
         words = tokenize(clause).words
         known_at = [not word.isalnum() or _is_known(word, known) for word in words]

@@ -1,4 +1,4 @@
-"""The words that name a step of a plan."""
+"""Words that identify a step of a plan."""
 
 import re
 
@@ -8,7 +8,7 @@ from orchestrator.dialogue.records import PlanStep
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset({"a", "an", "the", "my", "your", "our", "of", "for", "to", "and", "step", "part"})
 _ALIKE = 2
-"""Values that two steps have in common if they are about the same part of the plan."""
+"""Minimum number of common values for two steps about the same part of the plan."""
 
 
 def find_words(text: str) -> frozenset[str]:
@@ -17,9 +17,9 @@ def find_words(text: str) -> frozenset[str]:
 
 
 def list_step_words(plan: PlanFlow, step: PlanStep) -> frozenset[str]:
-    """List the words that name a step: its own, and the names of steps about the same part of the plan.
+    """List the words that identify a step: its own words, and names of steps for the same part of the plan.
 
-    “Back” names the return booking, because the step “back” looks for flights with the same values.
+    “Back” identifies the return booking, because the step “back” looks for flights with the same values.
     """
     alike = (other.name for other in plan.steps if other is not step and _is_alike(step, other))
     return find_words(f"{step.name} {step.purpose} {step.dact}").union(*map(find_words, alike))

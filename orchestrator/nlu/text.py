@@ -1,6 +1,6 @@
-"""Text of messages: cleaning, tokenizing, and translating words into English.
+"""Message texts: cleaning, tokenizing, and translating words into English.
 
-Offsets always refer to the cleaned text.
+Offsets refer to the cleaned text.
 """
 
 import re
@@ -75,7 +75,7 @@ def tokenize(text: str) -> Utterance:
 
 
 def key_of(text: str) -> str:
-    """Return a name's gazetteer key: folded tokens joined by one space."""
+    """Return a name's key for look-ups: normalized tokens joined by single spaces."""
     if text.isascii() and text.isprintable():  # fast path for most names at startup
         return " ".join(_TOKEN.findall(text)).lower()
     return " ".join(tokenize(clean(text)).words)
@@ -115,7 +115,7 @@ def is_excepted(words: Sequence[str], place: int, within: int = 2) -> bool:
 
 
 class Lexicon:
-    """A translator of words and phrases into English (NL-10), for components that only read English.
+    """A translator of words and phrases into English (NL-10), for components that process only English.
 
     Unknown words remain unchanged, so that they can't count as a confirmation.
     """
@@ -138,7 +138,7 @@ class Lexicon:
     def to_english(self, text: str) -> str:
         """Translate emoji, patterns and known phrases in a cleaned text, the longest phrases first.
 
-        Texts with more known English words than words of this language are already English.
+        A text with more known English words than words of this language counts as English.
         """
         text = text if text.isascii() else _read_answer_in_signs(text)
         if not self._english:
@@ -155,7 +155,7 @@ class Lexicon:
         return text
 
     def as_said(self, english: str, text: str) -> str:
-        """Return the original words of `text` for a phrase of its translation, or the phrase if it isn't found."""
+        """Return the original words in `text` for a translated phrase, or the phrase itself if it isn't found."""
         if not english or not self._english:
             return english
         text = self._apply_patterns(text)

@@ -1,8 +1,8 @@
 """Detection of words that the interpretation of a message does not use (IR-6).
 
-The reply quotes these words. While a call is pending, Parley checks every message for unused words and offers the
-call again. If no call is pending, it checks only messages that request a task, answer a question or correct a
-value. It ignores values whose phrase has an unused part, such as “by way of Frankfurt”.
+The reply quotes these words. While a call is pending, Parley checks every message for unused words and offers
+the call again. Otherwise, Parley checks only messages that request a task, answer a question or correct a
+value. Values in a phrase with unused words are ignored, such as “by way of Frankfurt”.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OF_VALUES = frozenset({MessageKind.SLOT_VALUE, MessageKind.CORRECTION})
 _REQUESTS = _OF_VALUES | {MessageKind.TASK}
 _JUDGED = _REQUESTS | {MessageKind.DIGRESSION}
 _MANY = 2
-"""Number of values that make a request certain."""
+"""Minimum number of values for a certain request."""
 _SURE_CUES = word_set("from to")
 _ANSWERED = frozenset({Digression.CLARIFICATION, Digression.HELP, Digression.STATUS, Digression.PERSON})
 _CHANGING = NARROWING | EXCLUDING_WORDS
@@ -76,7 +76,7 @@ class UnusedWords:
                         self._cues[name] |= {"until", "till", "through"}
 
     def judge(self, understood: Understanding, text: str, context: NluContext) -> Understanding:
-        """Return the interpretation with its unused words, and without values of half-used phrases.
+        """Return the interpretation with its unused words, and without values of partly used phrases.
 
         `text`: the message, with known words translated into English.
         """
@@ -134,7 +134,7 @@ class UnusedWords:
     def _find_known(
         self, understood: Understanding, spec: FlowSpec | None, *, is_offered: bool
     ) -> frozenset[str]:
-        """Return the vocabulary of an interpretation, cached unless it includes words of the message."""
+        """Return the known words for an interpretation, cached unless they include words of the message."""
         kind, target = understood.kind, understood.target
         has_message_words = understood.later or understood.assumed or (target and target not in self._answers)
         is_kept = not has_message_words and (spec is None or self._flows.get(spec.dact) is spec)
@@ -147,7 +147,7 @@ class UnusedWords:
         return known
 
     def _vocabulary(self, understood: Understanding, spec: FlowSpec | None) -> frozenset[str]:
-        """Return the words that the interpretation accounts for, without the words of its values."""
+        """Return the words that the interpretation explains, without the words of its values."""
         known = {*SAYING_LITTLE, *_words_of_kind(understood.kind)}
         known.update(*(_words(text) for text in (understood.later, *map(quote_all, understood.assumed))))
         if understood.copied:
@@ -167,7 +167,7 @@ class UnusedWords:
     def _find_half_used(
         self, phrase: Phrase, spec: FlowSpec, known: frozenset[str], asked: str | None
     ) -> dict[str, range]:
-        """Map slots to phrases in which the slot's value is only a part, so that the phrase means something else.
+        """Map slots to phrases that contain more than the slot's value, and so mean something else.
 
         `asked`: the requested slot. A message that begins with a value for this slot is an answer.
         """
@@ -192,14 +192,14 @@ class UnusedWords:
         return found
 
     def _begin_of_phrase(self, phrase: Phrase, start: int, name: str, known: frozenset[str]) -> int:
-        """Return the start of a value's phrase, including earlier words that change the value's meaning."""
+        """Return the start of a value's phrase, including earlier words that change the meaning of the value."""
         words, used = phrase.utterance.words, phrase.find_used(phrase.slots)
         begin = at = start
         cues = self._cues.get(name, set[str]())
         if at > 0 and words[at - 1] in self._slot_words - known - ARTICLES - cues:
             return at - 1  # “return a week later” doesn't change the outbound flight
         nouns = known.difference(_words_of_kind(MessageKind.DENIAL)) | SAYING_LITTLE
-        is_open = False  # whether a noun was found that is only part of the phrase after a preposition
+        is_open = False  # True after a noun that is only part of the phrase after a preposition
         while at > 0 and at - 1 not in used:
             word = words[at - 1]
             is_proposal = word == "about" and words[max(0, at - 2)] in PROPOSING
@@ -235,7 +235,10 @@ def _with_ordinals(known: frozenset[str], phrase: Phrase, context: NluContext) -
 def _check_question(
     understood: Understanding, phrase: Phrase, known: frozenset[str], *, is_offered: bool
 ) -> Understanding:
-    """Return a question, or UNKNOWN if the answer is for a different question. During an offer, report its words."""
+    """Return the interpretation of a question, or UNKNOWN if the answer would be for a different question.
+
+    During an offer, report the unused words.
+    """
     if understood.target is not None:
         left = phrase.find_left((), (), known)
         if phrase.is_mostly(left, count_values=False):
@@ -268,7 +271,7 @@ def _is_used_up(
 
 
 def _is_closed(understood: Understanding, *, is_offered: bool) -> bool:
-    """Return whether an interpretation needs no check. While a call is pending, only closed messages are exempt."""
+    """Return whether an interpretation needs no check. While a call is pending, only a few sources are exempt."""
     if understood.source in _CLOSED or understood.rejection is not None:
         return True
     is_answered = understood.digression in _ANSWERED or understood.kind is MessageKind.PLAN_CHANGE

@@ -1,6 +1,7 @@
-"""Validation of understandings from all sources (NL-7).
+"""Validation of interpretations from all sources (NL-7).
 
-Drops unknown flows and slots, sorts and limits scores, validates values by slot type, and repairs entity names.
+Unknown flows and slots are dropped, scores are sorted and limited, values are validated by slot type, and
+entity names are corrected.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ _OF_ACTIVE = frozenset(
 _OF_NO_VALUES = frozenset(
     {MessageKind.CANCELLATION, MessageKind.CHITCHAT, MessageKind.CONFIRMATION, MessageKind.DENIAL}
 )
-"""Kinds that usually have no values. With values for an earlier look-up, the message corrects the look-up."""
+"""Kinds that usually have no values. Values for an earlier look-up indicate a correction instead."""
 _OF_NO_TASK = frozenset({MessageKind.DIGRESSION, MessageKind.UNKNOWN, MessageKind.RESUMPTION})
 
 
 class Validation:
-    """A validator of one domain's understandings."""
+    """A validator of interpretations for a domain."""
 
     def __init__(self, flows: Mapping[Dact, FlowSpec], types: SlotTypes, extractor: Extractor) -> None:
         self._flows = flows
@@ -54,7 +55,7 @@ class Validation:
         self._asked_for = flows.keys() - self._only_steps
 
     def validate(self, understanding: Understanding, context: NluContext) -> tuple[Understanding, list[str]]:
-        """Return the understanding fitted to the domain, and the problems that were dropped or repaired."""
+        """Return the interpretation fitted to the domain, and the problems that were dropped or corrected."""
         problems: list[str] = []
         flows = self._check_flows(understanding.flows, problems)
         kind = _reconsider(understanding, flows, self._flows, context)
@@ -73,7 +74,9 @@ class Validation:
             asked_for = slots.keys() if kind is MessageKind.TASK else context.values.keys()
             slots = {name: one for name, one in slots.items() if name in asked_for or not one.is_open}
             if kind in _OF_ACTIVE and any(mention.is_open for mention in slots.values()):
-                kind = MessageKind.CORRECTION  # an open value means that the user rejects the earlier value
+                kind = (
+                    MessageKind.CORRECTION
+                )  # a slot without a value means that the user rejects the earlier value
         intent = spec.intent if spec is not None and kind is MessageKind.TASK else understanding.intent
         given = (understanding.kind, understanding.flows, understanding.slots, understanding.intent)
         checked = understanding
@@ -86,7 +89,7 @@ class Validation:
     def ground_values(
         self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext
     ) -> tuple[dict[str, Mention], list[str]]:
-        """Return the valid and repaired values for a flow's slots, and the problems found."""
+        """Return valid and corrected values for a flow's slots, and the problems found."""
         problems: list[str] = []
         return self._check_slots(slots, spec, context, problems), problems
 
@@ -123,13 +126,13 @@ class Validation:
         understanding: Understanding,
         context: NluContext,
     ) -> FlowSpec | None:
-        """Find the flow whose slots an understanding names."""
+        """Find the flow with the slots of an interpretation."""
         if kind is MessageKind.TASK:
             return self._flows[flows[0].dact]
         if kind is MessageKind.CANCELLATION and flows and flows[0].score == 1.0:
-            return self._flows[flows[0].dact]  # which replaces the canceled flow (FS-12)
+            return self._flows[flows[0].dact]  # the flow that replaces the canceled flow (FS-12)
         if kind is MessageKind.PLAN_CHANGE and flows:
-            return self._flows[flows[0].dact]  # which becomes a step of the plan (PL-8)
+            return self._flows[flows[0].dact]  # the flow that becomes a step of the plan (PL-8)
         if kind is MessageKind.CORRECTION:
             return _find_corrected(flows, understanding.target, context)
         return context.active if kind in _OF_ACTIVE else None
@@ -155,7 +158,7 @@ class Validation:
         return checked
 
     def _names_entity(self, mention: Mention, slot: SlotSpec) -> bool:
-        """Return whether the words name a known entity but the slot takes no entities."""
+        """Return whether the words name a known entity although the slot takes no entities."""
         return slot.entity is None and self._extractor.gazetteer.is_main_name(key_of(mention.text))
 
     def _exchange(
@@ -183,7 +186,7 @@ class Validation:
     def _read_again(
         self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext, grounding: Grounding
     ) -> dict[str, Mention]:
-        """Replace a wrong value from a model by the only value in the message that fits the slot."""
+        """Replace a model's wrong value with the only value in the message that fits the slot."""
         wrong = {name for name, one in slots.items() if name in spec.slots and (one.is_open or one.invalid)}
         taken = [one.value for one in slots.values() if one.value is not None]
         read = {name: grounding.read_again(spec.slots[name], spec, wrong, taken) for name in wrong}
@@ -230,7 +233,7 @@ class Validation:
         return None if found is None else Mention(found, mention.text or said)
 
     def ground(self, mention: Mention, slot: SlotSpec) -> Mention:
-        """Return the known entity that a value names, ignoring case and spelling mistakes.
+        """Return the known entity for a value, ignoring case and spelling mistakes.
 
         Several matches become candidates. Without a match, the value is invalid.
         """
@@ -251,7 +254,7 @@ class Validation:
 def _keep_founded(
     slots: Mapping[str, Mention], spec: FlowSpec, grounding: Grounding, problems: list[str]
 ) -> dict[str, Mention]:
-    """Keep values that the conversation supports, and empty the values that only a model mentions."""
+    """Keep values that occur in the conversation, and empty values that only a model mentions."""
     kept: dict[str, Mention] = {}
     for name, mention in slots.items():
         slot = spec.slots.get(name)
@@ -274,7 +277,7 @@ def _reconsider(
     known: Mapping[Dact, FlowSpec],
     context: NluContext,
 ) -> MessageKind:
-    """Return the kind that a message's values indicate: a message with a day is not just a greeting."""
+    """Return the kind that the values indicate: a message with a day is not just a greeting."""
     kind, named = understanding.kind, understanding.slots.keys()
     if understanding.digression is Digression.PAGE and context.table is None:
         return MessageKind.UNKNOWN  # no table was displayed
@@ -302,9 +305,9 @@ def _reconsider(
 
 
 def _begins(spec: FlowSpec, named: KeysView[str], context: NluContext) -> bool:
-    """Return whether a message starts another task, whatever kind a model assigned.
+    """Return whether a message starts another task, regardless of the kind from a model.
 
-    The message has values for that task, and the running or last task has no slots for these values.
+    The message has values for this task, and the running or last task has no slots for them.
     """
     at_hand = {flow.dact for flow in context.tasks} | {past.spec.dact for past in context.completed}
     last = context.active or next((past.spec for past in context.completed), None)
@@ -321,7 +324,7 @@ def _is_day(value: str) -> bool:
 
 
 def _find_corrected(flows: tuple[FlowScore, ...], target: str | None, context: NluContext) -> FlowSpec | None:
-    """Find the task that a correction changes: the named task, the running task, or the last task.
+    """Find the task to correct: the named task, the running task, or the last task.
 
     `flows` and `target` can name the task.
     """

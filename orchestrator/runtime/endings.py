@@ -24,19 +24,19 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """An unexpected error. The attempt counts, and the turn is retried."""
+    """An unexpected error. The attempt counts, and the turn is tried again."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """A turn returned by a process that is shutting down. Another process claims it; the attempt doesn't count."""
+    """A turn that a process returned during shutdown. Another process claims it; the attempt doesn't count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A turn whose session lane was lost. The worker discards its work."""
+    """A turn whose session lane was lost. The worker discards the results."""
 
 
 Ending: TypeAlias = Answered | Failed | HandedBack | Lost
@@ -57,7 +57,7 @@ def status_of(cause: StopCause) -> TurnStatus:
 
 
 def commit_without_effects(lease: Lease, cause: StopCause, word: WordFor) -> TurnCommit:
-    """Return the commit of a turn that changed nothing, with a safe reply."""
+    """Return the commit for a turn that changed nothing, with a safe reply."""
     work, status = lease.work, status_of(cause)
     reply = word(lease.domain, SAFE_REPLIES[status])
     said = (Utterance("user", work.input.form, work.input.text),) if work.input.text else ()

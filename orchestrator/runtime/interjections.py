@@ -1,6 +1,7 @@
 """Mid-turn messages: classify them, and stop the running turn if they change or cancel its task (RT-5).
 
-The journal calls `listen` before each call with a side effect, and the lane calls it when it renews leases.
+The journal calls `listen` before each call with a side effect, and the lane runner calls it when leases are
+renewed.
 """
 
 from orchestrator.errors import Overtaken, TurnCancelled
@@ -13,11 +14,9 @@ _log = get_logger(__name__)
 
 
 async def listen(lane: Lane, journal: Journal) -> int:
-    """Classify mid-turn messages in order, up to the first that must wait. Return the last `seq` read.
+    """Classify mid-turn messages up to the first that must wait, and return the last `seq` read.
 
-    Raises:
-        Overtaken, TurnCancelled: the running turn must stop.
-        Unavailable: the store does not respond.
+    Raises: Overtaken, TurnCancelled: the running turn must stop. Unavailable: the store does not respond.
     """
     said = await lane.said_meanwhile(journal.lease)
     if said.cancelled:

@@ -1,7 +1,7 @@
-"""The journal of a turn: steps that must run at most once are recorded, and not repeated (RT-8 … RT-10).
+"""The journal of a turn: records the steps that must run at most once (RT-8 … RT-10).
 
-The side-effect ledger is consulted for calls with side effects only. Listeners receive hints about running
-tools (RT-15); the turn's commit contains the same events with numbers.
+Only calls with side effects use the side-effect ledger. Listeners receive hints about running tools (RT-15);
+the turn's commit contains the same events with numbers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ UNDECIDED = (Unavailable, DeadlineExceeded, TurnCancelled, LaneLost)
 """Errors after which it is unknown whether a call had its side effect."""
 
 QUIET_FOR_S = 0.1
-"""Seconds before the first hint is sent. Users don't notice shorter delays, so short turns send no hints."""
+"""Delay of the first hint, in seconds. Users don't notice shorter turns, so short turns send no hints."""
 
 Tell: TypeAlias = Callable[[str, JsonObject], None]
 """A callback that receives an event's type and payload."""
@@ -54,7 +54,7 @@ Listen: TypeAlias = Callable[["Journal"], Awaitable[int]]
 
 
 async def hear_nothing(_: Journal) -> int:
-    """Return a `seq` beyond all messages, for turns that run without a lane."""
+    """Return a `seq` greater than all messages, for turns that run without a lane."""
     return sys.maxsize
 
 
@@ -72,14 +72,14 @@ class Meaning(Enum):
 
 
 Hear: TypeAlias = Callable[[Any, Work], Awaitable[Meaning]]
-"""A function that classifies a message, given the second part of `Journal.at_work`.
+"""A function that classifies a message. The first argument is the second part of `Journal.at_work`.
 
 It has no side effects and makes no calls.
 """
 
 
 class Journal:
-    """The journal of one attempt at a turn. Only one coroutine can use it at a time."""
+    """The journal of one attempt at a turn. Only one coroutine can use a journal at a time."""
 
     def __init__(
         self, lane: Lane, lease: Lease, work: Work, tell: Tell = notify_none, listen: Listen = hear_nothing
@@ -91,12 +91,12 @@ class Journal:
         self.turn_id = work.turn_id
         self._journal = {step.key: step for step in work.steps}
         self.stopped = False
-        """Set after the turn was stopped: recorded results are returned, but no further calls are made."""
+        """True after the turn was stopped: recorded results are returned, but no further calls are made."""
         self.overtaken = False
         self.effects: set[str] = set()
         """Keys of this turn's steps that had, or may have had, a side effect."""
         self.acting = False
-        """Set while a call with a side effect is running. A stop waits for it."""
+        """True while a call with a side effect is running. A stop waits for the end of the call."""
         self.at_work: tuple[Hear, object] | None = None
         """The classifier of mid-turn messages and its first argument, or None while the turn is not being processed."""
 
@@ -106,7 +106,7 @@ class Journal:
         return any(step.kind == TOOL for step in self._journal.values())
 
     def idempotency_key(self, key: str) -> str:
-        """Return the step's idempotency key for tools, which is the same in all attempts."""
+        """Return the step's idempotency key for tools. It is equal in all attempts."""
         return f"{self.turn_id}:{key}"
 
     async def call(
@@ -122,12 +122,12 @@ class Journal:
         """Return the recorded result of a step, or run the step and record its result.
 
         Args:
-            key: identifies the step within the turn, for example ``tool:flight_book:1``. It is the same in
-                all attempts.
+            key: identifies the step within the turn, for example ``tool:flight_book:1``. Equal in all
+            attempts.
             kind: ``model`` or ``tool``.
             request: the call's input, to detect that a key is reused for a different call.
             run: makes the call. Receives the idempotency key.
-            idempotent: whether the call can be repeated. If not, its start is recorded first.
+            idempotent: True if the call can be repeated. Otherwise, its start is recorded first.
             effect: the intended side effect, if any. A side effect from an earlier turn is not repeated.
 
         Raises:
@@ -171,7 +171,7 @@ class Journal:
         return result
 
     async def _begin(self, step: _Call) -> None:
-        """Record the start of a call with side effects, after all earlier messages were read."""
+        """Record the start of a call with side effects, after reading all earlier messages."""
         if step.idempotent:  # The call can be repeated after a crash, but not after a stop.
             await self._listen(self)
             self._journal[step.key] = Step(step.key, step.kind, StepStatus.STARTED, step.request_hash)
@@ -187,7 +187,7 @@ class Journal:
     async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
         """Return the result of an earlier call with this side effect, or None to make the call now.
 
-        A call that repeats one with an unknown outcome uses the same idempotency key.
+        If the outcome of the earlier call is unknown, the new call uses the same idempotency key.
         """
         earlier = await self.lane.find_effect(self.lease, effect)
         if earlier is None or earlier.status not in MAY_BE_HAD:
@@ -230,11 +230,11 @@ class Journal:
             case StepStatus.FAILED:
                 raise StepFailed(known.result["message"], cause=known.result["code"])
             case StepStatus.STARTED if entry is not None and entry.status is LedgerStatus.DONE:
-                # The store received the result, but the previous attempt stopped before it knew.
+                # The store received the result, but the previous attempt stopped before the confirmation.
                 await self._mark_compensated(effect, entry.result)
                 return entry.result
             case StepStatus.STARTED:
-                if known.result is None:  # An earlier release stored no key and always used this one.
+                if known.result is None:  # An earlier release stored no key, and always used this key.
                     return UnknownOutcome(known.key, step.idempotency_key)
                 return UnknownOutcome(known.key, known.result["idempotency_key"])
 
@@ -256,7 +256,7 @@ class Journal:
         began: float | None = None,
         heard: int | None = None,
     ) -> bool:
-        """Write a step with its ledger entry. Return False if new messages must be read first."""
+        """Store a step with its ledger entry. Return False if new messages must be read first."""
         lasted = None if began is None else round((time.perf_counter() - began) * 1000, 1)
         written = Step(step.key, step.kind, status, step.request_hash, result, lasted)
         entry = self._enter(step, status, result)

@@ -1,4 +1,4 @@
-"""The worker's side of a session lane: claim, run, commit and publish turns (RT-2 … RT-7).
+"""Session lanes of a worker: claim, run, commit and publish turns (RT-2 … RT-7).
 
 The Agent decides what a turn changes. The store decides which worker can commit.
 """
@@ -57,13 +57,16 @@ _log = get_logger(__name__)
 
 
 class TurnAgent(Protocol):
-    """An agent as used by the lane. `deadline_s`: maximum duration of an attempt, in seconds."""
+    """An agent as used by the lane runner. `deadline_s`: maximum duration of an attempt, in seconds."""
 
     @property
     def deadline_s(self) -> float: ...
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
-        """Run a turn and return its changes. Only journal steps are stored and tools called before the commit."""
+        """Run a turn and return its changes.
+
+        Before the commit, only journal steps are stored and only tools called.
+        """
         ...
 
 
@@ -77,7 +80,7 @@ class TurnObserver(Protocol):
     def left(self, turn_id: TurnId, *, again: bool) -> None:
         """Observe an attempt that did not end its turn.
 
-        `again`: whether the turn is offered again. If not, another worker has claimed it.
+        `again`: True if the turn is offered again, False if another worker has claimed it.
         """
         ...
 
@@ -99,7 +102,7 @@ class LaneRunner:
     Args:
         outbox_filled: called after a commit with outbox messages.
         tasks_ended: called after the commit of a turn that Celery tasks wait for.
-        word: renders replies to turns that run without an agent.
+        word: renders replies to turns without an agent.
     """
 
     def __init__(
@@ -130,10 +133,9 @@ class LaneRunner:
         self._claims = asyncio.Semaphore(CLAIMS_AT_ONCE)
 
     async def run(self, session_id: SessionId) -> None:
-        """Run a session's turns until none is left. Errors of turns are recorded, not raised.
+        """Run a session's turns until no turn is left. Errors of turns are recorded, not raised.
 
-        Raises:
-            Unavailable: the store does not respond. The reconciler will retry the session.
+        Raises: Unavailable: the store does not respond. The reconciler retries the session later.
         """
         async with self._claims:
             lease = await self._lane.claim(session_id)
@@ -154,7 +156,7 @@ class LaneRunner:
             pass
 
     def drain(self) -> None:
-        """Release each lane after its current turn from now on."""
+        """Release each lane after the end of its current turn."""
         self._draining = True
 
     async def renew(self) -> None:
@@ -204,11 +206,11 @@ class LaneRunner:
         return await self._end_stopped(lease, journal, cause)
 
     async def _end_stopped(self, lease: Lease, journal: Journal, cause: StopCause) -> TurnCommit:
-        """Return the commit of a stopped turn, according to the journal (RT-25).
+        """Return the commit of a stopped turn, with the results in the journal (RT-25).
 
         The agent runs the turn again without calls. It reports completed calls from the journal and asks
         about unknown outcomes, so that no side effect is repeated. An overtaken task always stays open,
-        because the newer message is about it.
+        because the newer message is about this task.
         """
         overtaken = isinstance(cause, Overtaken) and not cause.takes_back
         if journal.has_calls or overtaken:
@@ -246,7 +248,7 @@ class LaneRunner:
             await self._fail(lease, _describe(error))
             return None
         except (Exception, asyncio.CancelledError):
-            # The commit may have been written. If so, the fence prevents the release.
+            # The commit may have been written. If so, the fencing token prevents the release.
             await self._abandon(lease, None)
             self._offer_later(lease)
             self._observer.left(lease.work.turn_id, again=True)
@@ -282,7 +284,7 @@ class LaneRunner:
         await self._wakeup.offer(lease.session_id, tenant_id=lease.tenant_id)
 
     async def _abandon(self, lease: Lease, error: str | None) -> None:
-        """Release the lane, or retry later. Otherwise, this worker's renewals would hold it forever."""
+        """Release the lane, or retry later. Otherwise, renewals by this worker would keep the lane forever."""
         self._owed[lease.session_id] = (lease, error)
         try:
             await self._lane.abandon(lease, error=error)
@@ -320,7 +322,7 @@ class LaneRunner:
     async def _interruptible(self, lease: Lease, journal: Journal) -> AsyncGenerator[asyncio.Timeout]:
         """Limit the duration of the block, and yield the timeout.
 
-        Raises TurnCancelled or DeadlineExceeded if the turn is stopped.
+        Raise TurnCancelled or DeadlineExceeded if the turn is stopped.
         """
         work = lease.work
         task = asyncio.current_task()
@@ -346,7 +348,8 @@ class LaneRunner:
     async def _attend(self, turn_id: TurnId) -> None:
         """Read messages to a running turn, and stop the turn if necessary.
 
-        Only cancellation interrupts a running call with a side effect. Other stops wait for it.
+        Only a cancellation interrupts a running call with a side effect. Other stops wait for the end of the
+        call.
         """
         if turn_id not in self._thinking or turn_id in self._cancelled:
             return

@@ -1,4 +1,4 @@
-"""Submission: store a turn or an event, then wake a worker for it. Every API submits through this module."""
+"""Submission of turns and events: store a turn or event, then wake a worker. Every API uses this module."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitter:
-    """Submits turns and events. The methods raise the errors of the ports."""
+    """A service that submits turns and events. The methods raise the errors of the ports."""
 
     inbox: Inbox
     scheduled: ScheduledEvents
@@ -25,7 +25,7 @@ class Submitter:
     ) -> Receipt:
         """Accept a turn, and wake a worker unless the request repeats a finished turn.
 
-        `accepted`: called before a worker is woken. If it raises, no worker is woken.
+        `accepted`: called before waking a worker. If `accepted` raises an error, no worker is woken.
         """
         receipt = await self.inbox.submit(submission)
         if accepted is not None:
@@ -35,13 +35,13 @@ class Submitter:
         return receipt
 
     async def schedule(self, event: NewEvent) -> ScheduledEvent:
-        """Store an event. If it is due, deliver it and wake a worker."""
+        """Store an event. If the event is due, deliver it and wake a worker."""
         return await self._wake_for(await self.scheduled.schedule(event))
 
     async def move(
         self, tenant_id: TenantId, session_id: SessionId, event_id: str, not_before: datetime
     ) -> ScheduledEvent:
-        """Reschedule an event. If it is due, deliver it and wake a worker."""
+        """Reschedule an event. If the event is due, deliver it and wake a worker."""
         return await self._wake_for(await self.scheduled.move(tenant_id, session_id, event_id, not_before))
 
     async def answer(

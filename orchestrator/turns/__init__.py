@@ -1,1 +1,1 @@
-"""Records and rules of durable turns: submission, lease, steps, commit and events."""
+"""Records and rules for durable turns: submission, lease, steps, commit and events."""

@@ -1,4 +1,4 @@
-"""Callers, their rights and their keys (RT-22). Each API authenticates callers in its own way."""
+"""Callers, their rights and their keys (RT-22). Each API has its own authentication."""
 
 import hashlib
 import hmac
@@ -16,7 +16,7 @@ KEY = "key"  # prefix of a key holder's credential
 
 class Scope(StrEnum):
     USER = "user"
-    """Talk in sessions, read them, and decide approvals that users can decide."""
+    """Send messages to sessions, read sessions, and decide approvals that users can decide."""
     OPERATOR = "operator"
     """Access everything within the tenant."""
 
@@ -25,8 +25,8 @@ class Scope(StrEnum):
 class Caller:
     """The authenticated caller of a request.
 
-    `user_id` restricts callers without the operator scope to this user's sessions; it is None for a backend
-    that acts for all of its tenant's users. `name` is for display, and `credential` distinguishes holders of
+    `user_id`: restricts callers without the operator scope to this user's sessions, or None for a backend
+    that acts for all users of its tenant. `name`: a name for display. `credential`: distinguishes holders of
     keys and tokens. Neither is secret.
     """
 
@@ -38,7 +38,7 @@ class Caller:
     known: bool = True
     """False if authentication is off."""
     expires_at: float | None = None
-    """The expiry time of a token in Unix seconds. None for keys, whose expiry is checked in the store."""
+    """Expiry time of a token in Unix seconds, or None for keys, whose expiry is checked in the store."""
 
     @property
     def operates(self) -> bool:
@@ -46,7 +46,7 @@ class Caller:
 
     @property
     def only_user(self) -> UserId | None:
-        """Return the only user whose sessions the caller can access, or None if the caller can access all."""
+        """Return the only user whose sessions the caller can access, or None for a caller with access to all."""
         return None if self.operates else self.user_id
 
     def require_operator(self) -> None:
@@ -54,7 +54,7 @@ class Caller:
             raise Forbidden("Only operators can do this: use a key or token with the scope 'operator'.")
 
     def require_owner(self, session_id: SessionId, owner: UserId | None) -> None:
-        """Raise NotFound if the caller can't access the session, so that its existence stays hidden."""
+        """Raise NotFound if the caller can't access the session, so that its existence remains hidden."""
         if self.only_user is not None and owner != self.only_user:
             raise NotFound("session", session_id)
 
@@ -85,7 +85,7 @@ ANYBODY = Caller(DEFAULT_TENANT, frozenset(Scope), "operator", known=False)
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A caller key without its secret. The secret is displayed once, on creation; only its hash is stored."""
+    """An API key without its secret. The secret is displayed once, on creation. Only its hash is stored."""
 
     key_id: str
     tenant_id: TenantId

@@ -1,4 +1,4 @@
-"""Approvals as stored: the question, the decision and the outcome (PX-17)."""
+"""Stored approvals: the question, the decision and the outcome (PX-17)."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
 from orchestrator.types import FlowId, JsonObject, SessionId, TenantId, ToolId, TurnId
 
 PERSON = ToolId("person")
-"""The tool ID of a request for human attention, which has no tool (AM-5)."""
+"""Tool ID for requests for a person, which have no tool (AM-5)."""
 
 
 class ApprovalStatus(StrEnum):
@@ -61,10 +61,10 @@ class ApprovalRecord:
     decided_at: datetime | None = None
     closed_at: datetime | None = None
     operator_only: bool = False
-    """If true, only an operator can grant the approval. The user can still deny it."""
+    """True if only an operator can grant the approval. The user can still deny it."""
 
     def as_json(self) -> JsonObject:
-        """Return the approval as the APIs represent it, with ISO 8601 times."""
+        """Return the approval in the format of the APIs, with ISO 8601 times."""
         shown: JsonObject = {
             name: getattr(self, name)
             for name in (
@@ -96,8 +96,8 @@ class ApprovalRecord:
 class Decision:
     """A decision about an approval.
 
-    `now`: Unix seconds on the decider's clock, or None for the store's clock. `by_operator`: the decider can
-    grant operator-only approvals.
+    `now`: Unix seconds on the decider's clock, or None for the store's clock. `by_operator`: True if the
+    decider can grant approvals that are reserved for operators.
     """
 
     granted: bool
@@ -107,7 +107,7 @@ class Decision:
     by_operator: bool = False
 
     def suffices(self, *, operator_only: bool) -> bool:
-        """Return whether the decider is permitted to decide this."""
+        """Return whether the decider is permitted to make this decision."""
         return self.by_operator or not self.granted or not operator_only
 
     @property
@@ -128,7 +128,7 @@ def from_unix(seconds: float) -> datetime:
 
 
 def explain_refusal(record: ApprovalRecord, now: datetime) -> str:
-    """Return why an approval can't be granted or denied."""
+    """Explain why an approval can't be granted or denied."""
     match record.status_at(now):
         case ApprovalStatus.EXPIRED:
             return "This approval has expired; nothing was done. Repeat the task to request a new one."

@@ -1,4 +1,4 @@
-"""Side effects of tool calls, as recorded in the session's ledger (RT-10, RT-12)."""
+"""Side effects of tool calls, as stored in the session's ledger (RT-10, RT-12)."""
 
 import math
 import unicodedata
@@ -35,9 +35,10 @@ class Effect:
     """The intended side effect of a non-idempotent call.
 
     Args:
-        instance: the flow or plan step that needs it.
-        again: whether to repeat it although it may have happened, as decided by the user or the status query.
-        compensates: the fingerprint of the side effect that it undoes.
+        instance: the flow or plan step that needs the side effect.
+        again: True to repeat the side effect even if it may have happened. The user or the status query
+        decides this.
+        compensates: the fingerprint of the side effect to undo.
         judge: returns the status for a tool result.
     """
 
@@ -53,7 +54,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """A side effect in the ledger. `at`: the time of its last change."""
+    """A side effect in the ledger. `at`: the time of the last change."""
 
     session_id: SessionId
     fingerprint: str
@@ -78,7 +79,7 @@ def fingerprint_effect(
 
     Args:
         tool_id: the tool.
-        arguments: its arguments.
+        arguments: arguments of the call.
         instance: the flow or plan step that needs the side effect.
         defaults: values that are equivalent to omitting an argument.
     """

@@ -1,4 +1,4 @@
-"""Events in a session's ordered log (RT-15)."""
+"""Events in the ordered log of a session (RT-15)."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -6,14 +6,14 @@ from datetime import datetime
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 TOKEN = "token"  # noqa: S105  # an event type, not a secret
-"""Part of a streamed answer: ``{"text": str, "offset": int}``. Sent to live listeners only.
+"""A part of a streamed answer: ``{"text": str, "offset": int}``. Sent to live listeners only.
 
 `offset`: the number of characters before this part. The part replaces everything after that position.
 """
 ENDINGS = frozenset({"answer", "failed"})
 """Events that end a turn."""
 LOOK = "look"
-"""A marker that tells a live listener to read the log. It is not part of the log."""
+"""A marker that requests live listeners to read the log. It is not part of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,10 @@ class Event:
 
     Args:
         type: accepted, started, flow_pushed, flow_popped, tool_started, tool_finished, token, block,
-            approval_requested, handover_requested, approval_decided, result_awaited, result_arrived,
-            result_overdue, answer, failed, run_progress, proposal_decided, plan or repaired.
+        approval_requested, handover_requested, approval_decided, result_awaited, result_arrived,
+        result_overdue, answer, failed, run_progress, proposal_decided, plan or repaired.
         number: the position in the session's log, from 1. None before the commit and for tokens, which are
-            not stored.
+        not stored.
         at: the time of writing, for events read from the log.
     """
 

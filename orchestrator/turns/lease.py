@@ -1,4 +1,4 @@
-"""The lease of a session lane, and the commit of its turn."""
+"""The lease of a session lane, and the commit of a turn."""
 
 from dataclasses import dataclass
 
@@ -18,13 +18,13 @@ class Work:
     """The next turn of a claimed lane.
 
     Args:
-        attempts: the number of attempts, including this one.
+        attempts: the number of attempts, including this attempt.
         deadline_s: remaining time of the turn, in seconds.
         waited_s: seconds since the turn was accepted.
-        steps: the journal of all earlier attempts, including those that did not count.
+        steps: the journal of all earlier attempts, including attempts that did not count.
         accepted_at: Unix seconds by the store's clock. Every attempt uses it as the current time (RT-29).
-        failure: why no attempts are left. The turn must end with its results so far, without further calls
-            (RT-25).
+        failure: the reason why no attempts are left, or None. The turn must end with its results so far,
+        without further calls (RT-25).
     """
 
     turn_id: TurnId
@@ -45,7 +45,7 @@ class Said:
 
     Args:
         upto: the session's last `seq` when the messages were read.
-        cancelled: whether the running turn must stop.
+        cancelled: True if the running turn must stop.
     """
 
     upto: int
@@ -100,7 +100,7 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """A message to send after the commit until it is acknowledged (RT-4).
+    """A message that is sent after the commit until the receiver acknowledges it (RT-4).
 
     `kind`: ``internal_flow`` or ``webhook``.
     """
@@ -111,7 +111,7 @@ class OutboxEntry:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedFlow:
-    """A serialized flow that left the stack, with its outputs."""
+    """A serialized flow that was removed from the stack, with its outputs."""
 
     flow_id: str
     dact: str
@@ -122,7 +122,7 @@ class ArchivedFlow:
 
 @dataclass(frozen=True, slots=True)
 class FrameRecord:
-    """A serialized display frame. Each flow keeps only its latest frame."""
+    """A serialized display frame. Only the latest frame of each flow is stored."""
 
     frame_id: str
     flow_id: str
@@ -131,15 +131,15 @@ class FrameRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnCommit:
-    """Everything that a turn changes, written in one fenced transaction (RT-4).
+    """All changes of a turn, written in one fenced transaction (RT-4).
 
     Args:
         state: the full working state.
-        diff: the change from the previous state. Stores may keep only the diff.
-        snapshot: whether the history also stores the full state.
+        diff: the change from the previous state. Stores may store only this change.
+        snapshot: True if the history also stores the full state.
         approvals: approvals requested in this turn.
         signals: predictions, checks, calls and recoveries during the turn, for evaluation (CO-6).
-        outline: the outline of `state`, or None if the turn did not change it.
+        outline: the outline of `state`, or None if the turn did not change the outline.
     """
 
     status: TurnStatus
@@ -168,7 +168,7 @@ class Committed:
     Args:
         events: the commit's events with their numbers.
         next: the session's next turn, or None if the lane was released.
-        awaited: whether Celery tasks end with this turn. Their messages are in the outbox.
+        awaited: True if Celery tasks end with this turn. Their messages are in the outbox.
     """
 
     epoch: Epoch

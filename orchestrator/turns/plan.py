@@ -1,4 +1,4 @@
-"""Plans as stored: the current plan and its revisions (PL-6)."""
+"""Stored plans: the current plan and its revisions (PL-6)."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class PlanRecord:
-    """A plan after a turn. `body`: steps, progress, slots and the tree search that chose the plan."""
+    """A plan after a turn. `body`: steps, progress, slots and the tree search that selected the plan."""
 
     plan_id: str
     dact: str
@@ -36,7 +36,7 @@ class PlanRevision:
 
 
 def show_plan(record: PlanRecord, turn_id: str, at: str, revisions: list[JsonObject]) -> JsonObject:
-    """Return a plan as the APIs represent it. `turn_id` and `at` belong to its last change."""
+    """Return a plan in the format of the APIs. `turn_id` and `at`: turn and time of the last change."""
     return {
         "plan_id": record.plan_id,
         "dact": record.dact,
@@ -52,7 +52,7 @@ def show_plan(record: PlanRecord, turn_id: str, at: str, revisions: list[JsonObj
 
 
 def plan_in(state: JsonObject) -> JsonObject | None:
-    """Return the active or most recent plan in a working state, as the APIs represent it."""
+    """Return the active or most recent plan in a working state, in the format of the APIs."""
     flows = [*state.get("stack", ()), *reversed(state.get("completed", ()))]
     plan = next((flow for flow in flows if "steps" in flow), None)
     if plan is None:

@@ -1,6 +1,6 @@
-"""Repair orders for a session, as operators submit them.
+"""Repair orders for a session, submitted by operators.
 
-`agent.repairs` applies them in a turn. Stores apply the urgent ones.
+`agent.repairs` applies them in a turn. Stores apply the urgent repairs.
 """
 
 from typing import Annotated, ClassVar, Literal, TypeAlias
@@ -16,19 +16,19 @@ REPAIR = "repair"
 REPAIRED = "repaired"
 """The event of a repair, with the operator and the reason."""
 _OF_OPERATORS = frozenset({"by", "why"})
-"""Fields for operators, which users never see."""
+"""Fields that only operators see."""
 MOST = 16
 
 
 class Drop(RequestBody):
-    """Drop a flow, as if the user had canceled it. Dropping a plan drops all of its flows."""
+    """Drop a flow, like a cancellation by the user. Dropping a plan drops all of its flows."""
 
     kind: Literal["drop"]
     flow: Identifier
 
 
 class Mark(RequestBody):
-    """Record whether a call had its side effect. `result`: the call's result, if it had."""
+    """Record whether a call had its side effect. `result`: the result of a call that had it."""
 
     kind: Literal["mark"]
     fingerprint: Identifier
@@ -37,26 +37,26 @@ class Mark(RequestBody):
 
 
 class TakeOver(RequestBody):
-    """Start an operator takeover. The assistant only records the user's messages."""
+    """Start an operator takeover. Meanwhile, the assistant only records the user's messages."""
 
     kind: Literal["take_over"]
 
 
 class Say(RequestBody):
-    """Send a message to the user, as the operator who took over."""
+    """Send a message to the user during an operator takeover."""
 
     kind: Literal["say"]
     text: Annotated[PlainText, StringConstraints(max_length=4000)]
 
 
 class HandBack(RequestBody):
-    """Hand the conversation back to the assistant."""
+    """Return the conversation to the assistant."""
 
     kind: Literal["hand_back"]
 
 
 class Release(RequestBody):
-    """Release the session lane from its holder. Another worker restarts the running turn."""
+    """Release the session lane from its worker. Another worker restarts the running turn."""
 
     kind: Literal["release"]
     done: ClassVar = "Another worker takes over the session and repeats the running turn."
@@ -86,15 +86,15 @@ Repair: TypeAlias = Annotated[Change | Urgent, Field(discriminator="kind")]
 
 
 class WantedRepairs(RequestBody):
-    """Repairs to apply together, in order. If one fails, none is applied."""
+    """Repairs to apply together, in order. If one of them fails, none is applied."""
 
     repairs: Annotated[list[Repair], Field(min_length=1, max_length=MOST)]
 
 
 class RepairOrder(WantedRepairs):
-    """A repair order. `epoch`: the session's epoch when the operator inspected it.
+    """A repair order. `epoch`: the session's epoch when the operator inspected the session.
 
-    `why`: the reason, stored with the turn. `idempotency_key`: deduplicates the order.
+    `why`: the reason, stored with the turn. `idempotency_key`: prevents that the order is applied twice.
     """
 
     model_config = ConfigDict(
@@ -115,7 +115,7 @@ class RepairOrder(WantedRepairs):
 
 
 class SignedOrder(RepairOrder):
-    """A repair order without urgent repairs, signed by an operator (`by`)."""
+    """A repair order without urgent repairs. `by`: the operator who signed the order."""
 
     repairs: list[Annotated[Change, Field(discriminator="kind")]]  # pyright: ignore[reportIncompatibleVariableOverride]
     by: str
@@ -131,14 +131,14 @@ def require_looked_at(*, moved: bool) -> None:
 
 
 def require_held(*, held: bool, moved: bool) -> None:
-    """Raise Refused unless the session lane is held and the session is still at the inspected epoch."""
+    """Raise Refused unless a worker has the session lane and the session is still at the inspected epoch."""
     require_looked_at(moved=moved)
     if not held:
         raise Refused("No worker holds this session: there is nothing to release.")
 
 
 def without_reasons(told: JsonObject) -> JsonObject:
-    """Return an event, order or turn without the operator's name and reason, for users."""
+    """Remove the operator's name and reason from an event, order or turn, for users."""
     kept = {name: value for name, value in told.items() if name not in _OF_OPERATORS}
     if is_object(repair := told.get("repair")):
         kept["repair"] = without_reasons(repair)

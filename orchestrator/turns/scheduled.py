@@ -25,9 +25,9 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
 EVENT: Final = "event"
 """The action of the system turn that delivers an event."""
 RESULT: Final = "tool_result"
-"""The event name of a tool call's result, and the action of its turn (RT-32)."""
+"""The event name for a tool call's result, and the action of its turn (RT-32)."""
 CALLS: Final = "/v1/calls/"
-"""The path that receives results of asynchronous calls. Its signature is the only credential."""
+"""URL path that receives results of asynchronous calls. The signature is the only credential."""
 MOST_SCHEDULED: Final = 100
 """Maximum number of undelivered events per session."""
 TRY_AGAIN_AFTER_S: Final = 5.0
@@ -49,9 +49,9 @@ class NewEvent:
 
     Args:
         key: identifies the event within its session.
-        not_before: when it is due. Default: now.
-        set_by: the idempotency key of the tool call that schedules it, or None for external callers. Another
-            call with the same `key` replaces the event. Repeated requests return the existing event.
+        not_before: the due time. Default: now.
+        set_by: the idempotency key of the tool call that schedules the event, or None for external callers.
+        Another call with the same `key` replaces the event. Repeated requests return the existing event.
     """
 
     session_id: SessionId
@@ -65,7 +65,7 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledEvent:
-    """A stored event. `revision` counts how often it was moved. `turn_id` is set on delivery."""
+    """A stored event. `revision`: number of times that it was moved. `turn_id`: set on delivery."""
 
     event_id: str
     session_id: SessionId
@@ -92,7 +92,7 @@ class ScheduledEvent:
         }
 
     def as_turn(self) -> Submission:
-        """Return the turn that delivers the event. Its idempotency key is the same for every submission."""
+        """Return the turn that delivers the event. Its idempotency key is equal for every submission."""
         payload = {"event_id": self.event_id, "name": self.name, "payload": self.payload}
         action = {"name": EVENT, "payload": payload}
         if self.name == RESULT:
@@ -119,7 +119,7 @@ class ScheduledEvent:
     def answered_with(self, outcome: JsonObject) -> JsonObject | None:
         """Return the payload with the call's result, or None if it already has this result.
 
-        Raises Refused if it has a different result.
+        Raise Refused if it has a different result.
         """
         known = self.payload.get(_OUTCOME)
         if known is None:
@@ -150,9 +150,9 @@ def expect_result(
         tenant_id: the tenant of the session.
         call: the call's idempotency key.
         tool_id: the tool.
-        fingerprint: the call's entry in the side-effect ledger, if it has one.
-        due: when to check on the call if its result has not arrived.
-        set_by: the step or turn that made the call, which can be repeated.
+        fingerprint: the call's entry in the side-effect ledger, if any.
+        due: the time to check on the call if the result has not arrived.
+        set_by: the step or turn with the call, which can be repeated.
     """
     payload = {
         "call": call,
@@ -164,7 +164,7 @@ def expect_result(
 
 
 def replacing(found: ScheduledEvent, event: NewEvent) -> NewEvent | None:
-    """Return the event that replaces an event with the same key, or None to keep the existing one.
+    """Return the event that replaces an event with the same key, or None to keep the existing event.
 
     A repeated poll keeps the call's reference and signature. An answered call is never replaced.
     """
@@ -182,7 +182,7 @@ def new_event_id(name: str = EVENT) -> str:
 
 
 class EventRequest(RequestBody):
-    """A submitted event: its name, and slot values for the flow that it starts."""
+    """A submitted event: its name, and slot values for the flow that the event starts."""
 
     name: Identifier
     payload: Annotated[dict[str, AnyJson], Field(max_length=64)] = Field(default_factory=dict[str, Any])
@@ -190,7 +190,7 @@ class EventRequest(RequestBody):
     idempotency_key: IdempotencyKey | None = None
 
     def to_event(self, session_id: SessionId, tenant_id: TenantId, *, key: str | None = None) -> NewEvent:
-        """Return the event to schedule. `key`: used if the request has no idempotency key. Default: a new key."""
+        """Return the event to schedule. `key`: key if the request has no idempotency key. Default: a new key."""
         chosen = self.idempotency_key or key or new_event_id()
         return NewEvent(session_id, tenant_id, self.name, dict(self.payload), chosen, self.not_before)
 
@@ -207,7 +207,7 @@ def too_many_events() -> InboxFull:
 
 
 def require_known_event(name: str, known: Collection[str]) -> None:
-    """Raise Refused unless a flow of the domain starts with this event."""
+    """Raise Refused unless this event starts a flow of the domain."""
     if name not in known:
         listed = ", ".join(sorted(known)) or "none; add `events: [NAME]` to a flow"
         raise Refused(f"The domain has no event {name[:60]!r}; known events: {listed}.")

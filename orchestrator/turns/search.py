@@ -11,11 +11,11 @@ class TurnFilter:
     """A filter for turns. None matches all turns.
 
     Args:
-        words: words that the message or the reply must contain.
-        failed: whether the turn ended with an error or an apology.
-        not_understood: whether no NLU component could interpret the message.
-        rated_down: whether the turn has a thumbs-down.
-        over_budget: whether a budget prevented a model call.
+        words: required words in the message or the reply.
+        failed: True for turns that ended with an error or an apology.
+        not_understood: True for turns that no NLU component could interpret.
+        rated_down: True for turns with a thumbs-down.
+        over_budget: True for turns in which a budget prevented a model call.
     """
 
     words: tuple[str, ...] = ()

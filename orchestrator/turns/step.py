@@ -17,7 +17,7 @@ class StepStatus(StrEnum):
 class Step:
     """A model or tool call in the journal.
 
-    `key`: the same in all attempts of the turn, for example ``tool:flight_book:1``.
+    `key`: equal in all attempts of the turn, for example ``tool:flight_book:1``.
     """
 
     key: str
@@ -26,19 +26,19 @@ class Step:
     request_hash: str
     result: Json = None
     duration_ms: float | None = field(default=None, compare=False)
-    """Duration of the call, or None if it has not ended or was made by an earlier attempt."""
+    """Duration of the call in milliseconds, or None if it has not ended or was made by an earlier attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
-    """A call that was not made because the turn had been stopped (RT-25)."""
+    """A call that was not made because the turn was stopped before (RT-25)."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownOutcome:
-    """A non-idempotent call from an earlier attempt whose outcome is unknown (RT-9).
+    """A non-idempotent call from an earlier attempt with an unknown outcome (RT-9).
 
-    The call is not repeated. The tool's status query or the user must settle it.
+    The call is not repeated. The tool's status query or the user must clarify the outcome.
     """
 
     key: str

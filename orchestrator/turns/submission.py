@@ -1,4 +1,4 @@
-"""Submissions: their fields, limits and validation errors, for every API."""
+"""Submissions for every API: fields, limits and validation errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ IdempotencyKey = Annotated[str, StringConstraints(min_length=1, max_length=255, 
 
 @dataclass(frozen=True, slots=True)
 class _NamesInSchema:
-    """A JSON schema annotation that lists valid names when the schema is generated."""
+    """A JSON schema annotation that lists the valid names at the time of generation."""
 
     names: Callable[[], Iterable[str]]
 
@@ -131,7 +131,7 @@ class RequestBody(BaseModel):
 
 
 class Action(RequestBody):
-    """A non-text input, such as a button, a selected row or a form."""
+    """An input other than text, such as a button, a selected row or a form."""
 
     name: Identifier
     payload: AnyJson = None
@@ -173,7 +173,7 @@ class TurnRequest(RequestBody):
     def to_submission(
         self, session_id: SessionId, tenant_id: TenantId, *, idempotency_key: str | None = None
     ) -> Submission:
-        """Return the submission. `idempotency_key`: used if the request has none."""
+        """Return the submission. `idempotency_key`: key if the request has no key."""
         action = None if self.action is None else self.action.model_dump()
         form = self.form or ("text" if action is None else "action")
         turn_input = TurnInput(self.text, action, form, timezone=self.timezone, locale=self.locale)
@@ -210,7 +210,7 @@ def mistakes_in(errors: Sequence[Any]) -> list[Mistake]:
 
 
 def invalid_input(error: ValidationError) -> InvalidInput:
-    """Return the first validation error as the error that all APIs report."""
+    """Convert the first validation error to the error that all APIs report."""
     first = mistakes_in(error.errors(include_url=False, include_input=False))[0]
     return InvalidInput(str(first), field=first.field)
 
@@ -229,7 +229,7 @@ def require_bounded(encoded: bytes, most: int = MAX_INPUT_BYTES) -> None:
 
 
 def require_bounded_arguments(arguments: dict[str, Any]) -> None:
-    """Raise like `require_bounded` for a decoded request, or if it is not JSON."""
+    """Raise the errors of `require_bounded` for a decoded request, or if the request is not JSON."""
     try:
         encoded = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
     except RecursionError as error:

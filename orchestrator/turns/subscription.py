@@ -1,6 +1,6 @@
 """Bounded subscriptions to a session's live events.
 
-A listener that receives `LOOK`, or notices a gap in the numbers, must read the log.
+A listener that receives `LOOK`, or detects a gap in the numbers, must read the log.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_WAITING = 512
 class Streamed:
     """The text that a running turn has streamed so far.
 
-    `event`: a token with offset 0 and the text. `stamp`: its position among the live tokens.
+    `event`: a token with offset 0 and the text. `stamp`: the position among the live tokens.
     """
 
     event: Event
@@ -31,11 +31,11 @@ ReadStreamed = Callable[[SessionId], Awaitable[Streamed | None]]
 
 
 class Subscription:
-    """An endless iterator of live events, for use in one event loop. Canceling a wait does not end it.
+    """An endless iterator of live events for one event loop. Canceling a wait does not end it.
 
     Args:
-        read_streamed: returns the text streamed so far, which the iterator repeats at the start and after
-            gaps. Default: no text is repeated.
+        read_streamed: returns the text streamed so far, which is repeated at the start and after gaps.
+        Default: no text is repeated.
     """
 
     def __init__(self, session_id: SessionId, read_streamed: ReadStreamed | None = None) -> None:
@@ -53,7 +53,7 @@ class Subscription:
             self._waiting.put_nowait((event, stamp))
 
     def nudge(self) -> None:
-        """Wake the listener to read the log, for example because the log has grown."""
+        """Wake the listener to read the log, for example because of new events."""
         if self._waiting.empty():
             self._waiting.put_nowait((Event(self.session_id, LOOK), 0))
 

@@ -1,4 +1,4 @@
-"""Turns: their inputs, records and statuses, and the turn object that all APIs return."""
+"""Turns: inputs, records and statuses, and the turn object that all APIs return."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TurnStatus(StrEnum):
     FAILED = "failed"
     """Ended without an answer, because of its deadline or a gap in the sequence."""
     CANCELLED = "cancelled"
-    """Canceled by the user or an operator before the commit."""
+    """Canceled before the commit, by the user or an operator."""
     REJECTED = "rejected"
     """Rejected before it ran."""
     QUARANTINED = "quarantined"
@@ -66,7 +66,7 @@ FINISHED = frozenset(
         TurnStatus.QUARANTINED,
     }
 )
-"""Statuses in which waiting callers get a response. Only an operator can move a turn out of quarantine."""
+"""Statuses with a response for waiting callers. Only an operator can move a turn out of quarantine."""
 
 
 def require_transition(present: TurnStatus, wanted: TurnStatus) -> None:
@@ -93,7 +93,7 @@ class TurnKind(StrEnum):
     USER = "user"
     """The user's text or action."""
     SYSTEM = "system"
-    """A message from the system, for example a proposal of a background flow."""
+    """A system message, for example a proposal of a background flow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +121,10 @@ class Submission:
 
     Args:
         sequence: the client's number for the turn within the session, from 1. The lane waits for missing
-            predecessors.
+        predecessors.
         if_busy: the policy for this turn. Default: the session's policy.
-        create_session: whether to create a missing session, with `domain`, `user_id` and `session_if_busy`.
-        session_if_busy: the default policy of a created session.
+        create_session: True to create a missing session, with `domain`, `user_id` and `session_if_busy`.
+        session_if_busy: the default policy of a new session.
     """
 
     session_id: SessionId
@@ -140,7 +140,7 @@ class Submission:
 
 
 def session_in_use(session_id: SessionId) -> Refused:
-    """Return the error for a session ID that another tenant or domain uses."""
+    """Return the error for a session ID in use by another tenant or domain."""
     return Refused(f"The session ID {session_id!r} is in use elsewhere; choose another.")
 
 
@@ -163,7 +163,7 @@ def inbox_full(pending: int) -> InboxFull:
 
 
 def require_total_room(waiting: int, limit: int) -> None:
-    """Raise InboxFull if all sessions together have too many waiting turns."""
+    """Raise InboxFull if too many turns wait in all sessions together."""
     if waiting >= limit:
         raise InboxFull("Too many turns are waiting; try again later.", retry_after_s=5)
 
@@ -196,7 +196,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A stored turn. `result`: the turn object, once the turn is finished."""
+    """A stored turn. `result`: the turn object of a finished turn."""
 
     turn_id: TurnId
     session_id: SessionId
@@ -264,7 +264,7 @@ SAFE_REPLIES: Mapping[TurnStatus, Saying] = {
 """Replies that users receive instead of an error."""
 
 ACTED_REPLY = say("turn_acted")
-"""The reply if tools with side effects were called."""
+"""The reply to turns that called tools with side effects."""
 
 
 def unanswered(
@@ -280,7 +280,7 @@ def unanswered(
 ) -> JsonObject:
     """Return the turn object of a canceled, failed, rejected or quarantined turn, with a safe reply.
 
-    `acted`: whether tools with side effects were called. `word`: renders the reply in the user's language.
+    `acted`: True if tools with side effects were called. `word`: renders the reply in the user's language.
     """
     return {
         "session_id": session_id,
@@ -296,7 +296,7 @@ def unanswered(
 
 
 def turn_object(record: TurnRecord) -> JsonObject:
-    """Return the turn object. Parts that are not known yet are empty.
+    """Return the turn object. Unknown parts are empty.
 
     Keys: session_id, turn_id, seq, epoch, status, text, reply, flows, completed, tools, frames (`frame` is
     the last one), actions, interaction, code_snippet, properties, ambiguity, flags, duration_ms, and error if
@@ -323,7 +323,7 @@ def turn_object(record: TurnRecord) -> JsonObject:
 
 
 def _nothing_yet() -> JsonObject:
-    """Return empty values for the parts of a turn object that come from an answer."""
+    """Return empty values for the parts of a turn object that belong to an answer."""
     return {
         "flows": [],
         "completed": [],

@@ -1,4 +1,4 @@
-"""Webhook deliveries: their format, signatures and retries (RT-16).
+"""Webhook deliveries: format, signatures and retries (RT-16).
 
 Deliveries are signed according to Standard Webhooks.
 """
@@ -50,8 +50,8 @@ class Webhook:
 class Feed:
     """The progress of delivering one session's events to one webhook.
 
-    `wanted` and `delivered` are event numbers. `given_up_at`: when deliveries stopped until an operator
-    retries them.
+    `wanted` and `delivered` are event numbers. `given_up_at`: when deliveries stopped. An operator can retry
+    them.
     """
 
     webhook_id: str
@@ -84,7 +84,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFailed:
-    """A delivery that the receiver did not confirm. `final`: whether the receiver unsubscribed."""
+    """A delivery that the receiver did not confirm. `final`: True if the receiver unsubscribed."""
 
     why: str
     final: bool = False
@@ -108,7 +108,7 @@ def check_url(url: str) -> str:
 
 
 def event_id(event: Event) -> str:
-    """Return the event's ID, which is the same in all attempts so that receivers can deduplicate."""
+    """Return the event's ID. It is equal in all attempts, so that receivers can detect duplicates."""
     return f"{event.session_id}:{event.number}"
 
 
@@ -131,7 +131,7 @@ def new_secret() -> str:
 
 
 def signed_headers(keys: Sequence[str], event_id: str, body: bytes, now: float) -> dict[str, str]:
-    """Return the Standard Webhooks headers: ID, timestamp and one signature per active secret."""
+    """Return the Standard Webhooks headers: ID, timestamp and a signature for each active secret."""
     at = datetime.fromtimestamp(int(now), UTC)
     return {
         "webhook-id": event_id,
@@ -141,6 +141,6 @@ def signed_headers(keys: Sequence[str], event_id: str, body: bytes, now: float) 
 
 
 def retry_after(attempts: int) -> float:
-    """Return the delay after this many failed attempts: capped exponential backoff with jitter."""
+    """Return the delay in seconds after this many failed attempts: capped exponential backoff with jitter."""
     delay = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2.0 ** min(attempts - 1, 20))
     return delay * random.uniform(0.75, 1.25)

@@ -1,4 +1,4 @@
-"""NLU components, in order: the first final interpretation wins (NL-1, NL-2).
+"""NLU components in order. The first final interpretation is used (NL-1, NL-2).
 
 `make_readers` omits components that a domain doesn't need.
 """
@@ -19,18 +19,18 @@ from orchestrator.nlu.readers import (
 
 READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
     refusals.make_unreadable,  # rejects messages that are too long, empty or imitate a model's special tokens
-    commands.make,  # follows the domain's patterns to a flow or an answer
-    plain_answers.make,  # reads a plain yes or no
-    plain_answers.make_talk,  # reads thanks, a goodbye, a complaint: closed lists
-    pages.make,  # reads a request for another page of the table displayed last
+    commands.make,  # matches patterns of the domain that start a flow or give an answer
+    plain_answers.make,  # interprets a plain yes or no
+    plain_answers.make_talk,  # interprets thanks, goodbyes and complaints from fixed lists
+    pages.make,  # interprets requests for another page of the table displayed last
     refusals.make_unlikely,  # rejects messages that are too short, repeated or in another language
-    plan_changes.make,  # changes the running plan: skip a step, another order, its status, its end
+    plan_changes.make,  # changes the running plan: skips or moves a step, reports the status, drops the plan
     added_steps.make,  # adds a step to the running plan
-    system1.make,  # reads without a model: choices, the domain's own reader, the trained classifier
-    system2.make,  # asks the model; System 1 is the fallback
+    system1.make,  # interprets without a model: choices, the domain's own reader, the trained classifier
+    system2.make,  # asks the model, with the local classifier as the fallback
 )
 
 
 def make_readers(setup: ReaderSetup) -> tuple[Reader, ...]:
-    """Create the components of one domain, in order."""
+    """Create the components of a domain, in order."""
     return tuple(reader for make in READERS if (reader := make(setup)) is not None)

@@ -1,4 +1,4 @@
-"""Requests that become a step of the running plan: “also add a bag to the outbound flight” (PL-8)."""
+"""Requests that add a step to the running plan: “also add a bag to the outbound flight” (PL-8)."""
 
 import re
 
@@ -32,14 +32,14 @@ _NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})
 
 
 class AddedSteps:
-    """NLU component for requests that use the results of a plan step, and name this step."""
+    """NLU component for requests that name a plan step and use its results."""
 
     def __init__(self, setup: ReaderSetup) -> None:
         self._setup = setup
         self._verbs = frozenset(request_verbs(setup.flows.values()))
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Interpret a message as a new step. Returns None if it isn't a request for the plan."""
+        """Interpret a message as a new step, or return None if the message isn't a request for the plan."""
         text, plan = message.english, context.plan
         if plan is None or len(text) > _LONGEST:
             return None
@@ -65,7 +65,7 @@ class AddedSteps:
         return None
 
     def _find_giver(self, plan: PlanFlow, named: str, flow: FlowSpec) -> PlanStep | None:
-        """Return the step that `named` matches best and whose results the flow takes, or None if there are several."""
+        """Return the step that matches `named` best and whose results the flow takes, or None if several match."""
         if flow.family in _NO_STEPS:
             return None
         flows, mentioned = self._setup.domain.flows, find_words(named)

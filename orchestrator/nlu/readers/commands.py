@@ -1,7 +1,4 @@
-"""Tier 0: message patterns that lead straight to a flow or a declared answer, with score 1.0 (NL-1).
-
-The patterns come from the domain's configuration.
-"""
+"""Message patterns of the domain that start a flow or give a declared answer, with score 1.0 (NL-1)."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ LONGEST_COMMAND = 300
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The commands of a domain. `compiled`: only the patterns, for a fast check."""
+    """The commands of a domain. `compiled`: the patterns only, for a fast check."""
 
     patterns: tuple[tuple[re.Pattern[str], Command], ...]
     compiled: tuple[re.Pattern[str], ...]
@@ -40,7 +37,7 @@ class Commands:
         *,
         development: bool,
     ) -> Commands:
-        """Compile the available commands. Developers' shortcuts are available only in development."""
+        """Compile the available commands. Shortcuts for developers are available only in development."""
         patterns = tuple(
             (re.compile(command.pattern, re.IGNORECASE), command)
             for command in commands
@@ -55,7 +52,7 @@ class Commands:
         )
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Interpret a message as a command. Returns None unless a pattern matches the whole message."""
+        """Interpret a message as a command, or return None unless a pattern matches the whole message."""
         text = message.text
         if len(text) > LONGEST_COMMAND or not any(map(methodcaller("fullmatch", text), self.compiled)):
             return None

@@ -20,13 +20,13 @@ _LONGEST = 80
 
 @dataclass(frozen=True, slots=True)
 class PageRequests:
-    """NLU component for page requests. `known`: requests by folded words. Ignores `courtesies` around a request."""
+    """NLU component for page requests. `known`: requests by normalized words. `courtesies`: ignored words."""
 
     known: Mapping[str, PageWish]
     courtesies: frozenset[str]
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Interpret a page request if a table was displayed."""
+        """Interpret a page request, or return None if no table was displayed."""
         table, text = context.table, message.text
         if table is None or len(text) > _LONGEST or _asks_for_words(context):
             return None
@@ -55,7 +55,7 @@ class PageRequests:
 
 
 def _fold(text: str) -> str:
-    """Return the folded words without punctuation, such as “page 2” for “/page 2”."""
+    """Normalize the words and remove punctuation, such as “page 2” for “/page 2”."""
     return " ".join(word for word in key_of(text).split() if word[0].isalnum())
 
 

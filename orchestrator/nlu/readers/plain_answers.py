@@ -1,4 +1,4 @@
-"""Fixed lists of messages: plain yes and no (PX-18), and the small talk that every assistant answers (NL-2)."""
+"""Fixed lists of messages: plain yes and no (PX-18), and small talk that every assistant answers (NL-2)."""
 
 import re
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ class PlainReader:
         return Reading(Understanding(kind, Source.COMMAND, message.text, context.intent, plain=plain))
 
     def _offer(self, message: Message, context: NluContext) -> Offer:
-        """Return the words of the offered call that a plain “yes” may repeat."""
+        """Return the words of the pending call that a plain “yes” may repeat."""
         active, question = context.active, context.question
         if active is None or not question.confirming:
             return NO_OFFER
@@ -68,7 +68,7 @@ def make(setup: ReaderSetup) -> Reader:
 
 @dataclass(frozen=True, slots=True)
 class SmallTalk:
-    """NLU component for small talk. `known`: kinds of small talk by folded words, or None for courtesies."""
+    """NLU component for small talk. `known`: kinds of small talk by normalized words, or None for courtesies."""
 
     known: Mapping[str, str | None]
 

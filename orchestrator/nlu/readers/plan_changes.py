@@ -1,6 +1,6 @@
-"""Messages about a plan in progress: skip or move a step, ask for its status, drop it (PL-2, PL-4).
+"""Messages about a running plan: skip or move a step, show the status, drop the plan (PL-2, PL-4).
 
-The message must name the plan or one of its steps. Other NLU components interpret all other messages.
+The message must name the plan or a step of the plan. Other NLU components interpret all other messages.
 """
 
 import re
@@ -77,8 +77,8 @@ _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "
 class PlanReader:
     """NLU component for messages about plans.
 
-    `verbs`: first words of the domain's requests. `verbs_of`: first words of requests by flow. `is_known`: returns
-    whether a text is a request in this domain.
+    `verbs`: first words of the domain's requests. `verbs_of`: first words of requests by flow. `is_known`:
+    returns True if a text is a request in this domain.
     """
 
     verbs: frozenset[str]
@@ -86,7 +86,7 @@ class PlanReader:
     verbs_of: Mapping[Dact, Collection[str]] = field(default_factory=dict[Dact, Collection[str]])
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Interpret a message about the running plan or its progress. Returns None for other messages."""
+        """Interpret a message about the running plan or its progress, or return None for other messages."""
         text, plan = message.english, context.plan
         if len(text) > LONGEST_READ:
             return None
@@ -103,7 +103,7 @@ class PlanReader:
         return None if understood is None else Reading(understood)
 
     def _read_forbidden(self, text: str, plan: PlanFlow) -> Understanding | None:
-        """Read “don't book the return” as skipping a step, and “don't book anything” as skipping all such steps."""
+        """Interpret “don't book the return” as skipping a step, and “don't book anything” as skipping all."""
         words = tokenize(text).words
         moods = find_moods(words, self.verbs)
         forbidden = {word for at, word in enumerate(words) if moods.get(at) is Mood.FORBIDDEN}
@@ -127,7 +127,7 @@ class PlanReader:
         return _change(text, PlanAction.SKIP, step) if is_named and step in fitting else None
 
     def _read_added(self, text: str, context: NluContext) -> Understanding | None:
-        """Read “after that, add a bag” as a request to run after the plan."""
+        """Interpret “after that, add a bag” as a request to run after the plan."""
         for form in (_AFTERWARDS, _AT_THE_END):
             found = form.match(text)
             request = "" if found is None else found["request"].strip(" ,.!")
@@ -197,7 +197,7 @@ def _present(plan: PlanFlow) -> PlanStep | None:
 
 
 def find_step(plan: PlanFlow, said: str) -> PlanStep | None:
-    """Return the remaining step with the most words in common, or None if there is none or a tie."""
+    """Return the remaining step with the most words in common, or None for no match or a tie."""
     mentioned = find_words(said)
     waiting = [step for step in plan.steps if not step.is_finished]
     shared = [(len(mentioned & list_step_words(plan, step)), step) for step in waiting]

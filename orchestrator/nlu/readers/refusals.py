@@ -1,6 +1,6 @@
 """Rejection of messages that cannot be understood (NL-1).
 
-The language guard does not identify languages: short and unclear texts pass. Languages are ISO 639-1 codes.
+The language check does not identify languages: short and unclear texts pass. Languages are ISO 639-1 codes.
 """
 
 import re
@@ -23,10 +23,10 @@ _ROLE_MARKERS = re.compile(
     re.IGNORECASE,
 )
 _OF_MARKERS = ("<", "[", ":", "\x02", "\x03")
-"""Characters for a fast check: every role marker contains at least one of them."""
+"""Characters for a fast check: every role marker contains at least one of these characters."""
 _SINGLE_WORDS = frozenset("yn")
 _SHOWN = 200
-"""Maximum stored length of a message that is too long, in characters."""
+"""Maximum stored length of a rejected long message, in characters."""
 
 Check = Callable[["Rules", Message, NluContext], bool]
 
@@ -87,7 +87,7 @@ def _imitates_a_role(text: str, reserved: Iterable[str]) -> bool:
 
 
 def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
-    """Return whether a message is a single character that neither answers a question nor names a row."""
+    """Return whether a message is a single character that does not answer a question or name a row."""
     text, question = message.english, context.question
     if len(text) >= rules.guardrails.min_characters:
         return False
@@ -97,7 +97,7 @@ def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
 
 
 def _is_repeated(_rules: Rules, message: Message, context: NluContext) -> bool:
-    """Return whether a message repeats the last one, unless it may answer a question or follows a click."""
+    """Return whether a message repeats the last message, except as a possible answer or after a click."""
     said_before = message.text.casefold() == clean(context.previous).casefold()
     return said_before and not context.question.is_open and not _has_clicked(context)
 
@@ -187,7 +187,7 @@ def _script(char: str) -> str:
 def is_supported(text: str, languages: tuple[str, ...], own: Collection[str] = ()) -> bool:
     """Return whether a text may be in one of the languages. Unknown codes disable the check.
 
-    `own`: words that count as one of `languages`, even if other languages have them too.
+    `own`: words that count as words of `languages`, even if they also exist in other languages.
     """
     if not _SCRIPTS.keys() >= set(languages):
         return True

@@ -1,4 +1,4 @@
-"""System 1 as an NLU component."""
+"""The local classifier (System 1) as an NLU component."""
 
 from orchestrator.nlu.protocol import Reader, ReaderSetup
 

@@ -1,4 +1,4 @@
-"""System 2: the language model, for messages without a final interpretation (NL-2)."""
+"""The language model (System 2) as an NLU component, for messages without a final interpretation (NL-2)."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class System2:
     assistant: str
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Ask the model. If it is unavailable, return the local classifier's interpretation."""
+        """Ask the model. If the model is unavailable, return the local classifier's interpretation."""
         call, guess = message.call, message.guess
         if call is None or guess is None:
             return None
@@ -63,7 +63,7 @@ def make(setup: ReaderSetup) -> Reader | None:
 def asked_for(flows: Mapping[Dact, FlowSpec], commands: Collection[str] = ()) -> list[FlowSpec]:
     """Return the flows that a message can request.
 
-    Omits flows without examples that a plan, an outside event or one of `commands` starts.
+    Omit flows without examples that only a plan, an external event or one of `commands` starts.
     """
     others = {step.dact for flow in flows.values() for step in flow.recipe} | set(commands)
     return [flow for flow in flows.values() if flow.examples or not (flow.dact in others or flow.events)]

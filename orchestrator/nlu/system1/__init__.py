@@ -1,6 +1,6 @@
-"""System 1: the local classifier, which interprets messages without a language model.
+"""The local classifier (System 1), which interprets messages without a language model.
 
-Other packages use what this module exports. Only NLU's own modules import the parts.
+Other packages use only the exports of this module.
 """
 
 from orchestrator.nlu.system1.reader import System1

@@ -9,7 +9,7 @@ LITTLE = word_set(
     "a an the on in at to from for of it its it's is be i'd like i want please and no not my with by "
     "make that rather only just instead then how what about people persons"
 )
-"""Words around values."""
+"""Words that often surround values."""
 _PROPOSALS = {("how", "about"), ("what", "about")}
 _WH = word_set("what which where when who whose why how")
 ASKING = _WH | word_set("is are was were do does did has will isn't aren't doesn't")
@@ -21,7 +21,7 @@ _AROUND_PROPOSED = LITTLE | ASKING | _BEFORE_QUESTION | _PROPOSING
 
 
 def asks_something(words: Sequence[str], candidates: Iterable[Candidate]) -> bool:
-    """Return whether a message asks a question and proposes no value."""
+    """Return whether a message asks a question without proposing a value."""
     start = _begin_of_question(words)
     if start == len(words) or words[start] not in ASKING or is_proposal(words):
         return False

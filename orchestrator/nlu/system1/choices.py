@@ -1,4 +1,4 @@
-"""Answers to a choice among displayed candidates: "the second one", "2", or a candidate's name."""
+"""Answers to a choice among displayed candidates: "the second one", "2", or the name of a candidate."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -19,18 +19,18 @@ _FEW_WORDS = 10
 
 
 def choose(utterance: Utterance, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding | None:
-    """Interpret a message as one of the open question's options. Returns None unless it names exactly one."""
+    """Interpret a message as an option of the open question, or return None unless exactly one option matches."""
     names = context.question.choices
     if not names or len(utterance.words) > _FEW_WORDS:
         return None
     labels = [key_of(label).split(" ") for label, *_ in names]
     shared = set(labels[0]).intersection(*labels)
-    # In “stop the first one”, “stop” does not distinguish the options: all of them stop something.
+    # In “stop the first one”, “stop” does not distinguish the options, because all of them stop something.
     index = _by_place([word for word in utterance.words if word not in shared], len(names))
     if index is None:
         index = _by_name(utterance, names)
     if index is None and _stops_all(utterance.words, shared, context):
-        index = 0  # the words decide that the others are stopped too
+        index = 0  # the words indicate that the other tasks are stopped too
     if index is None:
         index = _by_deed(utterance.words, [option.action_name for option in context.question.options])
     if index is None or ("?" in utterance.words and _names_deed(context, index)):
@@ -40,7 +40,7 @@ def choose(utterance: Utterance, context: NluContext, flows: Mapping[Dact, FlowS
 
 
 def _stops_all(words: Sequence[str], shared: Collection[str], context: NluContext) -> bool:
-    """Return whether “both”, or “stop both of them”, answers which task to stop (FS-12)."""
+    """Return whether “both” or “stop both of them” answers the question about tasks to stop (FS-12)."""
     if any(option.action_name != "cancel_flow" for option in context.question.options):
         return False
     telling = [word for word in words if word.isalnum() and word not in shared]
@@ -48,7 +48,7 @@ def _stops_all(words: Sequence[str], shared: Collection[str], context: NluContex
 
 
 def _names_deed(context: NluContext, index: int) -> bool:
-    """Return whether an option decides about a past action: the question "undo it?" is not a decision."""
+    """Return whether an option decides about a past action. The question "undo it?" itself is not a decision."""
     return index < len(context.question.options) and context.question.options[index].action_name in _DEEDS
 
 
@@ -70,7 +70,7 @@ def _by_place(words: list[str], count: int) -> int | None:
 
 
 def _by_name(utterance: Utterance, names: Sequence[tuple[str, str]]) -> int | None:
-    """Return the only option that the message names by label, value or a distinctive word, or None."""
+    """Return the only option that matches the message by label, value or a distinctive word, or None."""
     said = " " + " ".join(utterance.words) + " "
     keys = [[key_of(name) for name in pair if name] for pair in names]
     labels = [set(" ".join(pair).split(" ")) for pair in keys]
@@ -84,7 +84,7 @@ def _by_name(utterance: Utterance, names: Sequence[tuple[str, str]]) -> int | No
 
 
 def _by_deed(words: list[str], deeds: Sequence[str]) -> int | None:
-    """Return the only option whose action the words ask for, such as "keep it" or "undo that", or None."""
+    """Return the only option with the requested action, such as "keep it" or "undo that", or None."""
     telling = {word for word in words if word.isalpha() and word not in _AROUND and word not in _BETWEEN}
     asked = [
         index for index, deed in enumerate(deeds) if telling and telling <= _DEEDS.get(deed, frozenset())
@@ -97,7 +97,7 @@ _DEEDS: Mapping[str, frozenset[str]] = {
     "compensate_effect": word_set("undo redo rebook change replace switch swap move correct instead new"),
     "repeat_effect": word_set("both keep also too additionally besides second another extra more add"),
 }
-"""Words of decisions about a past action (RT-12), by the action of the option."""
+"""Words of decisions about a past action (RT-12), by option action."""
 _BETWEEN = word_set(
     "it a an my this your do then now thanks was booking booked flight one so just all right as"
 )

@@ -1,8 +1,8 @@
-"""The trained classifier of System 1: it predicts a flow, message kind or answer.
+"""The trained classifier: predicts a flow, message kind or answer.
 
-Features are words, word pairs, character n-grams, and the words around a value. Each extracted value is replaced
-by its kind, so that the value itself does not affect the prediction. Afterwards, the context (the open question and the
-stack) adjusts the scores as prior odds.
+Features are words, word pairs, character n-grams, and words around a value. Extracted values are replaced by
+their kind, so that the values do not affect the prediction. Afterwards, the context (the open question and
+the stack) weights the probabilities as prior odds.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ FLOW = "flow:"
 GRAM = 4
 END = "$"
 PUNCTUATION = frozenset(".,;:!?'’\"“”()-–—/&%+#€$£")
-"""Ordinary punctuation. Every other sign counts as a word."""
+"""Ordinary punctuation. All other symbols count as words."""
 GRAM_WEIGHT = 0.35
 _REACH = 4
-"""Number of tokens with features on each side of a candidate."""
+"""Number of neighboring tokens on each side of a candidate that produce features."""
 MOST_TOKENS = 120
 """Maximum number of tokens to classify."""
 
 
 def put_kinds(words: Sequence[str], candidates: Sequence[Candidate]) -> tuple[list[str], list[int]]:
-    """Replace the words of each candidate by a token for its kind. Also returns the tokens' positions."""
+    """Replace the words of each candidate by a token for its kind. Also return the positions of these tokens."""
     tokens: list[str] = []
     places: list[int] = []
     position = 0
@@ -50,7 +50,7 @@ def put_kinds(words: Sequence[str], candidates: Sequence[Candidate]) -> tuple[li
 
 
 def delexicalize(utterance: Utterance, candidates: Sequence[Candidate]) -> list[str]:
-    """Replace every candidate by its kind and numbers by ``#``, and mark the edges."""
+    """Replace candidates by their kinds and numbers by ``#``, and mark the edges."""
     tokens = ["^", *put_kinds(utterance.words, candidates)[0]][:MOST_TOKENS]
     return ["#" if token.isdigit() else token for token in tokens] + [END]
 
@@ -64,7 +64,7 @@ def grams(word: str) -> list[str]:
 
 
 def features_of(tokens: Sequence[str]) -> dict[str, float]:
-    """Count words, pairs of words and character n-grams, scaled so that long messages do not outweigh short ones."""
+    """Count words, word pairs and character n-grams, scaled so that long messages do not dominate."""
     found = [(f"w:{token}", 1.0) for token in tokens[1:-1]]
     found += [(f"b:{first} {second}", 1.0) for first, second in itertools.pairwise(tokens)]
     found += [(gram, GRAM_WEIGHT) for token in tokens[1:-1] for gram in grams(token)]
@@ -83,7 +83,7 @@ AROUND = {
     "a": 0.35,
     "z": 0.25,
 }
-"""Weights of the features around a value, by sort."""
+"""Weights of the features around a value, by feature type."""
 
 
 def features_around(tokens: Sequence[str], place: int, asked: str | None) -> dict[str, float]:
@@ -131,7 +131,7 @@ _NAMED = f"<{NAME}>"
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """Probabilities by label. `known`: the share of the words seen in training."""
+    """Probabilities by label. `known`: the share of words that occur in the training data."""
 
     probabilities: Mapping[str, float]
     known: float
@@ -144,7 +144,7 @@ class Classifier:
         self.model = model
 
     def knows(self, word: str) -> bool:
-        """Return whether the training data has a word, in singular or plural."""
+        """Return whether the training data contains a word, in singular or plural."""
         known = self.model.places
         return f"w:{word}" in known or f"w:{word}s" in known or f"w:{word.removesuffix('s')}" in known
 
@@ -164,14 +164,14 @@ class Classifier:
 
 
 _WEIGHTS: dict[str, tuple[float, float, float]] = {
-    # label: (an open yes-or-no question, another open question, none)
+    # label: (with an open yes-or-no question, with another open question, without a question)
     "kind:confirmation": (3.0, 0.8, 0.5),
     "kind:denial": (3.0, 0.8, 0.5),
     "kind:slot_value": (0.6, 2.0, 0.25),
     "kind:clarification": (1.2, 1.3, 0.6),
 }
 _APPLICABLE: dict[str, tuple[float, float]] = {
-    # label: (if there is nothing to correct, cancel or resume; if there is)
+    # label: (without anything to correct, cancel or resume; with such a task)
     "kind:correction": (0.15, 1.3),
     "kind:cancellation": (0.4, 1.3),
     "kind:resumption": (0.4, 1.6),
@@ -180,9 +180,9 @@ _APPLICABLE: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """The likeliest label with its share, and the three best flows with their shares, best first.
+    """The likeliest label with its share, and the three likeliest flows with their shares, best first.
 
-    The shares of all flows are added before they compete with other labels.
+    The shares of all flows are added before comparison with other labels.
     """
 
     label: str

@@ -83,7 +83,7 @@ def _days_between(utterance: Utterance, days: Sequence[Candidate]) -> list[Json]
 def find_owners(
     utterance: Utterance, candidates: Sequence[Candidate], mentions: Collection[str], context: NluContext
 ) -> tuple[str, ...]:
-    """Return the slots that may get a single corrected value if no word indicates the slot."""
+    """Return the possible slots for a single corrected value if no word indicates the slot."""
     active = context.active
     is_answer = context.question.slot in mentions
     if (
@@ -110,7 +110,7 @@ def find_owners(
 def assign_to_past(
     found: dict[str, Mention], past: PastFlow, utterance: Utterance, candidates: Sequence[Candidate]
 ) -> dict[str, Mention]:
-    """Assign a value without cues to a completed task's destination, which users change more often than the origin."""
+    """Assign a value without cues to a completed task's destination, which users change most often."""
     if len(found) != 1 or len(candidates) != 1 or not _is_uncued(utterance, candidates[0], past.spec):
         return found
     kinds = kinds_by_slot(past.spec.slots)
@@ -123,7 +123,7 @@ def assign_to_past(
 
 
 def _is_uncued(utterance: Utterance, candidate: Candidate, flow: FlowSpec) -> bool:
-    """Return whether a value has no preposition before it, and the message has no word of a slot name."""
+    """Return whether no preposition precedes a value, and the message has no word of a slot name."""
     words = utterance.words
     before = words[candidate.first - 1] if candidate.first else ""
     around = {*words[: candidate.first], *words[candidate.last :]} - STOP_WORDS
@@ -146,7 +146,7 @@ def find_rejected(
 
 
 def is_ordinary(utterance: Utterance, candidate: Candidate, common: Collection[str]) -> bool:
-    """Return whether a name is only an ordinary word, without a preposition: “nice!” is not a city."""
+    """Return whether a name is only an ordinary word without a preposition: “nice!” is not a city."""
     words = utterance.words
     around = {*words[: candidate.first], *words[candidate.last :]}
     is_word = candidate.kind.startswith("entity:") and words[candidate.first : candidate.last] == [
@@ -156,7 +156,7 @@ def is_ordinary(utterance: Utterance, candidate: Candidate, common: Collection[s
 
 
 def replace_old(old: str | None, text: str, mentions: Mapping[str, Mention]) -> dict[str, Mention]:
-    """Assign the new value to the slot of the rejected value. Without a new value, empty the slot."""
+    """Assign the new value to the slot with the rejected value. Without a new value, empty the slot."""
     if old is None or old in mentions or len(mentions) > 1:
         return dict(mentions)
     return {old: next(iter(mentions.values()), Mention(None, text))}
@@ -181,7 +181,7 @@ def doubt_little_known(
 def read_plan_value(
     utterance: Utterance, candidates: Sequence[Candidate], plan: PlanFlow, found: Mapping[str, Mention]
 ) -> Understanding | None:
-    """Read "leave on Tuesday" as the plan's departure date, whichever step is running.
+    """Interpret "leave on Tuesday" as the plan's departure date, regardless of the running step.
 
     `found`: the message's values for the plan's slots.
     """
@@ -206,7 +206,7 @@ def read_plan_value(
 
 
 def slots_named(words: Collection[str], rivals: Sequence[SlotSpec]) -> list[str]:
-    """Return the slots that the words match best: by name, by a distinctive word, or by any word."""
+    """Return the slots that match the words best: by name, by a distinctive word, or by any word."""
     own = {
         slot.name: word_set(f"{slot.name} {slot.description}".replace("_", " ").lower()) for slot in rivals
     }
@@ -227,7 +227,7 @@ def _is_form_of(said: str, word: str) -> bool:
 def find_undone(
     utterance: Utterance, candidates: Sequence[Candidate], flows: Iterable[FlowSpec], context: NluContext
 ) -> Understanding | None:
-    """Read "cancel it" after tasks as the flow that takes their outputs and has examples with the same verb."""
+    """Interpret "cancel it" after tasks as a flow that takes their outputs and has examples with this verb."""
     verbs, done = UNDOING.intersection(utterance.words), context.completed
     held = {str(value) for past in done for value in past.values.values()}
     is_other = not all(is_pronoun(utterance, one) or held & values_in(one) for one in candidates)
@@ -274,7 +274,7 @@ def find_repeated(utterance: Utterance, context: NluContext) -> PastFlow | None:
 
 
 def repeat(utterance: Utterance, past: PastFlow, said: Mapping[str, Mention]) -> Understanding | None:
-    """Return the task with its old values and the values in `said`, without old values that depend on a change."""
+    """Return the task with its old values and `said`, without old values that depend on a change."""
     spec = past.spec
     said = {name: one for name, one in said.items() if one.text != "one"}  # "one more" has no count
     changed = {

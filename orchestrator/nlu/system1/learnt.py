@@ -1,4 +1,4 @@
-"""The trained parts of System 1 for a domain."""
+"""The trained parts of the local classifier for a domain."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -13,7 +13,7 @@ from orchestrator.types import Dact, ToolId
 
 
 class Learnt(Protocol):
-    """The trained parts of System 1, and the domain data that they use."""
+    """The trained parts of the local classifier, with the domain data for them."""
 
     flows: Mapping[Dact, FlowSpec]
     extractor: Extractor

@@ -1,4 +1,4 @@
-"""Linear models over sparse features, with storage for the next process. `training` fits them."""
+"""Linear models over sparse features, with storage for later processes. `training` fits the models."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LinearModel:
 class TrainedModels(Protocol):
     """Storage of trained models by key. A missing model is trained again.
 
-    A key covers everything that determines its content, so content never changes.
+    A key covers everything that determines the content, so content never changes.
     """
 
     def get(self, key: str, /) -> bytes | None:
@@ -61,7 +61,7 @@ class TrainedModels(Protocol):
         ...
 
     def put(self, key: str, content: bytes, /) -> None:
-        """Store content atomically. Does nothing if storage is unavailable."""
+        """Store content atomically. Do nothing if storage is unavailable."""
         ...
 
 
@@ -120,7 +120,7 @@ def pack(model: LinearModel, key: str) -> bytes:
 
 
 def unpack(content: bytes, key: str) -> LinearModel:
-    """Deserialize content stored under this key, without running code. Raises `_UNREADABLE` errors."""
+    """Deserialize content stored under this key, without running code. Raise `_UNREADABLE` errors."""
     with np.load(BytesIO(content), allow_pickle=False) as arrays:
         about: Mapping[str, Any] = orjson.loads(arrays["about"].tobytes())
         weights, bias = arrays["weights"], arrays["bias"]

@@ -1,6 +1,6 @@
-"""Classification of a message's kind, by the weighed classifier and the values found (NL-4).
+"""Classification of a message's kind, by the weighted classifier and the values found (NL-4).
 
-The Agent decides what a kind does to the stack.
+The Agent decides how a kind changes the stack.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from orchestrator.types import Dact
 
 _DIGRESSIONS = frozenset({"question", "clarification", "help", "status", "person"})
 _WITH_EFFECT = frozenset({"cancellation", "person"})
-"""Kinds that stop a task or notify a person. Such messages must not have unknown words."""
+"""Kinds that stop a task or notify a person. Such messages must not contain unknown words."""
 KNOWN = 0.34
 """Minimum share of known words in a message without values."""
 _SURE_OF_FLOW = 0.5
@@ -34,13 +34,13 @@ _STOP_WORDS = 3
 _ANSWER_WORDS = 4
 """Maximum length of an invalid answer, in words. Longer messages may mean something else."""
 _BARE = 0.75
-"""Minimum share of value words in a message that counts as only values."""
+"""Minimum share of value words in a message that consists only of values."""
 _CHATTY = frozenset(
     {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
 )
 _PLEASANT = frozenset({MessageKind.CHITCHAT, MessageKind.CONFIRMATION})
 _LEAVING = frozenset({MessageKind.CANCELLATION, MessageKind.RESUMPTION})
-"""Kinds that prevent a message from being the requested text."""
+"""Kinds that are never the answer to a question for text."""
 _OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
 _INTERRUPTS = frozenset({*_CHATTY, MessageKind.DENIAL, MessageKind.CONFIRMATION})
 _NO_MORE_THAN_THAT = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION, MessageKind.CORRECTION})
@@ -83,7 +83,7 @@ class Evidence:
 
     @property
     def is_grounded(self) -> bool:
-        """Return whether any value is of a kind that the domain knows."""
+        """Return whether any value has a kind that the domain knows."""
         return any(candidate.kind not in {NAME, QUOTE} for candidate in self.candidates)
 
     @property
@@ -91,11 +91,11 @@ class Evidence:
         return self.weighed.flows[0].score if self.weighed.flows else 0.0
 
     def is_elsewhere(self, active: FlowSpec, least: float) -> bool:
-        """Return whether a flow other than the active one reaches this likelihood."""
+        """Return whether a flow other than the active flow reaches this probability."""
         return self.best_score >= least and self.weighed.flows[0].dact != active.dact
 
     def covered(self, besides: frozenset[str] = frozenset()) -> float:
-        """Return the share of the words that belong to values of the active flow. `besides`: words to ignore."""
+        """Return the share of words that belong to values of the active flow. `besides`: ignored words."""
         said = {word for mention in self.mentions.values() for word in tokenize(mention.text).words}
         words = self.utterance.words
         inside = {
@@ -128,13 +128,13 @@ class Decider:
     def __init__(
         self, extractor: Extractor, likely: float, codes: Mapping[Dact, frozenset[str]] | None = None
     ) -> None:
-        """Create a classifier. `codes`: for each look-up flow, the kinds of the domain's codes that it takes."""
+        """Create a classifier. `codes`: kinds of the domain's codes that each look-up flow takes."""
         self.extractor = extractor
         self.likely = likely
         self._codes = codes or {}
 
     def decide(self, evidence: Evidence, context: NluContext) -> MessageKind:
-        """Return the kind, and add an answer to the open question to the evidence's mentions."""
+        """Return the kind, and add an answer to the open question to the mentions in `evidence`."""
         is_unfamiliar = evidence.known < KNOWN and not evidence.is_grounded
         is_unlikely = evidence.weighed.share < self.likely or is_unfamiliar
         kind = MessageKind.UNKNOWN if is_unlikely else kind_of_label(evidence.weighed.label)
@@ -151,7 +151,7 @@ class Decider:
         return MessageKind.DENIAL if is_no or wants_other else kind
 
     def _decide_alone(self, kind: MessageKind, evidence: Evidence, context: NluContext) -> MessageKind:
-        """Decide without an active flow: a bare value can only correct a completed task."""
+        """Classify without an active flow: a bare value can only correct a completed task."""
         if kind is MessageKind.CORRECTION and not context.completed:
             return MessageKind.UNKNOWN
         if kind is MessageKind.UNKNOWN and self._asks_about_code(evidence):
@@ -163,7 +163,7 @@ class Decider:
     def _decide_beside(
         self, active: FlowSpec, kind: MessageKind, evidence: Evidence, context: NluContext
     ) -> MessageKind:
-        """Decide while a task is running. The task's open question and values take precedence."""
+        """Classify during a task. The open question and the values of this task take precedence."""
         changes = _changes(evidence.mentions, context.values)
         asked = active.slots.get(context.question.slot or "")
         if active.dact not in self._codes and self._asks_about_code(evidence, active.dact):
@@ -182,7 +182,10 @@ class Decider:
     def _decide_by_values(
         self, active: FlowSpec, kind: MessageKind, evidence: Evidence, context: NluContext, *, changes: bool
     ) -> MessageKind:
-        """Decide about a message that answers no question. `changes`: a filled slot would get another value."""
+        """Classify a message that answers no question.
+
+        `changes`: True if a filled slot would get another value.
+        """
         values = MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
         if evidence.rejected is not None and not evidence.is_elsewhere(active, _SURE_OF_FLOW):
             return MessageKind.CORRECTION
@@ -202,7 +205,7 @@ class Decider:
         return MessageKind.UNKNOWN if kind is MessageKind.SLOT_VALUE else kind
 
     def _decide_question(self, active: FlowSpec, kind: MessageKind, evidence: Evidence) -> MessageKind:
-        """Decide about a question that the user asks instead of answering. It fills no slot (IR-7)."""
+        """Classify a question that the user asks instead of answering. The question fills no slot (IR-7)."""
         if evidence.is_elsewhere(active, self.likely):
             return MessageKind.TASK
         if kind in _CHATTY:
@@ -213,7 +216,7 @@ class Decider:
     def _asks_about_code(self, evidence: Evidence, active: Dact | None = None) -> bool:
         """Return whether a question has a code that the likeliest other flow looks up: “is DY828 delayed?”.
 
-        If so, move that flow to the front of the evidence's flows.
+        If so, move this flow to the front of the flows in `evidence`.
         """
         others = tuple(one for one in evidence.weighed.flows if one.dact != active)
         kinds = self._codes.get(others[0].dact, frozenset[str]()) if others else frozenset[str]()
@@ -226,7 +229,7 @@ class Decider:
     def _decide_task(
         self, active: FlowSpec, evidence: Evidence, context: NluContext, values: MessageKind
     ) -> MessageKind:
-        """Decide about a message that requests a flow. Bare values of the active flow don't start another task."""
+        """Classify a message that requests a flow. Bare values of the active flow don't start another task."""
         if not evidence.mentions and evidence.best_score < self.likely and context.question.confirming:
             return MessageKind.UNKNOWN  # only a likely task replaces an offer
         is_own = not evidence.is_elsewhere(active, 0.0)
@@ -271,7 +274,10 @@ class Decider:
 
 
 def names_only(words: Sequence[str], kind: str, context: NluContext) -> bool:
-    """Return whether all words are typical of this kind or name a task: “let me think about it” doesn't cancel."""
+    """Return whether all words are typical for this kind or name a task.
+
+    “Let me think about it” does not cancel.
+    """
     texts = [
         text for flow in context.tasks for text in (flow.spec.dact.replace("_", " "), *flow.spec.examples)
     ]
@@ -293,7 +299,7 @@ def _begins_with(evidence: Evidence, slot: str) -> bool:
 
 
 def _is_bare_number(evidence: Evidence) -> bool:
-    """Return whether a message is a number without a word that indicates a slot, such as “2”."""
+    """Return whether a message is a number without words that indicate a slot, such as “2”."""
     words = [word for word in evidence.utterance.words if word.isalnum()]
     return [one.kind for one in evidence.candidates] == [NUMBER] and len(words) == 1
 
@@ -307,6 +313,6 @@ def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> b
 
 
 def _names_another(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:
-    """Return whether a request has values for several filled slots, and all of these values are different."""
+    """Return whether a request has values for several filled slots, all different from the current values."""
     named = mentions.keys() & values.keys()
     return len(named) > 1 and all(mentions[name].value not in {None, values[name]} for name in named)

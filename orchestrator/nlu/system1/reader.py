@@ -1,6 +1,6 @@
-"""The local classifier (System 1): interprets messages by classifier, extractors, slots and context.
+"""The local classifier (System 1): interprets messages with a classifier, extractors, slots and the context.
 
-It is trained from a domain's flows, entities and answers, and constant afterwards.
+It is trained from a domain's flows, entities and answers, and does not change afterwards.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LIKELY = 0.35
 
 
 class System1:
-    """The local classifier of one domain."""
+    """The local classifier of a domain."""
 
     def __init__(
         self,
@@ -53,7 +53,10 @@ class System1:
         rows: Mapping[ToolId, RowsSpec] | None = None,
         lexicon: Lexicon | None = None,
     ) -> None:
-        """`rows`: rows that users refer to, by tool. `lexicon`: translates the users' language."""
+        """Initialize the classifier.
+
+        `rows`: rows that users can refer to, by tool. `lexicon`: translates the users' language.
+        """
         self.flows = flows
         self.extractor = extractor
         self.classifier = classifier
@@ -77,7 +80,7 @@ class System1:
         rows: Mapping[ToolId, RowsSpec] | None = None,
         lexicon: Lexicon | None = None,
     ) -> System1:
-        """Train for a domain. `kept`: storage of trained models, if any."""
+        """Train for a domain. `kept`: storage of trained models, or None."""
         specs = {flow.dact: flow for flow in flows}
         known = {answer.name: answer for answer in answers}
         texts = [text for flow in specs.values() for text in flow.examples]
@@ -86,7 +89,9 @@ class System1:
         extractor = Extractor(specs.values(), entities, lower_words(texts), patterns)
         learnt_from = partial(_examples, specs.values(), known.values(), extractor.gazetteer)
 
-        taught = {name: answer.examples for name, answer in known.items()}  # what is answered teaches nothing
+        taught = {
+            name: answer.examples for name, answer in known.items()
+        }  # Messages with an answer are not examples for flows.
         version = key_of(specs, entities, taught, patterns)
         labelling = train_once(kept, f"{version}-labels", lambda: learn_labels(learnt_from(), extractor))
         assigning = train_once(kept, f"{version}-slots", lambda: learn_slots(learnt_from(), extractor, specs))
@@ -133,7 +138,7 @@ class System1:
         )
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Interpret a message. The interpretation is not final, so a model can override it."""
+        """Interpret a message. The interpretation is not final, so a model can replace it."""
         reading = read(Case(self, message.english, context))
         return reading if message.english == message.text else _in_own_words(reading, message)
 
@@ -152,7 +157,7 @@ class System1:
 
 
 def _codes_by_flow(flows: Iterable[FlowSpec]) -> dict[Dact, frozenset[str]]:
-    """Return the kinds of domain codes that flows look up."""
+    """Return the kinds of domain codes that each flow looks up."""
     found = {
         flow.dact: frozenset(
             kind for slot in flow.slots.values() for kind in kinds_of(slot) if kind.startswith(CODES)

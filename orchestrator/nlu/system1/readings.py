@@ -1,4 +1,4 @@
-"""System 1's interpretation attempts for a message, in order, and their shared input."""
+"""Ordered attempts of the local classifier to interpret a message, and their shared input."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ _MOST_CUTS = 4  # limits the cost of messages with hundreds of parts; the rest i
 
 
 class Case:
-    """A message in its context, as input of the readings. Its properties are computed on first use."""
+    """A message in its context, as input for interpretation. Properties are computed on first use."""
 
     def __init__(self, system1: Learnt, text: str, context: NluContext, depth: int = 0) -> None:
         self.system1 = system1
-        self.depth = depth  # how many times the message was split before this part
+        self.depth = depth  # number of times that the message was split before this part
         self.context = context
         self.utterance = tokenize(text)
         self._asked = (
@@ -79,7 +79,7 @@ class Case:
 
     @cached_property
     def listed(self) -> list[Candidate]:
-        """Return the candidates that are more than a name or a quotation."""
+        """Return the candidates without mere names and quotations."""
         return [known for one in self.candidates if (known := one.without(_UNLISTED)).readings]
 
     @cached_property
@@ -93,7 +93,7 @@ class Case:
 
     @cached_property
     def weighed(self) -> Weighed:
-        """Return the probabilities, weighed by the context."""
+        """Return the probabilities, weighted by the context."""
         return weigh(self._opinion, self.context)
 
     @cached_property
@@ -121,7 +121,7 @@ def _rule(understood: Understanding | None) -> Reading | None:
 
 
 def _read_choice(case: Case) -> Reading | None:
-    """Read a choice among the options of the open question. This reading is final."""
+    """Interpret a choice among the options of the open question. This interpretation is final."""
     if not case.context.question.choices:
         return None
     chosen = choose(case.utterance, case.context, case.system1.flows)
@@ -129,7 +129,7 @@ def _read_choice(case: Case) -> Reading | None:
 
 
 def _read_repeat(case: Case) -> Reading | None:
-    """Read a repetition of a completed task with other values."""
+    """Interpret a request to repeat a completed task with other values."""
     if corrections.REPEATING.isdisjoint(case.utterance.words):
         return None
     past = corrections.find_repeated(case.utterance, case.context)
@@ -138,7 +138,7 @@ def _read_repeat(case: Case) -> Reading | None:
 
 
 def _read_reference(case: Case) -> Reading | None:
-    """Read a reference to a displayed row, with the other values in the message."""
+    """Interpret a reference to a displayed row, with other values in the message."""
     system1, context = case.system1, case.context
     shown, asked = context.shown, context.question.slot
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
@@ -162,7 +162,7 @@ def _read_reference(case: Case) -> Reading | None:
 
 
 def _read_new_text(case: Case) -> Reading | None:
-    """Read a replacement for a free text: "change the text to …", "no, write: …"."""
+    """Interpret a replacement for a free text: "change the text to …", "no, write: …"."""
     active, text = case.context.active, case.utterance.text
     slots = {} if active is None or case.asks_text else read_new_text(text, active, case.context.values)
     if active is None or not slots:
@@ -172,7 +172,7 @@ def _read_new_text(case: Case) -> Reading | None:
 
 
 def _read_undone(case: Case) -> Reading | None:
-    """Read "cancel it" after a task, when nothing is running, as the flow that undoes it."""
+    """Interpret "cancel it" after a task, when nothing is running, as the flow that undoes the task."""
     if case.context.tasks or corrections.UNDOING.isdisjoint(case.utterance.words):
         return None
     flows = case.system1.flows.values()
@@ -180,7 +180,7 @@ def _read_undone(case: Case) -> Reading | None:
 
 
 def _read_two_requests(case: Case) -> Reading | None:
-    """Read the first of several requests. Parley reads the rest when the first request has ended."""
+    """Interpret the first of several requests. Parley interprets the rest after the first request has ended."""
     system1 = case.system1
     parts = split_request(case.utterance.text, system1.flows.values())
     if parts is None or case.context.question.slot is not None or case.depth == _MOST_CUTS:
@@ -197,14 +197,14 @@ def _read_two_requests(case: Case) -> Reading | None:
 
 
 def _read_part(case: Case, words: str, least: float) -> Reading | None:
-    """Interpret a part of a message. Returns None if the confidence is below `least`."""
+    """Interpret a part of a message, or return None if the confidence is below `least`."""
     part = Case(case.system1, clean(words), case.context, case.depth + 1)
     reading = read(part)
     return reading if max(reading.confidence, part.weighed.share) >= least else None
 
 
 def _look_up_again(case: Case) -> Reading | None:
-    """Read bare values after a completed task as a correction of that task (RT-12)."""
+    """Interpret bare values after a completed task as a correction of this task (RT-12)."""
     context, evidence, kind = case.context, case.evidence, case.kind
     past = context.completed[0] if context.completed else None
     if context.active is not None or kind not in _BARE or past is None:
@@ -225,7 +225,7 @@ def _look_up_again(case: Case) -> Reading | None:
 
 
 def _read_plan_value(case: Case) -> Reading | None:
-    """Read a value for the plan's own slots while a step of the plan is running."""
+    """Interpret a value for the plan's own slots while a step of the plan is running."""
     plan = case.context.plan
     if plan is None or case.context.question.slot is not None or case.kind not in _OF_PLANS:
         return None
@@ -234,7 +234,7 @@ def _read_plan_value(case: Case) -> Reading | None:
 
 
 def _conclude(case: Case) -> Reading:
-    """Return an interpretation of the kind that the classifier chose, with its values."""
+    """Return an interpretation with the classifier's kind and the values found."""
     evidence, kind, context = case.evidence, case.kind, case.context
     share, flows = case.weighed.share, evidence.weighed.flows
     understand = partial(Understanding, source=Source.SYSTEM1, text=case.utterance.text, flows=flows)
@@ -267,11 +267,11 @@ READINGS: tuple[Callable[[Case], Reading | None], ...] = (
     _read_plan_value,
     _conclude,
 )
-"""System 1's readings, in order. The last reading always succeeds."""
+"""The attempts in order. The last attempt always succeeds."""
 
 
 def read(case: Case) -> Reading:
-    """Return the first interpretation that `READINGS` find for a cleaned message."""
+    """Return the first successful interpretation of a cleaned message."""
     for attempt in READINGS:
         if (reading := attempt(case)) is not None:
             return reading
@@ -287,7 +287,7 @@ def _with_rivals(case: Case) -> Mapping[str, Mention]:
 
 
 def _task(understand: Callable[..., Understanding], case: Case) -> Understanding:
-    """Read a request for the likeliest flow, or return UNKNOWN if it names only unknown things."""
+    """Interpret a request for the likeliest flow, or return UNKNOWN if the message names only unknown things."""
     active = case.context.active
     spec = case.system1.flows[case.evidence.weighed.flows[0].dact]
     about_active = active is not None and active.dact == spec.dact
@@ -303,7 +303,7 @@ def _task(understand: Callable[..., Understanding], case: Case) -> Understanding
 def _name_things(
     understand: Callable[..., Understanding], case: Case, left: Sequence[str]
 ) -> Understanding | None:
-    """Return UNKNOWN if a message names only unexplained things, as in “book a train”, or None."""
+    """Return UNKNOWN if a message names only unknown things, as in “book a train”, or else None."""
     things = find_things(case.utterance) if left else set[str]()
     if not things or not things <= set(left):
         return None
@@ -311,7 +311,7 @@ def _name_things(
 
 
 def _correction(understand: Callable[..., Understanding], case: Case) -> Understanding:
-    """Return the corrected values of the active flow, or of the last completed flow that has such slots."""
+    """Return corrected values for the active flow, or for the last completed flow with such slots."""
     context, correct, said = case.context, partial(understand, MessageKind.CORRECTION), case.utterance
     mentions: dict[str, Mention] = {}
     if context.active is not None:

@@ -1,7 +1,7 @@
 """References to displayed rows: "the second one", "the TAP one", "the one at 6:20", "later" (IR-5).
 
-The manifest names the fields that distinguish rows. The active flow gets the row if it takes rows. Otherwise, a
-flow that the message names or that follows the displayed table gets it.
+The manifest lists the fields that distinguish rows. The row goes to the active flow if this flow takes rows.
+Otherwise, it goes to a flow that the message names or that follows the displayed table.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FILLER = word_set(
     "hmm well any anything something got"
 )
 _BARE = word_set("please the i take want choose pick ok okay yes no rather")
-"""Words around the number of a row."""
+"""Words that often surround the number of a row."""
 _FEW_WORDS = 12
 _MOST_OF_NAME = 3
 _SHORT = 3
@@ -41,7 +41,7 @@ LESS, MORE = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The rows that a reference may mean. `places`: positions of its words. `why`: reason why no row fits."""
+    """Rows that a reference may mean. `places`: positions of its words. `why`: reason why no row fits."""
 
     rows: list[JsonObject]
     places: frozenset[int]
@@ -50,7 +50,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Message:
-    """Inputs of reference resolution.
+    """Inputs for resolving references.
 
     `current`: the key of the current row. `candidates`: values found in the message. `flows`: tasks that can
     take a row.
@@ -65,7 +65,7 @@ class Message:
 
     @cached_property
     def named(self) -> list[tuple[Json, set[int]]]:
-        """List the times and other values in the message, spelled as in rows, with the positions of their words."""
+        """List times and other values in the message, spelled as in rows, with the positions of their words."""
         return [(time.reading.value, self.places_of(time)) for time in self.times] + [
             (value, set(range(one.first, one.last)))
             for one in self.candidates
@@ -75,7 +75,7 @@ class Message:
 
     @cached_property
     def requests(self) -> frozenset[str]:
-        """Return the words with which users request tasks that take a row."""
+        """Return the words that users use to request tasks with a row."""
         takers = [flow for flow in self.flows if takes(flow, self.shown.key)]
         said = [word for flow in takers for word in flow.dact.split("_")]
         begun = [example.casefold().partition(" ")[0] for flow in takers for example in flow.examples]
@@ -111,7 +111,7 @@ def list_others(
     flows: Mapping[Dact, FlowSpec],
     rows: Mapping[ToolId, RowsSpec],
 ) -> Understanding | None:
-    """Read "is there a cheaper one?" about a single offer as a request to look up the alternatives."""
+    """Interpret "is there a cheaper one?" about a single offer as a request for alternatives."""
     active, question = context.active, context.question
     if active is None or question.slot is not None or not question.is_open:
         return None
@@ -188,7 +188,7 @@ def _by_comparison(message: Message) -> Reference | None:
 def _compare(
     message: Message, name: str, direction: int, said: str, places: frozenset[int], nth: int
 ) -> Reference:
-    """Resolve “cheaper” to the next row below the current row, and “cheapest” to the row at `nth` from the cheapest."""
+    """Resolve “cheaper” to the next cheaper row, and “cheapest” to the row at `nth` from the cheapest."""
     rows = sorted((row for row in message.shown.rows if row.get(name) is not None), key=lambda row: row[name])
     ordered = rows if direction == LESS else rows[::-1]
     now = next((row for row in rows if row.get(message.shown.key) == message.current), None)
@@ -202,7 +202,7 @@ def _compare(
 
 
 def _by_value(message: Message) -> Reference | None:
-    """Return the rows with a value that the message mentions, such as an airline, a time or a price."""
+    """Return the rows with a value in the message, such as an airline, a time or a price."""
     words = message.utterance.words
     for name in message.spec.fields if _may_name_value(message) else ():
         hits = [(row, found) for row in message.shown.rows if (found := _places_of(message, row.get(name)))]
@@ -265,7 +265,7 @@ def _by_missing_time(message: Message) -> Reference | None:
 
 
 def _by_missing_name(message: Message) -> Reference | None:
-    """Report a name that no row has: "the SAS one". Slot values, as in "the morning one", don't count as names."""
+    """Report a name without a matching row: "the SAS one". Slot values, as in "the morning one", are not names."""
     words = message.utterance.words
     end = words.index("one")
     first = next((place + 1 for place in range(end - 1, -1, -1) if words[place] == "the"), end)
@@ -289,7 +289,7 @@ def _nouns(message: Message) -> frozenset[str]:
 
 
 def _telling(message: Message, places: set[int]) -> list[str]:
-    """Return the words outside a reference that do more than request a row."""
+    """Return the distinctive words outside a reference, which do more than request a row."""
     nouns = _nouns(message) | _NOUNS | _COUNTED | message.requests
     return [
         word

@@ -1,4 +1,4 @@
-"""Analysis of requests: split them, find their verbs, and find things that no flow knows (IR-6)."""
+"""Analysis of requests: split requests, find their verbs, and find things that no flow knows (IR-6)."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -33,9 +33,10 @@ POLITE_WORDS = word_set("""
 
 
 def split_request(text: str, flows: Iterable[FlowSpec]) -> tuple[str, str, bool] | None:
-    """Split a message into its first request and the rest, or return None if it has only one request.
+    """Split a message into its first request and the rest, or return None for a single request.
 
-    The third item is whether the words between the two parts can only separate requests. `flows`: flows to request.
+    The third item is True if the words between the two parts can only separate requests. `flows`: flows that
+    users can request.
     """
     verbs = request_verbs(flows)
     for parting, is_certain in ((_PARTS, True), (_JOINED, False)):
@@ -55,7 +56,9 @@ def are_two_requests(
     A part about the running task can precede another task: "stop, then show my bookings".
     """
     if other.kind is MessageKind.CANCELLATION:
-        return is_certain and begun.kind is MessageKind.TASK  # "… and then cancel it" is asked about later
+        return (
+            is_certain and begun.kind is MessageKind.TASK
+        )  # "… and then cancel it": the assistant asks about the cancellation later
     if other.kind is not MessageKind.TASK:
         return False
     if begun.kind in {MessageKind.CORRECTION, MessageKind.CANCELLATION}:
@@ -78,7 +81,7 @@ def _first_words(examples: tuple[str, ...]) -> frozenset[str]:
 
 
 def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpec) -> list[str]:
-    """List the things in a request that neither the flow nor its values explain."""
+    """List the things in a request that are unknown to the flow and not part of its values."""
     said = frozenset(tokenize(" ".join(mention.text for mention in mentions)).words)
     known = _general() | slot_words(flow) | words_of(flow.dact, flow.examples, flow.description) | said
     found: list[str] = []
@@ -148,10 +151,10 @@ def _general() -> frozenset[str]:
 
 
 def name_untaken(words: Iterable[str]) -> Saying:
-    """Return a message that tells the user which words were ignored."""
+    """Return a message to the user about ignored words."""
     return say("not_taken_into_account", words=list(words))
 
 
 def name_unknown(words: Iterable[str]) -> Saying:
-    """Return a message that tells the user which words Parley can't help with."""
+    """Return a message to the user about words that Parley can't help with."""
     return say("not_helped_with", words=list(words))

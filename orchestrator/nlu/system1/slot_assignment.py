@@ -1,4 +1,4 @@
-"""Assignment of values to slots, by the slots' types and the words around a value."""
+"""Assignment of values to slots, by slot type and the words around a value."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _LEAST_SHARE = 0.35  # minimum probability of a slot, divided by the number of p
 _LEAST_SHARE_OPEN = 0.5
 _UNSEEN = 0.02  # odds of a slot without examples
 _ASKED, _LISTED = 1.0, 1.0
-"""Additional scores for the slot that the question asks for, and for slots that list the value."""
+"""Additional scores for the requested slot, and for slots that list the value."""
 _LATER = 0.8  # penalty for each later date slot, because users usually say dates in order
 _TELLING = frozenset({DATE, TIME, MONEY})  # kinds that decide the slot if only one slot takes them
 _REACH = 12
@@ -58,7 +58,7 @@ _AFTER_NAME = word_set("to be should is must as not a the : = in for")  # betwee
 
 @dataclass(frozen=True, slots=True)
 class _FlowSlots:
-    """Values that a flow's slots take. `kinds`: value kinds by slot. `things`: slots by the noun that they count."""
+    """Values that a flow's slots take. `kinds`: value kinds by slot. `things`: slots by the counted noun."""
 
     kinds: Mapping[str, tuple[str, ...]]
     things: Mapping[str, str]
@@ -97,7 +97,7 @@ class SlotAssigner:
     def find_slots(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, context: NluContext
     ) -> dict[str, Mention]:
-        """Fill the slots of a flow from candidates, wishes, and the answer to a yes-or-no question."""
+        """Fill the slots of a flow with candidates, wishes, and the answer to a yes-or-no question."""
         is_active = context.active is not None and flow.dact == context.active.dact
         asked = context.question.slot if is_active else None
         known, words = self._know(flow), utterance.words
@@ -128,7 +128,7 @@ class SlotAssigner:
     def assign(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None
     ) -> dict[str, Mention]:
-        """Assign each slot of the flow its likeliest value. A value fills at most one slot."""
+        """Assign the likeliest value to each slot of the flow. A value fills at most one slot."""
         slots, has_one = self._know(flow), "one" in utterance.words
         kinds, guesses = slots.kinds, list[Guess]()
         tokens, places = put_kinds(utterance.words, candidates)
@@ -188,7 +188,7 @@ class SlotAssigner:
         ]
 
     def _mention(self, candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> Mention:
-        """Convert a candidate to a slot value. Corrects misspelled names, and reports unknown names."""
+        """Convert a candidate to a slot value. Correct misspelled names, and report unknown names."""
         for kind in kinds:
             reading = candidate.readings.get(kind)
             if reading is not None:
@@ -219,7 +219,7 @@ def read_as(reading: Reading, text: str) -> Mention:
 
 
 def _in_order(parts: list[tuple[int, Mention]]) -> Mention:
-    """Return the values of a list in the order of the message."""
+    """Return the values of a list in message order."""
     mentions = [mention for _, mention in sorted(parts, key=lambda part: part[0])]
     if len(mentions) == 1:
         (mention,) = mentions
@@ -246,7 +246,7 @@ def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
 
 
 def named_slot(utterance: Utterance, candidate: Candidate, possible: Sequence[SlotSpec]) -> SlotSpec | None:
-    """Find the slot that the words before a value name: "the destination should be Prague"."""
+    """Find the slot that is named before a value: "the destination should be Prague"."""
     place, words = candidate.first - 1, utterance.words
     while place >= 0 and words[place] in _AFTER_NAME:
         place -= 1

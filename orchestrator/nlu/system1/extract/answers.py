@@ -1,6 +1,6 @@
-"""Answers to the open question, and wishes for or against a slot's subject.
+"""Answers to the open question, and wishes such as “with wifi” or “no smoking”.
 
-If no extractor finds a value, `read_answer` reads the whole answer. Wishes are “with wifi” or “no smoking”.
+If no extractor finds a value, `read_answer` interprets the whole answer.
 """
 
 import re
@@ -34,7 +34,7 @@ _FILLER = re.compile(
     r"|under(?: the name)?|for|to|from|in|at|on|by|with)\b[\s,:]*)+",
     re.IGNORECASE,
 )
-# As it is written, and as it is mistyped: it is no part of a name that was asked for.
+# “Please” with common misspellings, which are not part of a requested name.
 _PLEASE = "please|pls|plz|plase|pleas|plese|pleae|pleaes|pleese|plaese|pelase|pleasee|pleaze"
 _TAIL = re.compile(
     rf"[\s,]*(?:{_PLEASE}|thanks|thank you|would be (?:good|great|fine|nice)|is fine|sounds good)?[\s.!?,]*$",
@@ -45,12 +45,12 @@ _REFUSALS = frozenset({"any", "anything", "whatever", "none", "nothing"})
 
 
 def core_of(text: str) -> str:
-    """Strip the words around an answer: "it's Anna, please" → "Anna"."""
+    """Remove filler words around an answer: "it's Anna, please" → "Anna"."""
     return _TAIL.sub("", _FILLER.sub("", text)).strip(" .,!?")
 
 
 def read_answer(utterance: Utterance, slot: SlotSpec, gazetteer: Gazetteer, today: date) -> Mention | None:
-    """Read a message as a value of the requested slot. Returns None if it can't be such a value."""
+    """Interpret a message as a value of the requested slot, or return None if this is impossible."""
     if is_free_text(slot):
         return Mention(utterance.text, utterance.text) if utterance.words else None
     if is_boolean(slot):
@@ -87,7 +87,7 @@ def _read_typed(core: str, slot: SlotSpec, today: date) -> Mention | None:
 
 
 def _read_listed(core: str, slot: SlotSpec, gazetteer: Gazetteer) -> Mention | None:
-    """Read a listed name, even if misspelled, or any name if the vocabulary is open."""
+    """Interpret a listed name, even if misspelled, or any name if the vocabulary is open."""
     kinds = kinds_of(slot)
     for kind in kinds:
         values = gazetteer.lookup(kind, core)
@@ -105,7 +105,7 @@ def _read_listed(core: str, slot: SlotSpec, gazetteer: Gazetteer) -> Mention | N
 def reject_answer(text: str, slot: SlotSpec) -> Mention | None:
     """Return a short answer as an invalid value.
 
-    Returns None for messages that are hardly values: long messages, questions and sentences.
+    Return None for unlikely values: long messages, questions and sentences.
     """
     core = core_of(text)
     if not core or len(core.split()) > 4 or NAME in kinds_of(slot) or core.lower() in _REFUSALS:
@@ -136,7 +136,7 @@ _QUESTION_WORDS = word_set("is are does do did has was will what which how")
 
 
 def polarity(words: list[str]) -> bool | None:
-    """Return whether an answer means yes or no, by its first decisive word, or None if there is none."""
+    """Return whether an answer means yes or no, by its first decisive word, or None without such a word."""
     for word in words[:8]:
         if word in _NO:
             return False
@@ -146,7 +146,7 @@ def polarity(words: list[str]) -> bool | None:
 
 
 def cue_phrases(slot: SlotSpec) -> list[list[str]]:
-    """Return names of a slot's subject: the slot's name without its verb, and its synonyms."""
+    """Return the words for a slot's subject: the slot's name without its verb, and synonyms."""
     name = slot.name
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
@@ -155,7 +155,7 @@ def cue_phrases(slot: SlotSpec) -> list[list[str]]:
 
 
 def find_booleans(utterance: Utterance, slots: Mapping[str, SlotSpec]) -> dict[str, Mention]:
-    """Find the mentioned yes-or-no slots, and whether the user wants each of them."""
+    """Find the mentioned yes-or-no slots, with True for each slot that the user wants."""
     found: dict[str, Mention] = {}
     for slot in slots.values():
         for phrase in cue_phrases(slot):
@@ -174,7 +174,7 @@ def _wanted(utterance: Utterance, slot: SlotSpec, phrase: list[str], place: int)
 
 
 def _is_asked_about(words: list[str], place: int) -> bool:
-    """Return whether the sentence asks about the slot instead of wishing for it: "is it furnished?"."""
+    """Return whether a sentence asks about the slot instead of requesting it: "is it furnished?"."""
     start = place
     while start > 0 and words[start - 1] not in _SENTENCE_ENDS:
         start -= 1
@@ -192,7 +192,7 @@ def _place(words: list[str], phrase: list[str]) -> int | None:
 
 
 def boolean_value(slot: SlotSpec, wanted: bool) -> bool | str:
-    """Return the value as spelled in the slot's list, or unchanged if it isn't in the list."""
+    """Return the value as spelled in the slot's list, or unchanged if the list doesn't contain it."""
     return next((value for value in slot.values if value.lower() == str(wanted).lower()), wanted)
 
 
@@ -205,7 +205,7 @@ _NEW_TEXT = re.compile(
 
 
 def read_new_text(text: str, flow: FlowSpec, values: Mapping[str, Json]) -> dict[str, Mention]:
-    """Read a replacement for a filled free-text slot. Returns nothing if the slot is ambiguous."""
+    """Find a replacement for a filled free-text slot. Return nothing if the slot is ambiguous."""
     found = _NEW_TEXT.fullmatch(text)
     held = [name for name, slot in flow.slots.items() if found and name in values and is_free_text(slot)]
     meant = [name for name in held if found and found["slot"] in {None, "text", name.replace("_", " ")}]

@@ -1,6 +1,6 @@
-"""Finding dates, absolute and relative to the day of the turn. Value: ISO yyyy-mm-dd.
+"""Search for dates, absolute and relative to the day of the turn. Values have the form yyyy-mm-dd.
 
-Cheap patterns find the spans. Dateparser reads rare wordings, but only in answers to a question about a date.
+Fast patterns find most dates. Only answers to a question about a date also use the slow library dateparser.
 """
 
 import re
@@ -88,7 +88,7 @@ def find_dates(utterance: Utterance, today: date) -> list[Found]:
 
 
 def names_place(utterance: Utterance, candidate: Candidate) -> bool:
-    """Return whether a day is only an ordinal, such as “the first”, which may also be a position in a list."""
+    """Return whether a day is only an ordinal, such as “the first”, which may also be a list position."""
     words = utterance.words
     is_alone = all(word in _BESIDE_PLACES for word in (*words[: candidate.first], *words[candidate.last :]))
     return candidate.kind == DATE and is_alone and candidate.text.lower().removeprefix("the ") in ORDINALS
@@ -111,7 +111,7 @@ def _find(text: str, today: date) -> tuple[Found, ...]:
 
 @lru_cache(maxsize=1024)
 def read_loosely(text: str, today: date) -> str | None:
-    """Parse an answer that no pattern matches with dateparser, which is slow."""
+    """Parse an answer with dateparser, which is slow, if no pattern matches."""
     import dateparser  # noqa: PLC0415 - heavy, and rarely needed
 
     with warnings.catch_warnings():
@@ -132,7 +132,7 @@ def _exact(year: int, month: int, day: int) -> Reading:
 
 
 def _coming(month: int, day: int, today: date) -> Reading:
-    """Find the next such day from today on. February 29 is in the next leap year."""
+    """Find the next such day from today on. For February 29, find the next leap year."""
     for year in range(today.year, today.year + 9):
         try:
             when = date(year, month, day)
@@ -148,7 +148,7 @@ def _read_iso(match: re.Match[str], _today: date) -> Reading:
 
 
 def _read_numeric(match: re.Match[str], today: date) -> Reading | None:
-    """Read 3/4 or 3.4.2026. If day and month are ambiguous, both dates are candidates."""
+    """Parse 3/4 or 3.4.2026. If day and month are ambiguous, both dates are candidates."""
     first, second = int(match.group(1)), int(match.group(3))
     year = int(match.group(4)) if match.group(4) else None
     if year is not None and year < 100:
@@ -201,7 +201,7 @@ def _read_amount(match: re.Match[str], today: date) -> Reading | None:
 
 
 def _read_weekday(match: re.Match[str], today: date) -> Reading:
-    """Read a weekday: "friday" is the next Friday, "next friday" is the Friday of the following week."""
+    """Parse a weekday: "friday" is the next Friday, "next friday" is the Friday of the following week."""
     which = (match.group(1) or "").lower()
     ahead = (WEEKDAYS[match.group(2).lower()] - today.weekday()) % 7
     later = match.group(3)
@@ -215,7 +215,7 @@ def _read_weekday(match: re.Match[str], today: date) -> Reading:
 
 
 def _read_day_of_week(match: re.Match[str], today: date) -> Reading:
-    """Read "next week on tuesday"."""
+    """Parse "next week on tuesday"."""
     return _after(today, WEEKDAYS[match.group(1).lower()] - today.weekday() + 7)
 
 
@@ -230,7 +230,7 @@ def _read_week(match: re.Match[str], today: date) -> Reading:
 
 
 def _read_ordinal(match: re.Match[str], today: date) -> Reading:
-    """Read "the 3rd" as the next day with this number."""
+    """Parse "the 3rd" as the next day with this number."""
     text = (match.group(1) or match.group(2) or match.group(3)).lower()
     day = int(text) if text.isdigit() else ORDINALS[text]
     for ahead in range(13):
@@ -252,7 +252,7 @@ def _add_months(today: date, months: int) -> Reading:
 
 
 def _read_holiday(match: re.Match[str], today: date) -> Reading:
-    """Read a holiday, or a day counted from it."""
+    """Parse a holiday, or a day counted from a holiday."""
     year = match["year"]
     day = find_holiday(match["holiday"], int(year) if year else None, today)
     side = match["side"] or match["by"]
@@ -263,21 +263,21 @@ def _read_holiday(match: re.Match[str], today: date) -> Reading:
 
 
 def _read_from(match: re.Match[str], today: date) -> Reading:
-    """Read "a week from tomorrow", "two weeks from friday"."""
+    """Parse "a week from tomorrow" or "two weeks from friday"."""
     weekday = match.group(match.re.groups)
     ahead = 1 if match["tomorrow"] else (WEEKDAYS[weekday.lower()] - today.weekday()) % 7
     return _after(today, ahead + _amount_of(match))
 
 
 def _amount_of(match: re.Match[str]) -> int:
-    """Read "two weeks" as days."""
+    """Parse "two weeks" as a number of days."""
     text = match["amount"].lower()
     amount = int(text) if text.isdigit() else _AMOUNTS[text]
     return amount * (7 if match["unit"].lower().startswith("week") else 1)
 
 
 def _read_first_of(match: re.Match[str], today: date) -> Reading:
-    """Read "the first weekend of December": the days it has; "the first Monday of December": that day.
+    """Parse "the first weekend of December" as several days, and "the first Monday of December" as one day.
 
     The first week of a month is its first seven days.
     """
@@ -334,4 +334,4 @@ _READERS: tuple[tuple[tuple[str, ...], re.Pattern[str], _Reader], ...] = (
                r"|\b(\d{1,2})(?:st|nd|rd|th)\b"),
      _read_ordinal),
 )  # fmt: skip
-"""Patterns with substrings for a fast check: a matching text contains at least one of the substrings."""
+"""Date patterns with substrings for a fast check: a match contains at least one of the substrings."""

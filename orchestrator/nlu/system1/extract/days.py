@@ -54,10 +54,10 @@ _FIRST = word_set("leave leaving depart departing outbound")
 
 
 def find_days(utterance: Utterance, today: date, known: Collection[str] = ()) -> list[Found]:
-    """Find dates as `find_dates` does, and resolve them against each other.
+    """Find dates like `find_dates`, and resolve dates that depend on other dates.
 
-    Corrects misspelled months and weekdays. If two corrections are possible, both dates are candidates. `known`:
-    words that are spelled correctly.
+    Correct misspelled months and weekdays. If two corrections are possible, both dates are candidates.
+    `known`: words that are spelled correctly.
     """
     misspelt = [
         (place, meant)
@@ -83,14 +83,14 @@ def find_days(utterance: Utterance, today: date, known: Collection[str] = ()) ->
 
 
 def _either(alike: list[Found]) -> Reading:
-    """Return the readings of the same words as one reading, with candidates if they differ."""
+    """Merge readings of the same words, with candidates if the readings differ."""
     values = tuple(sorted({str(one.reading.value) for one in alike if one.reading.value is not None}))
     return Reading(candidates=values) if len(values) > 1 else alike[0].reading
 
 
 @lru_cache(maxsize=4096)
 def _spell(word: str) -> tuple[str, ...]:
-    """Return the months or weekdays that a word may misspell. Empty if the word is spelled correctly."""
+    """Return the months or weekdays that a word may misspell, or nothing if the word is spelled correctly."""
     return spell(word, _SPELT)
 
 
@@ -103,7 +103,7 @@ def _find_together(utterance: Utterance, today: date) -> list[Found]:
 
 
 def _share_month(one: Found, text: str, today: date) -> list[Found]:
-    """Read days joined to a day with its month: "3 to 6 December" is two days, "3 or 4 December" a choice.
+    """Parse days before or after a full date: "3 to 6 December" is two days, "3 or 4 December" a choice.
 
     Without "between", "and" joins no days: "for 2 and 6 December" counts people.
     """
@@ -139,7 +139,7 @@ def _number_of(day: str) -> int:
 
 
 def _nearest(number: int, known: date, *, is_earlier: bool) -> date | None:
-    """Return the last day with this number before a known date, or the first one after it."""
+    """Return the last day with this number before a known date, or the first such day after the date."""
     month = known.replace(day=1)
     if is_earlier and number >= known.day:
         month = (month - timedelta(days=1)).replace(day=1)
@@ -156,7 +156,7 @@ def _in_month(month: date, number: int) -> date | None:
 
 
 def _follow_on(found: list[Found], text: str) -> list[Found]:
-    """Place a weekday after the day before it: on a Friday, "monday to friday" does not end today."""
+    """Interpret a weekday after another day: on a Friday, "monday to friday" does not end today."""
     ordered = sorted(found, key=lambda one: one.start)
     for place, (one, other) in enumerate(pairwise(ordered), start=1):
         begins, ends = one.reading.value, other.reading.value
@@ -171,7 +171,7 @@ def _follow_on(found: list[Found], text: str) -> list[Found]:
 def find_shifted(utterance: Utterance, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
     """Move the mentioned days or hours of the running task.
 
-    For another flow, moves the task's values of slots with the same meaning: “move the trip a day later”.
+    For another flow, move the task's values in slots with the same meaning: “move the trip a day later”.
     """
     found = _SHIFT.search(" ".join(utterance.words))
     if context.active is None or found is None:
@@ -204,7 +204,7 @@ def _held_by(flow: FlowSpec, kind: str, values: Mapping[str, Json], *, is_own: b
 
 
 def _shift_hours(found: re.Match[str], held: Mapping[str, str]) -> dict[str, Mention]:
-    """Move the only time of day of the running task, within the same day."""
+    """Move the only time in the running task, within the same day."""
     if len(held) != 1 or found["way"] in _LENGTHS:
         return {}
     [(name, value)] = held.items()
@@ -224,7 +224,7 @@ def _count(said: str) -> int:
 def count_from(
     mentions: Mapping[str, Mention], flow: FlowSpec, held: Mapping[str, Json]
 ) -> dict[str, Mention]:
-    """Resolve a bare weekday or hour relative to the value it changes, not to today or midnight (IR-6)."""
+    """Resolve a bare weekday or hour relative to the value to change, not to today or midnight (IR-6)."""
     return {
         name: _count_one(mention, flow.slots.get(name), held.get(name)) for name, mention in mentions.items()
     }

@@ -1,6 +1,6 @@
-"""Search for values in a message, with the value kinds that each slot takes.
+"""Search for values in a message.
 
-A domain has one extractor, which only searches for kinds that a slot takes.
+A domain has one extractor, which searches only for value kinds that a slot takes.
 """
 
 import re
@@ -62,7 +62,7 @@ _BOOLEANS = frozenset({"true", "false"})
 
 
 def type_name(slot: SlotSpec) -> str:
-    """Return the slot's type in one spelling ("free text" and "free_text" are the same)."""
+    """Return the slot's type in one spelling ("free text" and "free_text" are equal)."""
     return slot.type.replace(" ", "_").lower()
 
 
@@ -77,7 +77,7 @@ def is_listed(kind: str) -> bool:
 
 
 CODES = "pattern:"
-"""Prefix of kinds for patterns of the domain."""
+"""Prefix of value kinds for patterns of the domain."""
 
 
 def pattern_kind(type_or_slot: str) -> str:
@@ -97,7 +97,10 @@ def is_free_text(slot: SlotSpec) -> bool:
 
 
 def kinds_of(slot: SlotSpec) -> tuple[str, ...]:
-    """Return the kinds that may fill a slot, most specific first. A pattern of an exact slot is the only kind."""
+    """Return the kinds of values for a slot, most specific first.
+
+    An exact slot with a pattern has only this kind.
+    """
     if slot.pattern and type_name(slot) == "exact":
         return (pattern_kind(slot.name),)
     kinds = _kinds(type_name(slot), slot.name, slot.entity, slot.values, bool(slot.synonyms))
@@ -129,7 +132,7 @@ def accepts_names(slot: SlotSpec) -> bool:
 
 
 def kinds_by_slot(slots: Mapping[str, SlotSpec]) -> dict[str, tuple[str, ...]]:
-    """Return the kinds that may fill each slot."""
+    """Return the kinds of values for each slot."""
     return {name: kinds_of(slot) for name, slot in slots.items()}
 
 
@@ -158,12 +161,12 @@ def boolean_slots(slots: Mapping[str, SlotSpec]) -> dict[str, SlotSpec]:
 # Specificity of kinds. Smaller numbers are more specific.
 _RANK = {DATE: 0, TIME: 1, MONEY: 2, RANGE: 3, PAIRS: 4, QUOTE: 7, NAME: 9, CODE: 6, NUMBER: 8}
 _LISTED_RANK = 5
-"""Rank of kinds that no extractor shares: entities, values, patterns."""
+"""Rank of kinds with their own extractor: entities, values and patterns."""
 _OWN_KINDS = frozenset({"value", "pattern"})
-"""Kinds that belong to single slots, so that a span can have several."""
+"""Prefixes of kinds for single slots. A span can have several such kinds."""
 Find = Callable[[Utterance], list[Found]]
 _UNITS: tuple[tuple[str, Find], ...] = ((TIME, find_times), (MONEY, find_money))
-"""Expressions that end a name, as dates do."""
+"""Expressions that end a name, in addition to dates."""
 _FORMS: tuple[tuple[str, Find], ...] = (
     (RANGE, find_ranges),
     (CODE, find_codes),
@@ -208,9 +211,9 @@ class Extractor:
     def find(
         self, utterance: Utterance, today: date, separators: Separators = ENGLISH_SEPARATORS
     ) -> list[Candidate]:
-        """Find candidates in the order of the text, without overlaps.
+        """Find candidates in text order, without overlaps.
 
-        Caches the last result, because several NLU components read the same message.
+        The last result is cached, because several NLU components process the same message.
         """
         text, day, used, candidates = self._latest
         if text != utterance.text or day != today or used is not separators:
@@ -229,7 +232,7 @@ class Extractor:
         )
         for find in self._forms:
             found += find(digits)
-        if find_times not in self._units:  # the 6 of "after 6 pm" is never a number
+        if find_times not in self._units:  # the 6 in "after 6 pm" is never a number
             clock = [(one.start, one.end) for one in find_times(utterance)]
             found = [
                 one
@@ -282,7 +285,7 @@ class Extractor:
 
 
 def _chief_kind(candidate: Candidate) -> str:
-    """Return the main kind of a candidate. Several lists or patterns are equally specific: all count."""
+    """Return the main kind of a candidate. Several lists or patterns are equally specific, so all are included."""
     form, colon, _name = candidate.kind.partition(":")
     if form not in _OWN_KINDS:
         return candidate.kind
@@ -291,7 +294,7 @@ def _chief_kind(candidate: Candidate) -> str:
 
 
 def _without_chains(candidates: list[Candidate]) -> list[Candidate]:
-    """Drop names that consist of known names: "Oslo Barcelona" is not a place."""
+    """Remove names that consist of known names: "Oslo Barcelona" is not a place."""
     known = {
         place
         for candidate in candidates

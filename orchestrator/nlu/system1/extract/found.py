@@ -1,4 +1,4 @@
-"""Output of extractors: spans of the message with typed readings. Records only.
+"""Results of extractors: text spans with typed readings.
 
 `slot_assignment` assigns candidates to slots.
 """
@@ -13,7 +13,7 @@ from orchestrator.types import Json
 
 
 class Reading(NamedTuple):
-    """A reading of a span. `candidates`: several values fit. `invalid`: the reason why none does."""
+    """A reading of a span. `candidates`: possible values. `invalid`: the reason why no value is valid."""
 
     value: Json = None
     candidates: tuple[Json, ...] = ()
@@ -21,7 +21,7 @@ class Reading(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A span of characters and its reading, as one extractor sees it."""
+    """A span of characters with its reading by one extractor."""
 
     start: int
     end: int
@@ -31,7 +31,7 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Candidate:
-    """A span of tokens (`first` … `last`, exclusive) with its readings by kind. `kind`: the main kind."""
+    """A span of tokens (`first` to `last`, exclusive) with its readings by kind. `kind`: the main kind."""
 
     first: int
     last: int

@@ -1,6 +1,6 @@
-"""Known values of a domain: names of entities and categories with synonyms, found by longest match.
+"""Known values of a domain: names of entities and categories with synonyms. The longest match is used.
 
-Fuzzy search is slow, so it only runs where a name is expected.
+Fuzzy search is slow, and used only for expected names.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Hits = dict[str, tuple[Json, ...]]
 """Canonical values by kind, for one name."""
 FUZZY_LIMIT = 86
 FUZZY_LIMIT_MAIN = 82
-"""Fuzzy limit for main values, if the domain marks main values."""
+"""Minimum score for similar main values, if the domain marks main values."""
 FUZZY_SURE = 90
-"""Minimum score for using other values without asking."""
+"""Minimum score for values other than main values, to be used without asking."""
 LONGEST_CODE = 4
 LISTED = "value:"
 """Prefix of kinds for a slot's allowed values."""
@@ -68,9 +68,9 @@ class Gazetteer:
         self._longest[first] = max(self._longest.get(first, 0), count)
 
     def find(self, utterance: Utterance, common: Collection[str] = ()) -> list[Found]:
-        """Find the longest known names, left to right, with one result per kind.
+        """Find the longest known names from left to right, with one result per kind.
 
-        `common`: words in lower case in the examples; “Rome is nice” doesn't name Nice.
+        `common`: words in lower case in the examples. “Rome is nice” doesn't name Nice.
         """
         words = utterance.words
         names, found, until = self._names, list[Found](), 0
@@ -110,18 +110,18 @@ class Gazetteer:
         return found
 
     def lookup(self, kind: str, text: str) -> tuple[Json, ...]:
-        """List the values that go exactly by this name."""
+        """List the values with exactly this name."""
         return self._by_kind.get(kind, {}).get(key_of(text), ())
 
     def mark_main(self, kind: str, key: str, *values: Json) -> None:
-        """Record the values that users most often mean by a misspelling of this name."""
+        """Record the values that users most often mean by a misspelled form of this name."""
         self._main.setdefault(kind, {})[key] = values
 
     def repair(self, kind: str, text: str) -> Reading | None:
         """Return the value of a misspelled name, or None if no name is similar enough.
 
-        If a domain marks its main values, other values must be very similar to be used without
-        asking: "Atlantis" is more likely not a place than the little-known Atlantic.
+        If a domain marks its main values, other values must be very similar: "Atlantis" is probably not a
+        misspelling of the little-known place Atlantic.
         """
         key = key_of(text)
         if len(key) < 4:
@@ -132,7 +132,7 @@ class Gazetteer:
         return reading_of(values) if sure else Reading(candidates=values)
 
     def is_main_name(self, word: str) -> bool:
-        """Return whether a folded word is a main name, if the domain marks main names."""
+        """Return whether a normalized word is a main name. If the domain marks no main names, all names count."""
         return any(word in (self._main.get(kind) or names) for kind, names in self._by_kind.items())
 
     def is_little_known(self, kind: str, value: Json) -> bool:
@@ -141,18 +141,18 @@ class Gazetteer:
         return main is not None and (value,) not in main.values()
 
     def is_value(self, kind: str, value: Json) -> bool:
-        """Return whether this is a value itself, not only one of its names."""
+        """Return whether this is a value itself, not only a name of a value."""
         return isinstance(value, str | int | float) and value in self._canonical.get(kind, ())
 
     def is_entity(self, entity: str, value: Json) -> bool:
         return self.is_value(entity_kind(entity), value)
 
     def names(self, kind: str) -> Mapping[str, tuple[Json, ...]]:
-        """List every folded name of a kind with its values."""
+        """Return all normalized names of a kind with their values."""
         return self._by_kind.get(kind, {})
 
     def _search(self, kind: str, key: str) -> tuple[tuple[Json, ...], bool]:
-        """Find the values of the nearest name, and whether they may be taken without asking."""
+        """Find the values of the most similar name. Also return True if they can be used without asking."""
         known, main = self._by_kind.get(kind), self._main.get(kind)
         if not known or len(key) > 80:
             return (), False
@@ -165,26 +165,26 @@ class Gazetteer:
 
 
 def choose_nearest(key: str, keys: Iterable[str]) -> str | None:
-    """Return the folded name most similar to a misspelled name, or None if no name is similar enough."""
+    """Return the normalized name most similar to a misspelled name, or None if no name is similar enough."""
     best = process.extractOne(key, list(keys), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT)
     return None if best is None else best[0]
 
 
 def is_code(value: Json) -> bool:
-    """Return whether a value is a short code, such as LHR. In messages, only capitals match codes."""
+    """Return whether a value is a short code, such as LHR. In messages, codes match only in capitals."""
     return isinstance(value, str) and len(value) <= LONGEST_CODE and value.isalpha() and value.isupper()
 
 
 def reading_of(values: tuple[Json, ...]) -> Reading:
-    """Return a single value as the value, or several as candidates."""
+    """Return a reading with the only value, or with several values as candidates."""
     return Reading(values[0]) if len(values) == 1 else Reading(candidates=values)
 
 
 def add_entities(gazetteer: Gazetteer, entities: Iterable[Entity]) -> None:
-    """Add the domain's gazetteers: canonical forms, names and aliases, with main values.
+    """Add the domain's entities: values, names and aliases, and main values.
 
-    If several values share a name and exactly one value is marked `main` in its metadata, the name means that
-    value.
+    If several values share a name and exactly one value is marked `main` in its metadata, the name refers to
+    this value.
     """
     for entity in entities:
         kind = entity_kind(entity.name)

@@ -14,7 +14,7 @@ _FROM_EASTER: dict[str, int] = {
     r"good friday": -2, r"easter monday": 1, r"easter(?: sunday)?": 0, r"whit sunday": 49, r"whit monday": 50,
 }  # fmt: skip
 HOLIDAY = "|".join([*_EACH_YEAR, *_FROM_EASTER])
-"""A pattern of all holidays. Longer names precede their prefixes."""
+"""A pattern for all holidays. Longer names precede their prefixes."""
 
 
 def find_holiday(words: str, year: int | None, today: date) -> date:

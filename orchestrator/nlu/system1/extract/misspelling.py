@@ -1,17 +1,17 @@
-"""Recognition of misspelled names: of days, months, and a slot's own values."""
+"""Recognition of misspelled names: names of days, months and slot values."""
 
 from collections.abc import Collection
 
 from rapidfuzz.distance import OSA
 
 SHORTEST_MISSPELT = 6
-"""Minimum letters of a name whose misspellings are corrected."""
+"""Minimum length of a name for the correction of misspellings, in letters."""
 _LONG = 8
-"""Minimum length of a name that can have two misspellings."""
+"""Minimum length of a name for the correction of two misspelled letters, in letters."""
 
 
 def spell(word: str, names: Collection[str]) -> tuple[str, ...]:
-    """Return the names most similar to a misspelled word. Empty for a correctly spelled word."""
+    """Return the names most similar to a misspelled word, or nothing for a correctly spelled word."""
     if word in names or word.removesuffix("s") in names:
         return ()
     most = 2 if len(word) >= _LONG else 1

@@ -1,4 +1,4 @@
-"""Open vocabulary: unlisted names, recognized by capitals, and quoted text."""
+"""Unlisted names, recognized by capitals, and quoted text."""
 
 import re
 from collections.abc import Mapping
@@ -25,10 +25,10 @@ _ADDRESS_DIGITS = 3
 
 
 def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found]) -> list[Found]:
-    """Find runs of capitalised words ("Sing To Me Instead"), which stop at dates, times and amounts.
+    """Find runs of capitalized words ("Sing To Me Instead"), which stop at dates, times and amounts.
 
-    Words of `common` (those the examples write in small letters) do not begin a name at the start
-    of a sentence, where capitals mean nothing.
+    `common`: words in lower case in the examples. At the start of a sentence, these words do not begin a
+    name, because every sentence starts with a capital.
     """
     text, starts, ends, words = utterance.text, utterance.starts, utterance.ends, utterance.words
     if text.isupper() or text.islower():
@@ -64,7 +64,7 @@ def _begins(words: list[str], index: int, common: frozenset[str]) -> bool:
 
 
 def _extent(text: str, starts: list[int], words: list[str], first: int) -> int:
-    """Find the end of a run: capitals or digits, with small connecting words only between them."""
+    """Find the end of a run: capitalized words or digits, with short connecting words between them."""
     last = first + 1
     limit = min(len(words), first + LONGEST)
     while last < limit:
@@ -97,7 +97,7 @@ def _is_short_form(word: str) -> bool:
 
 
 def _counts_something(text: str, starts: list[int], words: list[str], last: int) -> bool:
-    """Return whether a number at the end of a run belongs to the words after it: "Vs Earthquakes 1 ticket"."""
+    """Return whether a final number belongs to the words after a run: "Vs Earthquakes 1 ticket"."""
     ends_in_number = words[last - 1].isdigit()
     return ends_in_number and last < len(words) and text[starts[last]].islower()
 
@@ -128,7 +128,7 @@ def find_quotes(utterance: Utterance) -> list[Found]:
 
 
 def find_codes(utterance: Utterance) -> list[Found]:
-    """Find codes such as booking references: letters and digits mixed. Value: upper case."""
+    """Find codes such as booking references: letters mixed with digits. Convert them to upper case."""
     if DIGIT.search(utterance.text) is None:
         return []
     return [
@@ -150,9 +150,9 @@ def find_pairs(utterance: Utterance) -> list[Found]:
 def find_patterns(
     utterance: Utterance, patterns: Mapping[str, re.Pattern[str]], common: frozenset[str]
 ) -> list[Found]:
-    """Find spans that match a declared pattern. Patterns of capitals also match lower case.
+    """Find spans that match a declared pattern. Patterns in capitals also match lower case.
 
-    An ordinary word is not a code, nor with a number after it: "make it 1" does not name flight IT 1.
+    An ordinary word is not a code, even before a number: "make it 1" does not name flight IT 1.
     """
     text = utterance.text
     capitals = text.upper() if text.isascii() else text

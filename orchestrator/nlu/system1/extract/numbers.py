@@ -61,7 +61,7 @@ _AT_LEAST = re.compile(
 
 
 def read_separators(utterance: Utterance, separators: Separators) -> Utterance:
-    """Return the message with numbers in English format: "1.500,50" as "1,500.50". Offsets don't change."""
+    """Convert the message's numbers to English format: "1.500,50" to "1,500.50". Offsets don't change."""
     pattern = _form_of(separators)
     swapped = pattern.sub(lambda found: found[0].translate(_swap(separators)), utterance.text)
     return utterance if swapped == utterance.text else replace(utterance, text=swapped)
@@ -83,12 +83,12 @@ def _swap(separators: Separators) -> dict[int, str]:
 
 
 def _marks(separators: Separators) -> tuple[str, str]:
-    """Return the decimal mark and the group separator as in a cleaned text, which has plain spaces."""
+    """Return the decimal mark and the group separator in a cleaned text, which contains plain spaces."""
     return separators.decimal, " " if separators.group.isspace() else separators.group
 
 
 def to_number(text: str) -> int | float:
-    """Parse digits with optional thousands separators, as int if the number is whole."""
+    """Parse digits with optional thousands separators. The result is an int if the number is whole."""
     plain = text.replace(",", "")
     return float(plain) if "." in plain else int(plain)
 
@@ -115,7 +115,7 @@ def find_numbers(utterance: Utterance) -> list[Found]:
 
 
 def read_words(words: list[str], first: int) -> tuple[int, int]:
-    """Read the number that begins at a token. Returns the index after the number, and the value."""
+    """Parse the number that begins at a token. Return the index after the number, and the value."""
     total = 0
     current = 0
     index = first
@@ -151,7 +151,7 @@ def read_words(words: list[str], first: int) -> tuple[int, int]:
 
 
 def _joins(words: list[str], index: int, first: int) -> bool:
-    """Return whether an "and" or a hyphen stands inside one number: "two hundred and five", "twenty-five"."""
+    """Return whether an "and" or a hyphen is part of a number: "two hundred and five", "twenty-five"."""
     if index == first or index + 1 >= len(words):
         return False
     before, after = words[index - 1], words[index + 1]
@@ -161,7 +161,10 @@ def _joins(words: list[str], index: int, first: int) -> bool:
 
 
 def find_ranges(utterance: Utterance) -> list[Found]:
-    """Find ranges: "between 100 and 200", "2-4", "under 300", "at least 3". Value: [low, high], open ends null."""
+    """Find ranges: "between 100 and 200", "2-4", "under 300", "at least 3".
+
+    Values have the form [low, high], with null for an open end.
+    """
     text = utterance.text
     if DIGIT.search(text) is None:
         return []
@@ -197,7 +200,7 @@ _FACTORS = {"k": 1_000, "m": 1_000_000}
 
 
 def find_money(utterance: Utterance) -> list[Found]:
-    """Find amounts: "$50", "20 euros", "two hundred dollars". Value: {amount, currency}."""
+    """Find amounts of money: "$50", "20 euros", "two hundred dollars". Values have amount and currency."""
     text = utterance.text
     found = [
         _found(match.start(), match.end(), match.group(2), match.group(3), match.group(1))
@@ -245,14 +248,17 @@ _NAMED = _PERSON | _PEOPLE | _PARENTS
 _SELF = word_set("me myself i")
 _OWNERS = word_set("my our his her their the")
 TELL_PEOPLE = _NAMED | _SELF | {"of"}
-"""Words that count people, at least one of which must occur."""
+"""Words that count people. A list of travelers must contain at least one of these words."""
 _JOINS = word_set("and plus with , &")
 _ALONE = re.compile(r"\b(?:only|just) (?:for )?(?:me|myself)\b(?! and\b)", re.IGNORECASE)
 _FAMILY = re.compile(r"\b(?:family|group|party) of (\w+)\b", re.IGNORECASE)
 
 
 def count_people(utterance: Utterance) -> tuple[int, str] | None:
-    """Return the number of enumerated travelers, including the user if they join, and the words, or None."""
+    """Count enumerated travelers, including the user if applicable. Also return the words, or None.
+
+    Return None if the message does not enumerate travelers.
+    """
     words = utterance.words
     family = _FAMILY.search(utterance.text) if "of" in words else None
     if family is not None and (number := _small_number(family[1].lower())) is not None:
@@ -278,7 +284,7 @@ _ONE_MORE = word_set("extra additional more further checked single")
 
 
 def count_single(utterance: Utterance, things: Mapping[str, str]) -> dict[str, Mention]:
-    """Count things with an indefinite article as one: "add a bag". `things`: slots by the noun that they count."""
+    """Count things with an indefinite article as 1: "add a bag". `things`: slots by the counted noun."""
     words = utterance.words
     counted: dict[str, Mention] = {}
     for thing in things.keys() & set(words):
@@ -307,7 +313,10 @@ def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
 
 
 def _chain(words: list[str], first: int) -> tuple[int, int, bool]:
-    """Count people joined by "and". Returns the index after the last person, the count, and whether any is named."""
+    """Count people joined by "and".
+
+    Return the index after the last person, the count, and True if a person is named.
+    """
     place, people, named, last = first, 0, False, first
     while place < len(words):
         after, count, is_named = _person(words, place)

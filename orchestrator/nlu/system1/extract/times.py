@@ -1,4 +1,4 @@
-"""Finding times of day: "7:30 pm", "19:30", "half past six", "noon", "5 in the evening". Value: HH:MM."""
+"""Search for times of day: "7:30 pm", "19:30", "half past six", "noon". Values have the form HH:MM."""
 
 import re
 from collections.abc import Callable
@@ -37,7 +37,7 @@ _AT = re.compile(
     rf"|tonight|with|\w+day)\b))",
     re.IGNORECASE,
 )
-"""A bare hour: “tuesday at 9”."""
+"""An hour without a.m. or p.m.: “tuesday at 9”."""
 _NAMED = re.compile(r"\b(noon|midday|midnight)\b", re.IGNORECASE)
 _WORDED_MINUTES = {"thirty": 30, "fifteen": 15, "forty five": 45, "forty-five": 45}
 
@@ -56,12 +56,12 @@ def find_times(utterance: Utterance) -> list[Found]:
 
 
 EARLIEST_MORNING = 6
-"""The first hour that a spoken time without “am” can mean in the morning."""
+"""The first hour that counts as morning for a spoken time without “am”."""
 _SAID_PART = re.compile(rf"{_MERIDIEM}|morning|afternoon|evening|night|noon|midday", re.IGNORECASE)
 
 
 def in_part_of_day(value: str, text: str, part: str | None) -> str:
-    """Shift an hour to the slot's part of the day if the words don't specify one.
+    """Shift an hour to the slot's part of the day if the words don't specify a part.
 
     Without a part, spoken hours before six are in the afternoon: “half past three”.
     """
@@ -74,7 +74,7 @@ def in_part_of_day(value: str, text: str, part: str | None) -> str:
 
 
 def nearest_hour(value: str, text: str, held: str) -> str:
-    """Return an hour without a.m. or p.m. in the half of the day nearer to the current value."""
+    """Choose a.m. or p.m. for an hour without this information: the half of the day nearer to `held`."""
     hour = int(value[:2])
     if not 1 <= hour <= 12 or ":" in text or text[:1] == "0" or _SAID_PART.search(text):
         return value
@@ -85,7 +85,7 @@ def nearest_hour(value: str, text: str, held: str) -> str:
 
 
 def bare_hour(number: float) -> str | None:
-    """Read a bare number as an hour, for the answer to a question about a time."""
+    """Convert a bare number to an hour, as an answer to a question about a time."""
     return f"{int(number):02d}:00" if number == int(number) and 0 <= number <= 23 else None
 
 

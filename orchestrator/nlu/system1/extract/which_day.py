@@ -1,6 +1,6 @@
-"""The day slot that a date is for, if the words before it name exactly one (IR-4).
+"""Selection of the slot for a date by the words before the date, if exactly one slot matches (IR-4).
 
-Learned cues around a value are weighed elsewhere.
+The trained model weights other words around a value.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from orchestrator.nlu.text import tokenize, word_set
 
 _UNTIL = word_set("until till til through")
 _LINKS = word_set("the a it on for is to be should must will as in at by them that this my our up me - = :")
-"""Words that can stand between a day's name and the day."""
+"""Words that can stand between the name of a date and the date."""
 _GENERIC = word_set("date day time")
 _FORMS = re.compile(r"(?:ing|ed|s)$")
 
 
 def find_named_day(words: Sequence[str], first: int, days: Sequence[SlotSpec]) -> SlotSpec | None:
-    """Return the day slot that the words before the date at `first` name: "collect it on", "until".
+    """Return the date slot that matches the words before the date at `first`: "collect it on", "until".
 
-    A slot is named by a word of its name, or by all distinctive words of its description.
+    A slot matches by a word of its name, or by all distinctive words of its description.
     """
     place = first - 1
     said: set[str] = set()
@@ -51,7 +51,7 @@ def _forms(word: str) -> set[str]:
 
 @lru_cache(maxsize=256)
 def _names_of(name: str, description: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the distinctive words of a slot's name, and those of its description."""
+    """Return the distinctive words of a slot's name and of its description."""
     parts = (name.casefold().split("_"), tokenize(description.casefold()).words)
     one, two = (frozenset(words) - _GENERIC - STOP_WORDS - _LINKS for words in parts)
     return one, two

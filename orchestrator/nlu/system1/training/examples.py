@@ -1,7 +1,4 @@
-"""Examples to learn from: the domain's own, with placeholders filled, and those of `universal_examples.txt`.
-
-What an example is, and how many are made of one line. Learning is elsewhere.
-"""
+"""Training examples: the domain's examples with filled placeholders, and `universal_examples.txt`."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,11 +31,11 @@ _SAMPLES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A message and what it means.
+    """An example message with the expected interpretation.
 
-    `label`: what the classifier should say (see `classifier`), None when only the slots of its values are taught.
-    `spans`: (start, end, slot) in characters. `asked`: the slot whose question it answers. `dact`: the flow whose
-    slots the spans name.
+    `label`: the expected label of the classifier, or None if the example only trains slots. `spans`: (start,
+    end, slot) in characters. `asked`: the slot of the question before the message. `dact`: the flow with the
+    slots in `spans`.
     """
 
     text: str
@@ -61,7 +58,7 @@ def answer_label(name: str) -> str:
 
 
 def sample_values(slot: SlotSpec, gazetteer: Gazetteer) -> Sequence[str]:
-    """Pick some texts that fill a slot. The choice is deterministic."""
+    """Choose texts that fill a slot. The choice is deterministic."""
     if slot.samples:
         return slot.samples
     for kind in kinds_of(slot):
@@ -82,7 +79,10 @@ def sample_values(slot: SlotSpec, gazetteer: Gazetteer) -> Sequence[str]:
 def fill(
     template: str, samples: Mapping[str, Sequence[str]], turn: int
 ) -> tuple[str, tuple[tuple[int, int, str], ...]]:
-    """Fill a template's placeholders with the samples of one turn. Unknown placeholders stay as plain words."""
+    """Fill a template's placeholders with sample values. Unknown placeholders become plain words.
+
+    `turn`: selects the sample values.
+    """
     pieces: list[str] = []
     spans: list[tuple[int, int, str]] = []
     length = position = 0
@@ -100,9 +100,9 @@ def fill(
 
 
 def flow_examples(flow: FlowSpec, gazetteer: Gazetteer) -> Iterator[Example]:
-    """Generate a flow's examples with filled placeholders, and the examples that its slots imply."""
+    """Generate a flow's examples with filled placeholders, and examples for its slots."""
     samples = {name: sample_values(slot, gazetteer) for name, slot in flow.slots.items()}
-    # Who speaks of what was just told says "that": "modify that booking".
+    # Users refer to the latest results with "that": "modify that booking".
     pointing = [one.replace(" my ", " that ") for one in flow.examples if " my " in one]
     for template in (*flow.examples, *pointing):
         turns = VARIANTS if PLACEHOLDER.search(template) else 1
@@ -161,7 +161,7 @@ _BOTH_FORMS = ("from {%s} to {%t}", "to {%t} from {%s}", "{%s} to {%t}", "{%s} -
 
 
 def typical_values(flows: Iterable[FlowSpec], gazetteer: Gazetteer) -> list[str]:
-    """Return a few texts per value kind of the domain, for the universal examples."""
+    """Return several texts for each value kind of the domain, for the universal examples."""
     values: dict[str, None] = {}
     for flow in flows:
         for slot in flow.slots.values():
@@ -177,7 +177,10 @@ def lower_words(texts: Iterable[str]) -> frozenset[str]:
 
 @cache
 def kind_texts() -> tuple[tuple[str, str], ...]:
-    """Read the kind and text of every shipped example. The file has a section per kind, and bars between texts."""
+    """Return the kind and text of each universal example.
+
+    The file has a section for each kind, and bars between texts.
+    """
     found: list[tuple[str, str]] = []
     kind = ""
     for line in (
@@ -194,7 +197,7 @@ def kind_texts() -> tuple[tuple[str, str], ...]:
 
 
 def kind_examples(values: Sequence[str]) -> Iterator[Example]:
-    """Yield the shipped examples with `{*}` replaced by typical values of the domain, in turn."""
+    """Yield the universal examples with `{*}` replaced by typical values of the domain, in turn."""
     usable = values or ("something",)
     turn = 0
     for kind, text in kind_texts():

@@ -1,7 +1,7 @@
-"""Fitting of linear models by scikit-learn.
+"""Fitting of linear models with scikit-learn.
 
-Only training imports scikit-learn, which takes seconds and more than 100 MB: a process that finds kept models needs
-neither.
+Only training imports scikit-learn, which takes seconds and more than 100 MB. Processes that find stored
+models do not import it.
 """
 
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -20,13 +20,14 @@ from orchestrator.nlu.system1.linear import Features, LinearModel
 _FOLDS = 3
 _MOST_STEPS = 400
 _SHARPEST = 5.0
-"""Upper limit of the calibration, because a few separable examples would make the model certain of anything."""
+"""Upper limit of the calibration factor, because few separable examples would make the model too certain."""
 
 
 def fit(rows: Sequence[Features], labels: Sequence[str], strength: float, *, balanced: bool) -> LinearModel:
-    """Fit a logistic regression, with its confidence calibrated on held-out examples.
+    """Fit a logistic regression, and calibrate its confidence on held-out examples.
 
-    `strength`: inverse of the regularization. `balanced`: rare labels count as much as frequent ones.
+    `strength`: inverse of the regularization. `balanced`: True if rare labels count as much as frequent
+    labels.
     """
     known = tuple(sorted(set(labels)))
     if len(known) < 2:
@@ -51,7 +52,7 @@ def fit(rows: Sequence[Features], labels: Sequence[str], strength: float, *, bal
         else:
             estimator.fit(matrix, labels)
     weights, bias = estimator.coef_.T, estimator.intercept_
-    if len(known) == 2:  # scikit-learn keeps the second label's distance from the first
+    if len(known) == 2:  # scikit-learn stores only the second label's distance from the first label
         weights, bias = np.hstack([0 * weights, weights]), np.concatenate([0 * bias, bias])
     places = {name: place for place, name in enumerate(vectorizer.feature_names_)}
     return LinearModel(known, places, np.ascontiguousarray(weights), bias, sharpness)

@@ -1,4 +1,4 @@
-"""Training from examples: the classifier of messages, and the assignment of values to slots."""
+"""Training from examples: the message classifier, and the assignment of values to slots."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -25,7 +25,7 @@ _SLOTS_STRENGTH = 4.0
 
 
 def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearModel:
-    """Learn from labeled examples. The result is deterministic."""
+    """Train the message classifier from labeled examples. The result is deterministic."""
     labelled = [(tokenize(clean(one.text)), one.label) for one in examples if one.label is not None]
     rows = [features_of(delexicalize(said, extractor.find(said, _TRAINING_DAY))) for said, _ in labelled]
     return fit(rows, [label for _, label in labelled], _LABELS_STRENGTH, balanced=True)
@@ -34,7 +34,7 @@ def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearMod
 def learn_slots(
     examples: Iterable[Example], extractor: Extractor, flows: Mapping[Dact, FlowSpec]
 ) -> LinearModel:
-    """Learn the slots of values from spans in examples. Candidates outside all spans have no slot."""
+    """Train the slot assignment from spans in examples. Candidates outside all spans have no slot."""
     rows: list[dict[str, float]] = []
     labels: list[str] = []
     for example in examples:
@@ -55,7 +55,7 @@ def learn_slots(
 def _mark_candidates(
     example: Example, extractor: Extractor, kinds: Mapping[str, Sequence[str]]
 ) -> list[tuple[Candidate, str]]:
-    """Find the candidates of an example, each with its slot."""
+    """Find the candidates in an example, each with its slot."""
     utterance = tokenize(clean(example.text))
     found = extractor.find(utterance, _TRAINING_DAY)
     if utterance.text != example.text:
@@ -73,5 +73,5 @@ def _mark_candidates(
 
 
 def _kinds_of_span(taken: Sequence[str]) -> Sequence[str]:
-    """Return the kinds of a span that no extractor finds: those that its slot lists nowhere, or else a name."""
+    """Return kinds for a span that no extractor finds: unlisted kinds of its slot, or else a name."""
     return [kind for kind in taken if not is_listed(kind)] or taken or [NAME]
