@@ -4,9 +4,9 @@ Celery's threads call the public methods. All work runs on the loop.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,37 +21,46 @@ from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.adapters.postgres.turns.awaited import FINISH_TASK, PostgresAwaitedTasks
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
 from orchestrator.adapters.redis.client import connect
-from orchestrator.adapters.redis.worker_registry import RegisteredProcess, WorkerRegistry
+from orchestrator.adapters.redis.worker_registry import ANNOUNCE_EVERY_S, RegisteredProcess, WorkerRegistry
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports, render_told
-from orchestrator.errors import ConfigurationError, InvalidInput, ParleyError, Unavailable
-from orchestrator.ports.outbox import OutboxMessage
-from orchestrator.ports.tasks import SUBMISSIONS
+from orchestrator.errors import ParleyError, Unavailable
+from orchestrator.ports.tasks import INTERNAL, SUBMISSIONS, TURNS
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject, SessionId, TurnId
-from workers.heartbeat import Heartbeat
+from workers.answers import TaskEnder
+from workers.heartbeat import BEAT_EVERY_S, Condition, Heartbeat
 from workers.internal.backpressure import Backpressure
 from workers.internal.canvas import RunCanvas, runs_carried_by
 from workers.internal.catalogue import MakeCatalogue
 from workers.internal.executor import RunExecutor
 from workers.internal.outcomes import Later, Outcome
-from workers.internal.starting import start_runs
+from workers.internal.starting import start_requested, start_runs
 from workers.internal.summary_refresh import RunSummaryRefresh
 from workers.internal.tools import make_session_side
 from workers.isolation import Isolation
 from workers.loop import LoopThread, collect_seldom
+from workers.messages.fairness import LOOK_EVERY_S as LOOK_IN_QUEUE_EVERY_S
 from workers.messages.fairness import FairOrder
-from workers.messages.flower_events import FlowerEvents
-from workers.messages.unacknowledged import UnacknowledgedMessages
-from workers.outbox import Deliver, OutboxSender, note_into
-from workers.periodic import WorkerParts, start_periodic_work
+from workers.messages.flower_events import FLUSH_EVERY_S, FlowerEvents
+from workers.messages.unacknowledged import KEEP_EVERY_S, UnacknowledgedMessages
+from workers.outbox import OutboxSender, note_into
+from workers.periodic import (
+    DELIVER_EVENTS_EVERY_S,
+    END_WAITS_EVERY_S,
+    MEASURE_LOAD_EVERY_S,
+    OUTBOX_GATHERS_S,
+    PROBE_EVERY_S,
+    RENEW_EVERY_S,
+    PeriodicJob,
+)
 from workers.session_pool import Reconciler, SessionPool
 from workers.submission import BrokerTask, Submissions
-from workers.webhooks import WebhookSender
+from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
 STALLED_AFTER_LEASES = 2
 """Number of lease durations after which a stalled process can no longer commit."""
@@ -62,52 +71,49 @@ LOOK_FOR_ENDS_EVERY_S = 1.0
 _log = get_logger(__name__)
 T = TypeVar("T")
 
-MakeTaskEnder = Callable[[Ports, PostgresAwaitedTasks, FlowerEvents | None], Deliver]
-"""A function that creates the delivery function for ending tasks that wait for a turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class InternalWork:
-    """The dependencies of background flows.
-
-    `carries_out`: True if this process executes runs, rather than only starting them.
-    """
-
-    app: Celery
-    make_catalogue: MakeCatalogue
-    carries_out: bool
-
 
 class WorkerProcess:
-    """A worker process, started on construction. Call `close` before exiting."""
+    """A worker process, started on construction. Call `close` before exiting.
+
+    Args:
+        queues: the queues that the process consumes. One that only accepts submissions has no session lanes.
+        flower: publishes turn events, or None if the worker sends no task events.
+        consumer: the process's consumer name on a Redis broker.
+    """
 
     def __init__(
         self,
+        app: Celery,
         settings: Settings,
         build: BuildAgent,
+        make_catalogue: MakeCatalogue,
         *,
+        queues: tuple[str, ...],
         flower: FlowerEvents | None = None,
-        runs_turns: bool = True,
-        internal: InternalWork | None = None,
-        end_task: MakeTaskEnder | None = None,
         heartbeat: Heartbeat | None = None,
-        queues: tuple[str, ...] = (),
         consumer: str | None = None,
     ) -> None:
+        self._app = app
         self._settings = settings
         self._build = build
-        self._flower = flower
-        self._runs_turns = runs_turns
-        self._internal = internal
-        self._end_task = end_task
-        self._heartbeat = heartbeat or Heartbeat(None)
+        self._make_catalogue = make_catalogue
         self._queues = queues
+        self._runs_turns = TURNS in queues
+        self._runs_flows = INTERNAL in queues
+        self._flower = flower
+        self._heartbeat = heartbeat or Heartbeat(None)
         self._consumer = consumer
         self._thread = LoopThread(stalled_after_s=STALLED_AFTER_LEASES * settings.lease_ttl_s)
         self._resources = AsyncExitStack()
-        self._periodic: list[asyncio.Task[None]] = []
-        self._parts: WorkerParts
+        self._jobs: list[PeriodicJob] = []
+        self._running: list[asyncio.Task[None]] = []
+        self._ports: Ports
+        self._registered: RegisteredProcess
         self._submissions: Submissions
+        self._ended_tasks: OutboxSender
+        self._pool: SessionPool | None = None
+        self._executor: RunExecutor | None = None
+        self._webhooks: WebhookSender | None = None
         try:
             self._thread.submit(self._open()).result()
         except BaseException:
@@ -120,7 +126,7 @@ class WorkerProcess:
 
         Returns when the process is idle, or immediately if another thread is already claiming sessions.
         """
-        self._thread.submit(_required(self._parts.pool).wake(session_id)).result()
+        self._thread.submit(_required(self._pool).wake(session_id)).result()
 
     def submit_task(self, act: Callable[[Submissions], Coroutine[Any, Any, T]]) -> T:
         """Execute a sender's task on the loop and return its result."""
@@ -133,33 +139,33 @@ class WorkerProcess:
     def start_run(self, arguments: JsonObject, task: BrokerTask) -> JsonObject:
         """Start background flows, once per task. Return the run IDs, as a list and by flow."""
         key = f"message:{task.task_id}"
-        return self._thread.submit(start_runs(_required(self._parts.executor), arguments, key)).result()
+        return self._thread.submit(start_runs(_required(self._executor), arguments, key)).result()
 
     def run_flow(self, run_id: str, flow: str, request: Any) -> Outcome:
         """Execute a background run. `request`: the request of the run's Celery task."""
-        executor = _required(self._parts.executor)
+        executor = _required(self._executor)
         done = executor.run(run_id, flow, carried=runs_carried_by(request), root=request.root_id)
         return self._thread.submit(done).result()
 
     def run_items(self, run_id: str, flow: str, request: Any) -> Later | None:
         """Execute a share of a run's items. `request`: the request of the share's Celery task."""
-        executor = _required(self._parts.executor)
+        executor = _required(self._executor)
         done = executor.items(run_id, flow, task_id=request.id, in_chord=request.chord is not None)
         return self._thread.submit(done).result()
 
     def run_canvas(self) -> RunCanvas:
-        return _required(self._parts.executor).canvas
+        return _required(self._executor).canvas
 
     def note_reported(self, run_id: str) -> None:
         """Record that a run's task has reported the run's end."""
-        self._thread.loop.call_soon_threadsafe(_required(self._parts.executor).note_reported, run_id)
+        self._thread.loop.call_soon_threadsafe(_required(self._executor).note_reported, run_id)
 
     def stop_taking(self) -> None:
         """Start a warm shutdown. Safe to call from a signal handler."""
-        if self._parts.pool is not None:
-            self._thread.loop.call_soon_threadsafe(self._parts.pool.stop)
-        if self._parts.executor is not None:
-            self._thread.loop.call_soon_threadsafe(self._parts.executor.stop)
+        if self._pool is not None:
+            self._thread.loop.call_soon_threadsafe(self._pool.stop)
+        if self._executor is not None:
+            self._thread.loop.call_soon_threadsafe(self._executor.stop)
 
     def close(self) -> None:
         """Finish or release running work, then close everything."""
@@ -167,37 +173,49 @@ class WorkerProcess:
         self._thread.stop()
 
     async def _open(self) -> None:
-        ports = await self._resources.enter_async_context(open_ports(self._settings))
+        self._ports = ports = await self._resources.enter_async_context(open_ports(self._settings))
         await ping_schema(ports.stores.database)
         awaited = PostgresAwaitedTasks(ports.stores.database)
         self._submissions = Submissions(ports, awaited)
-        common: dict[str, Any] = {
-            "submissions": self._submissions,
-            "ended_tasks": self._open_ends(ports, awaited),
-            "settings": self._settings,
-            "heartbeat": self._heartbeat,
-            "flower": self._flower,
-            **self._open_messages(),
-        }
-        if self._internal is None:  # the worker only accepts submissions
-            registered = RegisteredProcess.here("worker", self._queues)
-            self._parts = WorkerParts(**common, ports=ports, registered=registered)
-        else:
-            self._parts = await self._open_lanes(ports, common, self._internal)
+        ender = TaskEnder(self._app, ports, awaited, self._flower)
+        self._ended_tasks = OutboxSender(
+            ports.stores.outbox, {FINISH_TASK: ender.deliver}, look_every_s=LOOK_FOR_ENDS_EVERY_S
+        )
+        self._repeat("end tasks", 0.0, self._ended_tasks.send_next)
+        self._repeat("end waits", END_WAITS_EVERY_S, self._end_waits)
+        self._repeat("deliver events", DELIVER_EVENTS_EVERY_S, ports.submitter.deliver_due)
+        self._open_messages()
+        if set(self._queues) != {SUBMISSIONS}:
+            await self._open_lanes()
+        self._registered = RegisteredProcess.here("worker", self._queues, off=_off(self._executor))
+        self._repeat("announce", ANNOUNCE_EVERY_S, self._announce)
+        self._repeat("probe stores", PROBE_EVERY_S, self._probe)
+        self._repeat("heartbeat", BEAT_EVERY_S, self._beat)
+        if self._flower is not None:
+            self._repeat("flower events", FLUSH_EVERY_S, self._flower.flush_in_thread)
         self._resources.push_async_callback(self._leave)
-        self._periodic += start_periodic_work(self._parts)
+        self._running += [asyncio.create_task(job.run(), name=job.name) for job in self._jobs]
         self._serve_metrics()
 
-    async def _open_lanes(self, ports: Ports, common: dict[str, Any], internal: InternalWork) -> WorkerParts:
+    def _repeat(self, name: str, every_s: float, step: Callable[[], Awaitable[object]]) -> None:
+        """Repeat a step at an interval once the process is open."""
+        self._jobs.append(PeriodicJob(name, every_s, step))
+
+    async def _open_lanes(self) -> None:
         """Open the components for turns, sweeps and background flows."""
+        ports, settings = self._ports, self._settings
         lane = await self._resources.enter_async_context(self._open_lane(ports))
-        executor = self._open_executor(ports, lane, internal)
+        self._executor = executor = self._open_executor(lane)
         if executor is not None:
             refresh = RunSummaryRefresh(executor, ports.stores.runs, ports.shared.scratchpad)
             ports = replace(ports, summary_refresh=refresh)
+            self._repeat("renew runs", RENEW_EVERY_S, executor.renew)
+            self._repeat("sweep runs", settings.sweep_every_s, executor.sweep)
         agents = AgentCatalogue(self._build, ports)
-        outbox = OutboxSender(ports.stores.outbox, _deliveries(ports, executor))
-        ended: OutboxSender | None = common["ended_tasks"]
+        deliveries = {"notes": note_into(ports.shared.scratchpad)}
+        if executor is not None:
+            deliveries["internal_flow"] = start_requested(executor)
+        outbox = OutboxSender(ports.stores.outbox, deliveries)
         lanes = LaneRunner(
             lane,
             ports.shared.live,
@@ -205,35 +223,26 @@ class WorkerProcess:
             agents.get,
             observer=self._flower,
             outbox_filled=outbox.nudge,
-            tasks_ended=ended.nudge if ended else lambda: None,
+            tasks_ended=self._ended_tasks.nudge,
             word=partial(render_told, ports.domains),
         )
-        pool = SessionPool(
+        self._pool = pool = SessionPool(
             lanes,
             ports.shared.wakeup,
-            capacity=self._settings.lanes_per_process,
-            linger_s=self._settings.runner_linger_s,
+            capacity=settings.lanes_per_process,
+            linger_s=settings.runner_linger_s,
         )
+        reconciler = Reconciler(
+            lane, ports.shared.wakeup, pool if self._runs_turns else None, grace_s=settings.sweep_grace_s
+        )
+        self._repeat("renew leases", RENEW_EVERY_S, lanes.renew)
+        self._repeat("sweep lanes", settings.sweep_every_s, reconciler.sweep)
+        self._repeat("send outbox", OUTBOX_GATHERS_S, outbox.send_next)
+        if self._runs_flows:
+            self._open_webhooks()
         if self._runs_turns:
             await _warm_up(agents, ports.domains.default)
-            self._periodic.append(asyncio.create_task(ports.models.warm_up()))
-        return WorkerParts(
-            **common,
-            ports=ports,
-            registered=RegisteredProcess.here("worker", self._queues, off=_off(executor)),
-            lanes=lanes,
-            pool=pool,
-            reconciler=Reconciler(
-                lane,
-                ports.shared.wakeup,
-                pool if self._runs_turns else None,
-                grace_s=self._settings.sweep_grace_s,
-            ),
-            outbox=outbox,
-            executor=executor,
-            backpressure=None if executor is None else executor.backpressure,
-            webhooks=self._open_webhooks(ports),
-        )
+            self._running.append(asyncio.create_task(ports.models.warm_up()))
 
     def _open_lane(self, ports: Ports) -> AbstractAsyncContextManager[PostgresLane]:
         if not self._runs_turns:
@@ -252,61 +261,76 @@ class WorkerProcess:
             self._flower.ended(session_id, turn_id, TurnStatus.QUARANTINED)
 
     def _note_freed(self, sessions: Sequence[SessionId]) -> None:
-        if self._parts.executor is not None:
-            self._parts.executor.repair_later(sessions)
+        if self._executor is not None:
+            self._executor.repair_later(sessions)
 
-    def _open_executor(self, ports: Ports, lane: PostgresLane, internal: InternalWork) -> RunExecutor | None:
+    def _open_executor(self, lane: PostgresLane) -> RunExecutor | None:
         """Create the executor of background flows, or return None if they are invalid.
 
         Turns run even without background flows.
         """
-        settings = self._settings
+        ports, settings = self._ports, self._settings
         try:
-            catalogue = internal.make_catalogue(ports)
+            catalogue = self._make_catalogue(ports)
         except ParleyError as error:
             _log.error("Background flows are unavailable.", error=error)
             return None
         backpressure = None
-        if internal.carries_out:
+        if self._runs_flows:
             backpressure = Backpressure(
                 ports.stores.load, above_s=settings.defer_above_s, at_most_s=settings.defer_at_most_s
             )
+            self._repeat("measure load", MEASURE_LOAD_EVERY_S, backpressure.measure)
         return RunExecutor(
             catalogue,
             ports.stores.runs,
             PostgresRunWork(ports.stores.database, lane.worker, lease_ttl_s=settings.lease_ttl_s),
-            RunCanvas(internal.app, ports.stores.runs),
+            RunCanvas(self._app, ports.stores.runs),
             make_session_side(ports),
-            local=internal.carries_out,
+            local=self._runs_flows,
             max_attempts=settings.max_attempts,
             backpressure=backpressure,
             live=ports.shared.live,
         )
 
-    def _open_ends(self, ports: Ports, awaited: PostgresAwaitedTasks) -> OutboxSender | None:
-        if self._end_task is None:
-            return None
-        deliver = {FINISH_TASK: self._end_task(ports, awaited, self._flower)}
-        return OutboxSender(ports.stores.outbox, deliver, look_every_s=LOOK_FOR_ENDS_EVERY_S)
-
-    def _open_webhooks(self, ports: Ports) -> WebhookSender | None:
+    def _open_webhooks(self) -> None:
         """Create the webhook sender. Only background workers have one, because receivers can be slow."""
-        if self._internal is None or not self._internal.carries_out:
-            return None
         settings = self._settings
         posts = WebhookPosts(settings.webhook_networks, timeout_s=settings.webhook_timeout_s)
         self._resources.push_async_callback(posts.aclose)
-        feeds = PostgresWebhookFeeds(ports.stores.database)
-        return WebhookSender(feeds, posts, give_up_s=settings.webhook_give_up_s)
+        feeds = PostgresWebhookFeeds(self._ports.stores.database)
+        self._webhooks = WebhookSender(feeds, posts, give_up_s=settings.webhook_give_up_s)
+        self._repeat("send webhooks", LOOK_EVERY_S, self._webhooks.send_due)
 
-    def _open_messages(self) -> dict[str, Any]:
+    def _open_messages(self) -> None:
         """Open the components that maintain messages on a Redis broker."""
         if self._consumer is None:
-            return {}
+            return
         broker = connect(self._settings.broker_url or self._settings.redis_url, max_connections=2)
         self._resources.push_async_callback(broker.aclose)
-        fair_order = FairOrder(broker, self._consumer) if SUBMISSIONS in self._queues else None
-        return {"unacknowledged": UnacknowledgedMessages(broker, self._consumer), "fair_order": fair_order}
+        messages = UnacknowledgedMessages(broker, self._consumer)
+        self._repeat("keep messages", KEEP_EVERY_S, messages.keep)
+        if SUBMISSIONS in self._queues:
+            fair_order = FairOrder(broker, self._consumer)
+            self._repeat("keep submissions fair", LOOK_IN_QUEUE_EVERY_S, fair_order.watch)
+
+    # Steps of periodic jobs.
+
+    async def _probe(self) -> None:
+        """Check the stores and set the heartbeat's condition. A process waits for its stores instead of exiting."""
+        missing = await self._ports.probe()
+        self._heartbeat.note(Condition.WAITING if missing else Condition.READY, missing)
+
+    async def _end_waits(self) -> None:
+        """End senders' tasks whose wait has timed out."""
+        if await self._submissions.end_waits():
+            self._ended_tasks.nudge()
+
+    async def _beat(self) -> None:
+        self._heartbeat.beat()
+
+    async def _announce(self) -> None:
+        await WorkerRegistry(self._ports.shared.redis).announce(self._registered)
 
     def _serve_metrics(self) -> None:
         """Serve Prometheus metrics on a separate thread, so that they stay available if the loop stalls."""
@@ -328,16 +352,16 @@ class WorkerProcess:
         self._resources.callback(server.shutdown)
 
     async def _close(self) -> None:
-        parts, grace_s = self._parts, self._settings.shutdown_grace_s
-        if parts.pool is not None:
-            await parts.pool.drain(grace_s)
-        if parts.executor is not None:
-            await parts.executor.drain(grace_s)
-        for task in self._periodic:
+        grace_s = self._settings.shutdown_grace_s
+        if self._pool is not None:
+            await self._pool.drain(grace_s)
+        if self._executor is not None:
+            await self._executor.drain(grace_s)
+        for task in self._running:
             task.cancel()
-        await asyncio.gather(*self._periodic, return_exceptions=True)
-        if parts.webhooks is not None:
-            await parts.webhooks.close()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        if self._webhooks is not None:
+            await self._webhooks.close()
         if self._flower is not None:
             await run_in_thread(self._flower.close)
         await self._resources.aclose()
@@ -345,7 +369,7 @@ class WorkerProcess:
     async def _leave(self) -> None:
         self._heartbeat.end()
         try:
-            await WorkerRegistry(self._parts.ports.shared.redis).leave(self._parts.registered)
+            await WorkerRegistry(self._ports.shared.redis).leave(self._registered)
         except Unavailable as error:
             _log.warning("Could not remove this worker's registration.", error=error)
 
@@ -360,23 +384,6 @@ def _off(executor: RunExecutor | None) -> list[str]:
     """Return the problems that disable background flows."""
     off = {} if executor is None else executor.catalogue.off
     return [str(problem) for problems in off.values() for problem in problems]
-
-
-def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver]:
-    """Return this process's delivery functions, by message kind."""
-    kinds: dict[str, Deliver] = {"notes": note_into(ports.shared.scratchpad)}
-    if executor is None:
-        return kinds
-
-    async def start_run(message: OutboxMessage) -> None:
-        """Start a run. Writes only to the store, so no message can be lost in between."""
-        arguments = {**message.payload, "session_id": message.session_id, "tenant_id": message.tenant_id}
-        try:
-            await start_runs(executor, arguments, f"outbox:{message.id}", turn_id=message.turn_id)
-        except (InvalidInput, ConfigurationError) as error:
-            _log.error("A turn requested a background flow that can't be started.", error=error)
-
-    return {**kinds, "internal_flow": start_run}
 
 
 async def _warm_up(agents: AgentCatalogue, domain: str) -> None:

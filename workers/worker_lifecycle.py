@@ -3,25 +3,21 @@
 import os
 import threading
 import time
-from functools import partial
 from typing import Any
 
 from celery import Celery
 from celery.worker import state as celery_state
 
-from orchestrator.adapters.postgres.turns.awaited import PostgresAwaitedTasks
-from orchestrator.bootstrap import BuildAgent, Ports
+from orchestrator.bootstrap import BuildAgent
 from orchestrator.errors import Unavailable
 from orchestrator.ports.tasks import INTERNAL, SUBMISSIONS, TURNS
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
-from workers.answers import TaskEnder
 from workers.heartbeat import Condition, Heartbeat
 from workers.internal.catalogue import MakeCatalogue
 from workers.messages.flower_events import FlowerEvents
-from workers.outbox import Deliver
-from workers.process import InternalWork, WorkerProcess
+from workers.process import WorkerProcess
 
 TRY_AGAIN_AFTER_S = 1.0
 
@@ -110,27 +106,17 @@ class WorkerLifecycle:
                 set_up_tracing(
                     next((name for name in (TURNS, SUBMISSIONS) if name in queues), INTERNAL), os.environ
                 )
-                internal = None
-                if set(queues) != {SUBMISSIONS}:
-                    internal = InternalWork(self._app, self._make_catalogue, INTERNAL in queues)
                 self._process = WorkerProcess(
+                    self._app,
                     self._settings,
                     self._build,
-                    flower=flower,
-                    runs_turns=TURNS in queues,
-                    internal=internal,
-                    end_task=partial(_make_ender, self._app),
-                    heartbeat=self._heartbeat,
+                    self._make_catalogue,
                     queues=tuple(queues),
+                    flower=flower,
+                    heartbeat=self._heartbeat,
                     consumer=self._consumer,
                 )
             return self._process
-
-
-def _make_ender(
-    app: Celery, ports: Ports, awaited: PostgresAwaitedTasks, flower: FlowerEvents | None
-) -> Deliver:
-    return TaskEnder(app, ports, awaited, flower).deliver
 
 
 def _forks(consumer: Any) -> bool:

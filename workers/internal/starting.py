@@ -3,8 +3,14 @@
 from dataclasses import replace
 
 from internal_flows.start_request import read_start
+from orchestrator.errors import ConfigurationError, InvalidInput
+from orchestrator.ports.outbox import OutboxMessage
+from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, TurnId
 from workers.internal.executor import RunExecutor
+from workers.outbox import Deliver
+
+_log = get_logger(__name__)
 
 
 async def start_runs(
@@ -23,3 +29,19 @@ async def start_runs(
         "runs": started.runs,
     }
     return {**receipt, "run_id": run_ids[0]} if len(run_ids) == 1 else receipt
+
+
+def start_requested(executor: RunExecutor) -> Deliver:
+    """Return the delivery function for runs that turns request.
+
+    It only writes to the store, so no message can be lost in between.
+    """
+
+    async def deliver(message: OutboxMessage) -> None:
+        arguments = {**message.payload, "session_id": message.session_id, "tenant_id": message.tenant_id}
+        try:
+            await start_runs(executor, arguments, f"outbox:{message.id}", turn_id=message.turn_id)
+        except (InvalidInput, ConfigurationError) as error:
+            _log.error("A turn requested a background flow that can't be started.", error=error)
+
+    return deliver

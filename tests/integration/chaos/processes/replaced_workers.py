@@ -22,10 +22,11 @@ from orchestrator.agent.build import build_agent
 from orchestrator.bootstrap import Ports
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.system1 import System1
+from orchestrator.ports.tasks import TURNS
 from orchestrator.settings import load_settings
 from orchestrator.types import SessionId, TenantId
 from tests.integration.chaos.processes.dying import DyingAgent
-from workers.process import InternalWork, WorkerProcess
+from workers.process import WorkerProcess
 
 # Else each would import it for itself, when it opens its model.
 import_module("orchestrator.adapters.models.chat")
@@ -50,8 +51,8 @@ def build(name: str, ports: Ports) -> DyingAgent:
 
 def work() -> None:
     """Take sessions until killed."""
-    without_flows = InternalWork(Celery(set_as_current=False), lambda _: Catalogue([]), carries_out=False)
-    process = WorkerProcess(SETTINGS, build, internal=without_flows)
+    app = Celery(set_as_current=False)
+    process = WorkerProcess(app, SETTINGS, build, lambda _: Catalogue([]), queues=(TURNS,))
     while True:
         process.run_session(SessionId("nobody"))
 
