@@ -26,7 +26,7 @@ import structlog
 
 from benchmarks.candidates import Ours, run_ours
 from benchmarks.environment import open_stores, parse, verdict
-from orchestrator.tools.threads import SHARED_THREADS
+from orchestrator.tools.threads import THREADS_PER_TOOL
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
 from parley.simulator import Simulator
@@ -35,7 +35,7 @@ from tests.integration.tools.hurtful_domain import BAD, CROWDS, word_of, write_d
 BAR = 1.3
 STRETCH = 40
 """Turns between two changes from alone to disturbed."""
-CROWD = 2 * SHARED_THREADS
+CROWD = 8 * THREADS_PER_TOOL
 """Calls that hang at once."""
 READING_S, PAUSE_S = 0.002, 0.1
 """A user reads before the next message; whoever uses a bad tool again waits a little."""

@@ -26,7 +26,7 @@ from orchestrator.plans.answer_schemas import (
     several_schema,
 )
 from orchestrator.plans.drafts import Draft, Ground, Refused, catalogue, check_draft
-from orchestrator.plans.tree_search import Judgement, SearchResult, Task, search
+from orchestrator.plans.tree_search import Judgement, Search, Task, search
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.types import Json, JsonObject, is_list, is_object
@@ -76,9 +76,7 @@ class Advisor:
             problems = draft.reasons
         return draft
 
-    async def search(
-        self, first: Draft, plan: PlanFlow, context: TurnContext, room: int
-    ) -> SearchResult[Draft]:
+    async def search(self, first: Draft, plan: PlanFlow, context: TurnContext, room: int) -> Search[Draft]:
         """Search for a better decomposition than `first` (PL-5)."""
         config = context.world.domain.config.plans
         about = {**_frame_question(context), "goal": plan.goal or context.text, "known": plan.values()}

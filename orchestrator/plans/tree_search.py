@@ -56,67 +56,6 @@ class Node(Generic[State]):
         return self.mean + exploration * math.sqrt(math.log(self.parent.visits + 1) / self.visits)
 
 
-class Tree(Generic[State]):
-    """Nodes in order of creation. The first node is the root, which is not a candidate."""
-
-    def __init__(self, root: State) -> None:
-        self.nodes: list[Node[State]] = [Node(0, root)]
-
-    @property
-    def root(self) -> Node[State]:
-        return self.nodes[0]
-
-    def add(self, parent: Node[State], state: State) -> Node[State]:
-        node = Node(len(self.nodes), state, parent)
-        parent.children.append(node)
-        self.nodes.append(node)
-        return node
-
-    def select(self, exploration: float) -> Node[State] | None:
-        """Return the unexpanded node with the highest upper confidence bound, or None if all are expanded."""
-        node = self.root
-        while node.expanded:
-            open_children = [child for child in node.children if not child.closed]
-            if not open_children:
-                return None
-            node = max(open_children, key=lambda child: (child.bound(exploration), -child.number))
-        return None if node.closed else node
-
-    def propagate(self, node: Node[State], score: float) -> None:
-        """Set a node's score, and propagate the score to its ancestors."""
-        node.score = score
-        for above in node.path():
-            above.visits += 1
-            above.total += score
-
-    def close(self, node: Node[State]) -> None:
-        """Close a node, and every ancestor whose children are all closed. Closed nodes are never selected."""
-        node.closed = True
-        for above in node.path():
-            if above is not node and not all(child.closed for child in above.children):
-                return
-            above.closed = True
-
-    def best(self) -> Node[State] | None:
-        """Return the candidate with the highest score, or the earliest of several with the same score."""
-        scored = [node for node in self.nodes[1:] if node.score is not None]
-        return max(scored, key=lambda node: (node.score or 0.0, -node.number), default=None)
-
-
-@dataclass(slots=True)
-class Budget:
-    limit: int
-    spent: int = 0
-
-    @property
-    def left(self) -> int:
-        return self.limit - self.spent
-
-    def spend(self) -> None:
-        """Count one call. Callers check `left` first."""
-        self.spent += 1
-
-
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """A candidate's score from 0 to 1, and its faults for `expand`, worst first."""
@@ -143,23 +82,103 @@ class Task(Generic[State]):
     key: Callable[[State], Hashable]
 
 
-@dataclass(frozen=True)
-class SearchResult(Generic[State]):
-    """The result of a search. `best`: None if the calls did not suffice for a candidate."""
+async def search(
+    task: Task[State], *, calls: int, width: int = 3, variants: int = 4, exploration: float = 0.05
+) -> Search[State]:
+    """Find the best candidate.
 
-    tree: Tree[State]
-    best: Node[State] | None
-    budget: Budget
+    Args:
+        task: the search problem.
+        calls: maximum number of calls to the task's functions.
+        width: maximum number of candidates from the root.
+        variants: maximum number of candidates from each other node.
+        exploration: weight of rarely visited nodes against nodes with high scores.
+    """
+    run = Search(task, calls)
+    while run.limit - run.spent >= CALLS_PER_NODE and (node := run.select(exploration)) is not None:
+        if await run.explore(node, width if node is run.nodes[0] else variants) >= 1.0:
+            break
+    return run
+
+
+class Search(Generic[State]):
+    """A search and its tree. `nodes`: in order of creation; the first is the root, which is not a candidate."""
+
+    def __init__(self, task: Task[State], limit: int) -> None:
+        self.nodes: list[Node[State]] = [Node(0, task.root)]
+        self.limit, self.spent = limit, 0
+        self._task = task
+        self._seen = {task.key(task.root)}
+
+    @property
+    def best(self) -> Node[State] | None:
+        """Return the candidate with the highest score, the earliest if several are equal."""
+        scored = [node for node in self.nodes[1:] if node.score is not None]
+        return max(scored, key=lambda node: (node.score or 0.0, -node.number), default=None)
+
+    def select(self, exploration: float) -> Node[State] | None:
+        """Return the unexpanded node with the highest upper confidence bound, or None if all are expanded."""
+        node = self.nodes[0]
+        while node.expanded:
+            open_children = [child for child in node.children if not child.closed]
+            if not open_children:
+                return None
+            node = max(open_children, key=lambda child: (child.bound(exploration), -child.number))
+        return None if node.closed else node
+
+    async def explore(self, node: Node[State], width: int) -> float:
+        """Expand a node and score its new children. Returns the best score among them."""
+        self.spent += 1
+        lessons = [above.faults for above in node.path() if above.faults]
+        states = await self._task.expand(node.state, lessons, width)
+        node.expanded = True
+        fresh = self._choose_new(states, width)
+        best = await self._judge(node, fresh) if fresh else 0.0
+        for above in node.path():  # a node is closed if all below it are
+            if not all(child.closed for child in above.children):
+                break
+            above.closed = True
+        return best
+
+    def _choose_new(self, states: Sequence[State], width: int) -> list[State]:
+        """Return at most `width` candidates that were not proposed before."""
+        fresh: dict[Hashable, State] = {}
+        for state in states:
+            key = self._task.key(state)
+            if key not in self._seen:
+                fresh.setdefault(key, state)
+        chosen = dict(list(fresh.items())[:width])
+        self._seen.update(chosen)
+        return list(chosen.values())
+
+    async def _judge(self, parent: Node[State], states: Sequence[State]) -> float:
+        """Score the new children and update their ancestors."""
+        self.spent += 1
+        judgements = await self._task.judge(states)
+        scores = [min(1.0, max(0.0, judgement.score)) for judgement in judgements]
+        for state, score, judgement in zip(states, scores, judgements, strict=True):
+            self.add(parent, state, score, judgement.faults)
+        return max(scores)
+
+    def add(
+        self, parent: Node[State], state: State, score: float, faults: tuple[str, ...] = ()
+    ) -> Node[State]:
+        """Add a scored candidate, and count the score for its ancestors."""
+        node = Node(len(self.nodes), state, parent, score=score, faults=faults)
+        parent.children.append(node)
+        self.nodes.append(node)
+        for above in node.path():
+            above.visits += 1
+            above.total += score
+        return node
 
     def record(self, describe: Callable[[State], Any]) -> dict[str, Any]:
-        """Return the search as JSON: nodes, scores, visits and the choice.
-
-        `describe`: converts a state to JSON.
-        """
+        """Return the search as JSON: nodes, scores, visits and the choice. `describe`: converts a state to JSON."""
+        best = self.best
         return {
-            "calls": self.budget.spent,
-            "limit": self.budget.limit,
-            "chosen": None if self.best is None else self.best.number,
+            "calls": self.spent,
+            "limit": self.limit,
+            "chosen": None if best is None else best.number,
             "nodes": [
                 {
                     "node": node.number,
@@ -170,77 +189,6 @@ class SearchResult(Generic[State]):
                     "mean": round(node.mean, 6),
                     "faults": list(node.faults),
                 }
-                for node in self.tree.nodes
+                for node in self.nodes
             ],
         }
-
-
-async def search(
-    task: Task[State],
-    *,
-    calls: int,
-    width: int = 3,
-    variants: int = 4,
-    exploration: float = 0.05,
-    good_enough: float = 1.0,
-) -> SearchResult[State]:
-    """Find the best candidate.
-
-    Args:
-        task: the search problem.
-        calls: maximum number of calls to the task's functions.
-        width: maximum number of candidates from the root.
-        variants: maximum number of candidates from each other node.
-        exploration: weight of rarely visited nodes against nodes with high scores.
-        good_enough: the score that ends the search.
-    """
-    tree, budget = Tree(task.root), Budget(calls)
-    run = _Search(task, tree, budget, {task.key(task.root)})
-    while budget.left >= CALLS_PER_NODE and (node := tree.select(exploration)) is not None:
-        if await run.explore(node, width if node is tree.root else variants) >= good_enough:
-            break
-    return SearchResult(tree, tree.best(), budget)
-
-
-@dataclass(slots=True)
-class _Search(Generic[State]):
-    task: Task[State]
-    tree: Tree[State]
-    budget: Budget
-    seen: set[Hashable]
-
-    async def explore(self, node: Node[State], width: int) -> float:
-        """Expand a node and score its new children. Return their best score."""
-        self.budget.spend()
-        lessons = [above.faults for above in node.path() if above.faults]
-        states = await self.task.expand(node.state, lessons, width)
-        node.expanded = True
-        fresh = self._new(states, width)
-        best = await self._judge(node, fresh) if fresh else 0.0
-        if all(child.closed for child in node.children):
-            self.tree.close(node)
-        return best
-
-    def _new(self, states: Sequence[State], width: int) -> list[State]:
-        """Return up to `width` candidates that were not proposed before."""
-        fresh: dict[Hashable, State] = {}
-        for state in states:
-            key = self.task.key(state)
-            if key not in self.seen:
-                fresh.setdefault(key, state)
-        chosen = dict(list(fresh.items())[:width])
-        self.seen.update(chosen)
-        return list(chosen.values())
-
-    async def _judge(self, parent: Node[State], states: Sequence[State]) -> float:
-        """Score the new children and update their ancestors."""
-        self.budget.spend()
-        judgements = await self.task.judge(states)
-        best = 0.0
-        for state, judgement in zip(states, judgements, strict=True):
-            score = min(1.0, max(0.0, judgement.score))
-            child = self.tree.add(parent, state)
-            child.faults = judgement.faults
-            self.tree.propagate(child, score)
-            best = max(best, score)
-        return best

@@ -241,19 +241,12 @@ class TimeOut:
         spec = request.spec
         if self._orphans.too_many(spec.tool_id):
             return ToolError(FailureCategory.TIMEOUT, say("tool_not_responding", tool=spec.name))
-        loop = asyncio.get_running_loop()
-        future, waiter = loop.create_task(inner(request)), loop.create_future()
-        wake = partial(_wake, waiter)
-        timer = loop.call_later(spec.timeout_ms / 1000, wake)
-        future.add_done_callback(wake)
+        future = asyncio.create_task(inner(request))
         try:
-            await waiter
+            await asyncio.wait((future,), timeout=spec.timeout_ms / 1000)
         except asyncio.CancelledError:
             self._abandon(request.spec.tool_id, future)
             raise
-        finally:
-            timer.cancel()
-            future.remove_done_callback(wake)
         if future.done() and not future.cancelled():
             return future.result()
         self._abandon(request.spec.tool_id, future)
@@ -263,11 +256,6 @@ class TimeOut:
         """Cancel a call. If its work continues anyway, count the call as orphaned."""
         future.cancel()
         self._orphans.add(tool_id, future)
-
-
-def _wake(waiter: asyncio.Future[None], *_: object) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 class OutputCheck:

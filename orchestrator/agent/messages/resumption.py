@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TypeAlias
 
 from orchestrator.agent.open_question import leave_open
 from orchestrator.context import TurnContext
@@ -32,28 +30,6 @@ _COMMON = frozenset(
     this to up us user want was we what with would you your
     """.split()  # noqa: SIM905 - a paragraph reads better than a list
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Resume:
-    """The result if one flow matches best."""
-
-    flow: BaseFlow
-
-
-@dataclass(frozen=True, slots=True)
-class Choose:
-    """Up to `MOST_CHOICES` similar matches from which the user can choose, best first."""
-
-    flows: tuple[BaseFlow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NothingToResume:
-    """The result if there are no interrupted flows."""
-
-
-Resumption: TypeAlias = Resume | Choose | NothingToResume
 
 
 def find_words(text: str) -> frozenset[str]:
@@ -85,8 +61,8 @@ def score(matched: frozenset[str], flow: BaseFlow, now: float, intent: str | Non
     )
 
 
-def rank(text: str, flows: Iterable[BaseFlow], now: float, intent: str | None = None) -> Resumption:
-    """Find the interrupted flow to which a description refers.
+def rank(text: str, flows: Iterable[BaseFlow], now: float, intent: str | None = None) -> list[BaseFlow]:
+    """Return the interrupted flow that a description means, or up to `MOST_CHOICES` similar ones, best first.
 
     The user chooses between flows whose scores are within `MARGIN` of the best. A flow is chosen without
     asking if it matches all words that the others match, and more: “the hotel booking” does not mean “book a
@@ -98,12 +74,12 @@ def rank(text: str, flows: Iterable[BaseFlow], now: float, intent: str | None = 
         key=lambda entry: (-entry[0], -len(entry[1])),
     )
     if not ranked:
-        return NothingToResume()
+        return []
     near = [entry for entry in ranked if ranked[0][0] - entry[0] < MARGIN]
     telling = max(near, key=lambda entry: len(entry[1]))
     if all(entry is telling or entry[1] < telling[1] for entry in near):
-        return Resume(telling[2])
-    return Choose(tuple(flow for _, _, flow in near[:MOST_CHOICES]))
+        return [telling[2]]
+    return [flow for _, _, flow in near[:MOST_CHOICES]]
 
 
 def resume_task(context: TurnContext, understood: Understanding) -> None:
@@ -125,19 +101,19 @@ def resume_task(context: TurnContext, understood: Understanding) -> None:
         leave_open(context)
         return
     match rank(target or understood.text, waiting, context.now, understood.intent):
-        case Resume(flow):
+        case []:
+            if active is None:
+                context.tell(NoticeKind.NOTHING_TO_RESUME)
+            leave_open(context)
+        case [flow]:
             _resume(context, flow)
-        case Choose(flows):
+        case flows:
             options = tuple(
                 Option(name_doing(flow).capitalize(), "resume_flow", {"flow_id": flow.flow_id})
                 for flow in flows
             )
             state.ambiguity.declare(ChooseTask(options=options), context.ids.turn_id)
             context.changes.carry_on = False
-        case NothingToResume():
-            if active is None:
-                context.tell(NoticeKind.NOTHING_TO_RESUME)
-            leave_open(context)
 
 
 def _resume(context: TurnContext, flow: BaseFlow) -> None:

@@ -111,10 +111,6 @@ def diff(before: JsonObject, after: JsonObject) -> JsonObject:
     return patch
 
 
-def _compact(patch: JsonObject) -> JsonObject:
-    return {sign: part for sign, part in patch.items() if part}
-
-
 def _diff_value(before: Json, after: Json) -> JsonObject | None:
     """Return the patch between two containers of one kind, or None if the container must be replaced."""
     kind = type(before)  # pyright: ignore[reportUnknownVariableType]
@@ -126,56 +122,27 @@ def _diff_value(before: Json, after: Json) -> JsonObject | None:
 
 
 def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
-    if same(before, after[: len(before)]):
-        return _compact({"+": after[len(before) :]})
-    start = _count_equal(before, after)
-    shifted = _diff_shifted(before, after) if start == 0 else None
-    if shifted is not None:
-        return shifted
-    return _diff_elements(before, after, start)
+    """Drop the head that is gone, patch what both lists have, and append the rest.
 
-
-def _count_equal(before: list[Json], after: list[Json]) -> int:
-    """Return the length of the common prefix."""
-    count = 0
-    for left, right in zip(before, after, strict=False):
-        if not same(left, right):
-            break
-        count += 1
-    return count
-
-
-def _diff_shifted(before: list[Json], after: list[Json]) -> JsonObject | None:
-    """Return a patch for lists that lost elements at the head, or None if they don't overlap."""
-    first, likely = after[0], 0
-    for shift in range(max(1, len(before) - len(after)), len(before)):
-        if same(before[shift], first):
-            kept = len(before) - shift
-            if same(before[shift:], after[:kept]):
-                return _compact({"<": shift, "+": after[kept:]})
-            likely = likely or shift
-    kept = len(before) - likely
-    patch = _diff_elements(before[likely:], after[:kept], 1) if likely else None
-    return None if patch is None else _compact({"<": likely, **patch, "+": after[kept:]})
-
-
-def _diff_elements(before: list[Json], after: list[Json], start: int) -> JsonObject | None:
-    """Compare elements from `start` on. Return None if more than half of them would be replaced."""
+    Returns None if more than half of the elements would be replaced.
+    """
+    head = next((place for place, old in enumerate(before) if same(old, after[0])), 0)
+    kept = before[head:]
     replaced: list[Json] = []
     nested: list[Json] = []
-    shorter = min(len(before), len(after))
-    for place in range(start, shorter):
-        if same(before[place], after[place]):
+    for place, (old, new) in enumerate(zip(kept, after, strict=False)):
+        if same(old, new):
             continue
-        patch = _diff_value(before[place], after[place])
+        patch = _diff_value(old, new)
         if patch is None:
-            replaced.append([place, after[place]])
+            replaced.append([place, new])
         else:
             nested.append([place, patch])
     if 2 * len(replaced) > len(after):
         return None
-    cut = shorter if shorter < len(before) else 0
-    return _compact({"|": cut, "=": replaced, "~": nested, "+": after[shorter:]})
+    end = head + len(after) if len(after) < len(kept) else 0
+    parts: JsonObject = {"<": head, "|": end, "=": replaced, "~": nested, "+": after[len(kept) :]}
+    return {sign: part for sign, part in parts.items() if part}
 
 
 def apply(before: JsonObject, patch: JsonObject) -> JsonObject:

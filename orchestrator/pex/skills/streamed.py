@@ -1,12 +1,13 @@
 """Stream a skill's result, a string in the arguments of `finish`, while the model writes it (RS-4)."""
 
-import json
-import re
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+from pydantic_core import from_json
+
 from orchestrator.context import TurnContext
 from orchestrator.pex.skill_outcome import FINISH
+from orchestrator.types import is_object
 
 
 class Words(Protocol):
@@ -24,15 +25,13 @@ OpenWords: TypeAlias = Callable[[TurnContext, str, FindFault], Words]
 It takes the turn, the preceding text and a check of partial text.
 """
 
-_BROKEN_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?$")
-
 
 class StreamedText:
     """The streamed text of one result. `name`: the key of the text in the result."""
 
     def __init__(self, words: Words, name: str) -> None:
         self._words = words
-        self._begins = re.compile(rf'"{re.escape(name)}"\s*:\s*"')
+        self._name = name
         self._told = ""
 
     async def take(self, call: str, arguments: str) -> None:
@@ -43,26 +42,14 @@ class StreamedText:
             await self._words.take(piece)
 
     def _read(self, arguments: str) -> str:
-        begins = self._begins.search(arguments)
-        if begins is None:
-            return ""
-        rest = arguments[begins.end() :]
-        ends = re.search(r'(?<!\\)(?:\\\\)*"', rest)
-        written = rest[: ends.end() - 1] if ends is not None else _drop_open_escape(rest)
         try:
-            return str(json.loads(f'"{written}"', strict=False))
+            body = from_json(arguments, allow_partial="trailing-strings")
         except ValueError:
-            return ""  # once the call is complete, `find_fault` reports invalid JSON
+            return ""  # `find_fault` reports invalid JSON when the call is complete
+        data = body.get("data") if is_object(body) else None
+        text = data.get(self._name) if is_object(data) else None
+        return text if isinstance(text, str) else ""
 
     async def take_back(self) -> None:
         """Withdraw the text of a rejected result."""
         await self._words.take_back()
-
-
-def _drop_open_escape(text: str) -> str:
-    """Remove an incomplete escape at the end."""
-    backslashes = len(text) - len(text.rstrip("\\"))
-    if backslashes % 2:
-        return text[:-1]
-    found = _BROKEN_ESCAPE.search(text)
-    return text[: found.start()] if found and not backslashes else text

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from orchestrator.plans.tree_search import Judgement, SearchResult, Task, search
+from orchestrator.plans.tree_search import Judgement, Search, Task, search
 
 STEPS = 6
 GOALS = 4
@@ -130,9 +130,7 @@ def _edit(steps: list[int], chance: random.Random) -> Plan:
     return tuple(steps)
 
 
-async def search_tree(
-    problem: Problem, chance: random.Random, calls: int, judge: Judge
-) -> SearchResult[Plan]:
+async def search_tree(problem: Problem, chance: random.Random, calls: int, judge: Judge) -> Search[Plan]:
     async def expand(plan: Plan, lessons: Sequence[Sequence[str]], width: int) -> list[Plan]:
         if not plan:
             return [propose(chance) for _ in range(width)]
@@ -219,7 +217,7 @@ async def compare(
         judge = make_judge(problem, f"{seed} judge {number}", noise)
         optimum = find_optimum(problem)
         outcome = await search_tree(problem, random.Random(f"{seed} tree {number}"), calls, judge)
-        candidates = len(outcome.tree.nodes) - 1
+        candidates = len(outcome.nodes) - 1
         assert outcome.best is not None
         tallies["tree search"].count(problem.score(outcome.best.state), optimum)
         drawn = sample(random.Random(f"{seed} sample {number}"), candidates, judge)
