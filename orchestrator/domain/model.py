@@ -16,7 +16,7 @@ from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.guarding import Language
-from orchestrator.domain.schema import LexiconFile
+from orchestrator.domain.schema import LaterSpec, LexiconFile, RowsSpec
 from orchestrator.types import Dact, Json, JsonObject, ToolId, is_list, is_object
 
 TEMPLATE_FILTERS = frozenset({"day", "month", "time", "money", "name", "counted", "grouped", "joined"})
@@ -36,53 +36,6 @@ class Implementation(StrEnum):
     """A method in the domain's services.py, with the `target` ``ClassName.method``."""
     HTTP = "http"
     MCP = "mcp"
-
-
-@dataclass(frozen=True, slots=True)
-class FieldSpec:
-    """Comparative words for a row field: `less` and `more`, such as “cheaper” and “more expensive”."""
-
-    less: tuple[str, ...] = ()
-    more: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RowsSpec:
-    """The rows in a tool's result from which users choose (IR-5).
-
-    Attributes:
-        output: the output that contains the rows.
-        key: the identifying field, which another flow accepts as a slot or input of the same name.
-        fields: the fields by which users refer to a row.
-        most: maximum number of displayed rows.
-    """
-
-    output: str
-    key: str
-    fields: Mapping[str, FieldSpec] = field(default_factory=dict[str, FieldSpec])
-    most: int = 20
-    cues: frozenset[str] = field(init=False)
-    """Words that start a comparison of rows: "cheaper", "less expensive"."""
-
-    def __post_init__(self) -> None:
-        said = (words for one in self.fields.values() for words in (*one.less, *one.more))
-        object.__setattr__(self, "cues", frozenset(words.partition(" ")[0] for words in said))
-
-
-@dataclass(frozen=True, slots=True)
-class LaterSpec:
-    """Time limits of a tool that may accept a call and answer later (RT-32).
-
-    `expires_s`: seconds until the user is asked what to do. `poll_s`: seconds between status queries, or None
-    for a single query before the call expires.
-    """
-
-    expires_s: float
-    poll_s: float | None = None
-
-    @property
-    def first_look_s(self) -> float:
-        return min(self.poll_s or self.expires_s, self.expires_s)
 
 
 @dataclass(frozen=True)

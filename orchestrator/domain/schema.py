@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from dataclasses import fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -27,6 +29,10 @@ from orchestrator.domain.guarding import Language
 from orchestrator.domain.sections import Pattern
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Record = TypeVar("Record", bound="DataclassInstance")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TOOL_ID = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)+")
 
@@ -49,6 +55,11 @@ ToolName = Annotated[str, AfterValidator(_check_tool_id)]
 
 class Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+    def fill(self, record: type[Record], **more: Any) -> Record:
+        """Create a record from the fields with the same names. `more`: its other fields."""
+        shared = {one.name for one in fields(record)} & type(self).model_fields.keys()
+        return record(**{name: getattr(self, name) for name in shared} | more)
 
 
 class SlotEntry(Entry):
@@ -309,27 +320,48 @@ class McpEntry(Entry):
     environment: tuple[str, ...] = ()
 
 
-class FieldEntry(Entry):
-    """Comparative words for a row field, such as cheaper or later."""
+class FieldSpec(Entry):
+    """Comparative words for a row field: `less` and `more`, such as “cheaper” and “more expensive”."""
 
     less: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
 
 
-class RowsEntry(Entry):
-    """The rows in a tool's result from which users choose: see `model.RowsSpec` (IR-5)."""
+class RowsSpec(Entry):
+    """The rows in a tool's result from which users choose (IR-5).
+
+    Attributes:
+        output: the output with the rows.
+        key: the identifying field, which another flow accepts as a slot or input of that name.
+        fields: the fields by which users refer to a row.
+        most: maximum number of displayed rows.
+    """
 
     output: str = ""
     key: str = ""
-    fields: Mapping[Name, FieldEntry] = Field(default_factory=dict[str, FieldEntry])
+    fields: Mapping[Name, FieldSpec] = Field(default_factory=dict[str, FieldSpec])
     most: PositiveInt = 20
 
+    @cached_property
+    def cues(self) -> frozenset[str]:
+        """Return the words that start a comparison of rows: "cheaper", "less expensive"."""
+        said = (words for one in self.fields.values() for words in (*one.less, *one.more))
+        return frozenset(words.partition(" ")[0] for words in said)
 
-class LaterEntry(Entry):
-    """A tool that may answer later: see `model.LaterSpec` (RT-32)."""
+
+class LaterSpec(Entry):
+    """Time limits of a tool that may accept a call and answer later (RT-32).
+
+    `expires_s`: seconds until the user is asked what to do. `poll_s`: seconds between status queries, or None for
+    a single query before the call expires.
+    """
 
     expires_s: PositiveFloat = 86_400.0
     poll_s: PositiveFloat | None = None
+
+    @property
+    def first_look_s(self) -> float:
+        return min(self.poll_s or self.expires_s, self.expires_s)
 
 
 class ToolEntry(Entry):
@@ -360,8 +392,8 @@ class ToolEntry(Entry):
     cache_ttl_ms: NonNegativeInt = 0
     compensation: str | None = None
     status_query: str | None = None
-    rows: RowsEntry | None = None
-    later: LaterEntry | None = None
+    rows: RowsSpec | None = None
+    later: LaterSpec | None = None
 
 
 class SkillEntry(Entry):

@@ -31,12 +31,10 @@ class Change:
 class Correction:
     """The result of a correction.
 
-    `in_doubt`: dependent slots that kept their values. `cleared`: slots emptied because their values no
-    longer apply. `problems`: rejected values.
+    `cleared`: slots emptied because their values no longer apply. `problems`: rejected values.
     """
 
     changed: tuple[Change, ...] = ()
-    in_doubt: tuple[str, ...] = ()
     cleared: tuple[str, ...] = ()
     problems: tuple[SlotProblem, ...] = ()
 
@@ -69,8 +67,8 @@ def correct(
     failed = {problem.slot for problem in problems}
     fitting = {name: mention for name, mention in mentions.items() if name not in failed}
     changed = find_changes(flow, fitting)
-    in_doubt, cleared = apply_changes(flow, fitting, turn_id=turn_id, source=source) if changed else ((), ())
-    return Correction(changed, in_doubt, cleared, tuple(problems))
+    cleared = apply_changes(flow, fitting, turn_id=turn_id, source=source) if changed else ()
+    return Correction(changed, cleared, tuple(problems))
 
 
 def _read_mentions(labels: Labels) -> dict[str, Mention]:
@@ -83,11 +81,8 @@ def apply_changes(
     *,
     turn_id: TurnId | None = None,
     source: SlotSource = SlotSource.USER,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Set new values. Return the dependent slots that are in doubt, and those that were cleared.
-
-    Neither list contains changed slots. Confirmed values that are in doubt must be confirmed again.
-    """
+) -> tuple[str, ...]:
+    """Set new values. Returns the dependent slots that were cleared. Those that keep their values need a new yes."""
     before = {name: flow.value(name) for name in changes}
     flow.fill_slots_by_label(changes, turn_id=turn_id, source=source)
     altered = [name for name in changes if not same_value(before[name], flow.value(name))]
@@ -97,12 +92,12 @@ def apply_changes(
     affected = {name for changed in altered for name in flow.dependents(changed)} - set(changes)
     held = [name for name in flow.spec.slots if name in affected and name in flow.slots]
     cleared = tuple(name for name in held if not flow.still_holds(name))
-    in_doubt = tuple(name for name in held if name not in cleared)
     for name in cleared:
         flow.clear(name)
-    for name in in_doubt:
-        flow.slots[name].confirmed = False
-    return in_doubt, cleared
+    for name in held:
+        if name not in cleared:
+            flow.slots[name].confirmed = False
+    return cleared
 
 
 def move_along(flow: BaseFlow, changes: JsonObject) -> JsonObject:

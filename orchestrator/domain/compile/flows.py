@@ -22,7 +22,7 @@ from orchestrator.domain.compile.problems import Path, Problems, SourceFile, sug
 from orchestrator.domain.compile.recipes import RecipeCheck
 from orchestrator.domain.compile.tools import input_names, required_names
 from orchestrator.domain.model import ToolSpec
-from orchestrator.domain.schema import FlowEntry, FreshnessEntry, SlotEntry, ToolUseEntry
+from orchestrator.domain.schema import FlowEntry, SlotEntry, ToolUseEntry
 from orchestrator.types import Dact, ToolId
 
 MAX_FLOWS = 64
@@ -272,26 +272,15 @@ class _FlowCheck:
     def specify(self, dax: str, recipe: tuple[RecipeStep, ...] = ()) -> FlowSpec:
         """Return the compiled flow, which is meaningful only if there are no problems."""
         entry = self.entry
-        return FlowSpec(
+        return entry.fill(
+            FlowSpec,
             dact=Dact(self.dact),
             dax=dax,
             intent=entry.intent or "",
             family=self.vocabulary.intents.get(entry.intent or "", Family.CONVERSE),
-            description=entry.description,
-            examples=entry.examples,
             slots={name: _specify_slot(name, slot) for name, slot in entry.slots.items()},
-            inputs=entry.inputs,
-            outputs=entry.outputs,
-            edge_flows=tuple(Dact(name) for name in entry.edge_flows),
-            fallback=Dact(entry.fallback) if entry.fallback else None,
-            changes=Dact(entry.changes) if entry.changes else None,
-            events=entry.events,
             tools=self._uses(),
-            confirm=entry.confirm,
-            mode=entry.mode,
-            reflect=entry.reflect,
-            freshness=_specify_freshness(entry.freshness),
-            options=entry.options,
+            freshness=None if entry.freshness is None else entry.freshness.fill(Freshness),
             language=self.vocabulary.language,
             recipe=recipe,
         )
@@ -314,10 +303,6 @@ class _FlowCheck:
         return tuple(uses)
 
 
-def _specify_freshness(entry: FreshnessEntry | None) -> Freshness | None:
-    return None if entry is None else Freshness(entry.turns, entry.of, entry.otherwise, entry.wait_s)
-
-
 def _canonical(name: str | None) -> str:
     """Normalize a slot type's name: ``free text`` becomes ``free_text``."""
     return (name or "").strip().replace(" ", "_")
@@ -328,27 +313,11 @@ def _group(slot: SlotEntry) -> str | None:
 
 
 def _specify_slot(name: str, slot: SlotEntry) -> SlotSpec:
-    return SlotSpec(
+    return slot.fill(
+        SlotSpec,
         name=name,
         type=_canonical(slot.type),
-        priority=slot.priority,
         group=_group(slot),
-        entity=slot.entity,
-        values=slot.values,
-        minimum=slot.minimum,
-        maximum=slot.maximum,
-        prompt=slot.prompt,
-        default=slot.default,
-        description=slot.description,
         synonyms={word.lower(): value for value, words in slot.synonyms.items() for word in words},
-        depends_on=slot.depends_on,
-        pattern=slot.pattern,
-        open=slot.open,
-        counts=slot.counts,
-        part_of_day=slot.part_of_day,
-        samples=slot.samples,
-        same_as=slot.same_as,
-        grounded=slot.grounded,
-        not_before=slot.not_before,
         own_label=slot.label,
     )

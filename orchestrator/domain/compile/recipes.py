@@ -54,16 +54,11 @@ class RecipeCheck:
                 self._add(
                     (place, "needs", index), f"there is no earlier step {name!r}{suggest(name, self.seen)}"
                 )
-        compiled = RecipeStep(
-            name=step.name,
+        compiled = step.fill(
+            RecipeStep,
             dact=Dact(step.flow or ""),
-            purpose=step.purpose,
             slots={name: self._bind((place, "slots", name), body) for name, body in step.slots.items()},
-            needs=step.needs,
             when=self._conditions((place, "when"), step.when),
-            optional=step.optional,
-            tell=step.tell,
-            otherwise=step.otherwise,
         )
         if flow is not None:
             self.seen[step.name] = flow

@@ -45,17 +45,12 @@ def compile_skills(
 
 def _specify(dact: str, entry: SkillEntry, text: str, flow: FlowEntry) -> SkillSpec:
     of_flow = tuple(use.tool_id for use in flow.tools if use.tool_id)
-    return SkillSpec(
+    return entry.fill(
+        SkillSpec,
         dact=Dact(dact),
-        description=entry.description,
         instructions=text.strip(),
-        criteria=entry.criteria,
         tools=tuple(ToolId(name) for name in (of_flow if entry.tools is None else entry.tools)),
-        components=entry.components,
-        language=entry.language,
         reflect=flow.reflect if entry.reflect is None else entry.reflect,
-        result=entry.result,
-        stream=entry.stream,
     )
 
 

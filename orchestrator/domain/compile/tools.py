@@ -2,14 +2,14 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from orchestrator.domain.compile.endpoints import find_http_mistakes, find_mcp_mistakes
 from orchestrator.domain.compile.problems import Problems, SourceFile, suggest
 from orchestrator.domain.configuration import Resilience
 from orchestrator.domain.guarding import find_mistakes
-from orchestrator.domain.model import FieldSpec, Implementation, LaterSpec, RowsSpec, ToolSpec
-from orchestrator.domain.schema import LaterEntry, RowsEntry, ToolEntry, ToolsFile
+from orchestrator.domain.model import Implementation, ToolSpec
+from orchestrator.domain.schema import Tag, ToolEntry, ToolsFile
 from orchestrator.types import JsonObject, ToolId, is_list, is_object
 
 Services = Mapping[str, Any]
@@ -65,45 +65,18 @@ def _specify(tool_id: str, entry: ToolEntry, resilience: Resilience) -> ToolSpec
         tuple(tag for tag in REMOTE_TAGS if tag not in entry.tags) if is_remote and not entry.trusted else ()
     )
     tags = {*entry.tags, *assumed}
-    return ToolSpec(
+    return entry.fill(
+        ToolSpec,
         tool_id=ToolId(tool_id),
         name=entry.name or tool_id.replace("_", " ").capitalize(),
-        description=entry.description,
-        input_schema=entry.input_schema,
-        output_schema=entry.output_schema,
-        idempotent=entry.idempotent,
-        effect=entry.effect,
-        confirm=entry.confirm,
         timeout_ms=entry.timeout_ms or resilience.tool_timeout_ms,
         implementation=implementation,
         target=target,
-        accesses_private_data="accesses_private_data" in tags,
-        receives_untrusted_input="receives_untrusted_input" in tags,
-        communicates_externally="communicates_externally" in tags,
+        **{tag: tag in tags for tag in get_args(Tag)},
         assumed=assumed,
-        requires_approval=entry.requires_approval,
-        approval_above=dict(entry.approval_above),
-        approval=entry.approval,
         max_retries=resilience.tool_retries if entry.max_retries is None else entry.max_retries,
-        rate_limit_rpm=entry.rate_limit_rpm,
-        cache_ttl_ms=entry.cache_ttl_ms,
-        compensation=ToolId(entry.compensation) if entry.compensation else None,
-        status_query=ToolId(entry.status_query) if entry.status_query else None,
-        rows=_specify_rows(entry.rows),
-        later=_specify_later(entry.later),
         options=options,
     )
-
-
-def _specify_later(entry: LaterEntry | None) -> LaterSpec | None:
-    return None if entry is None else LaterSpec(entry.expires_s, entry.poll_s)
-
-
-def _specify_rows(entry: RowsEntry | None) -> RowsSpec | None:
-    if entry is None:
-        return None
-    fields = {name: FieldSpec(field.less, field.more) for name, field in entry.fields.items()}
-    return RowsSpec(entry.output, entry.key, fields, entry.most)
 
 
 def _check_later(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:

@@ -12,7 +12,8 @@ from re import Pattern
 
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.domain.model import Answer, Domain, Entity, RowsSpec
+from orchestrator.domain.model import Answer, Domain, Entity
+from orchestrator.domain.schema import RowsSpec
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
 from orchestrator.nlu.system1.classifier import Classifier

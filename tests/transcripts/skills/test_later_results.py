@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.adapters.domains.folder import LoadedDomain
-from orchestrator.domain.model import LaterSpec
+from orchestrator.domain.schema import LaterSpec
 from orchestrator.domain.services import Accepted, ServiceContext, ToolCall
 from orchestrator.types import ToolId
 from parley.testing.memory import MemoryRecords
@@ -20,7 +20,7 @@ def patient_lab() -> tuple[LoadedDomain, Any]:
     """The lab, whose parts are ordered later, and its service, which accepts orders."""
     loaded, _ = trained("lab")
     tools = dict(loaded.domain.tools)
-    tools[ORDER] = replace(tools[ORDER], later=LaterSpec(3600))
+    tools[ORDER] = replace(tools[ORDER], later=LaterSpec(expires_s=3600))
 
     class Lab(loaded.services["Lab"]):
         def __init__(self) -> None:

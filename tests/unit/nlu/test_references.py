@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.dialogue.records import Shown
-from orchestrator.domain.model import FieldSpec, RowsSpec
+from orchestrator.domain.schema import FieldSpec, RowsSpec
 from orchestrator.nlu.system1.references import Message, find_reference
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact, Json, ToolId
@@ -22,12 +22,12 @@ ROOMS = Shown(
     ],
 )
 SPEC = RowsSpec(
-    "rooms",
-    "room_id",
-    {
+    output="rooms",
+    key="room_id",
+    fields={
         "name": FieldSpec(),
-        "opens": FieldSpec(("earlier", "earliest"), ("later", "latest")),
-        "price": FieldSpec(("cheaper", "cheapest"), ("dearer", "most expensive")),
+        "opens": FieldSpec(less=("earlier", "earliest"), more=("later", "latest")),
+        "price": FieldSpec(less=("cheaper", "cheapest"), more=("dearer", "most expensive")),
     },
 )
 
