@@ -16,8 +16,7 @@ from gateway.responses.repairs import Preview, Repaired, Trouble
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.agent import repairs
-from orchestrator.agent.repairs import Place, find_faults, load_state
-from orchestrator.agent.suggestions import suggest
+from orchestrator.agent.repairs import Place, find_faults, load_state, suggest
 from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.domain.model import Domain
 from orchestrator.errors import Refused

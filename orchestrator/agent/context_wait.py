@@ -1,7 +1,7 @@
-"""The recovery step in which a flow waits for context that background flows gather (PX-16).
+"""Waits for background flows: for context during recovery (PX-16), and for a recent summary or memories (IF-13).
 
-The turn waits briefly. If no context arrives, the turn parks the flow and ends. A system turn delivers the
-findings later.
+A turn waits briefly for context. If nothing arrives, it parks the flow and ends; a system turn delivers the findings
+later.
 """
 
 from orchestrator.agent.modules import Modules
@@ -10,17 +10,19 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT
 from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.slots import SlotSource
+from orchestrator.dialogue.specification import Freshness, Kept, WhenStale
 from orchestrator.errors import FailureCategory
 from orchestrator.memory.notes import LONGEST, Note, NoteKind
 from orchestrator.pex.execution import Failed, Recovery
 from orchestrator.ports.memory.context import HAND_OVER_CONTEXT, ContextGathering, ContextQuestion, Findings
+from orchestrator.ports.summary_refresh import SUMMARY_DUE
 from orchestrator.telemetry import SignalType
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.turns.lease import OutboxEntry
 from orchestrator.types import JsonObject, copy_json, is_list
 
 SHARE_OF_TURN = 0.5
-"""Maximum share of a turn's remaining time that is spent waiting for context."""
+"""Maximum share of a turn's remaining time to wait for context, or for a summary or memories."""
 
 
 async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> bool | None:
@@ -138,3 +140,60 @@ async def resume_waiting(turn: RunningTurn, gathering: ContextGathering) -> None
 def find_waiting(turn: RunningTurn) -> list[BaseFlow]:
     flows = turn.context.state.stack.flows
     return [flow for flow in flows if flow.status == AWAITING_CONTEXT and flow.progress.waits_for is not None]
+
+
+STALE = "stale"
+"""The flag of a result that lists outdated summaries or memories."""
+
+
+async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
+    """Refresh the summary or memories that the flow needs, once per turn. Flag them if they stay outdated."""
+    needed = flow.spec.freshness
+    if needed is None or flow.flow_id in turn.refreshed:
+        return
+    turn.refreshed.add(flow.flow_id)
+    age = turn.context.state.turn - 1 - await _known_through(turn, modules, needed)
+    if age > needed.turns and needed.otherwise is not WhenStale.FLAG:
+        age = turn.context.state.turn - 1 - await _renew(turn, modules, flow, needed)
+    ok = age <= needed.turns
+    turn.context.log.signal("agent", SignalType.CHECK, flow.flow_id, check="freshness", ok=ok, age=age)
+    if ok:
+        return
+    turn.context.log.flags[STALE] = [*turn.context.log.flags.get(STALE, ()), needed.of.value]
+    if needed.otherwise is WhenStale.FLAG:
+        turn.context.changes.outbox.append(OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}))
+
+
+async def _known_through(turn: RunningTurn, modules: Modules, needed: Freshness) -> int:
+    if needed.of is Kept.SUMMARY:
+        return (
+            turn.context.state.history.summary.through_turn
+            if turn.context.state.history.summary is not None
+            else 0
+        )
+    if modules.ports.summary_refresh is None:
+        return 0
+    return await modules.ports.summary_refresh.remembered_through(
+        turn.context.ids.tenant_id, turn.context.ids.session_id
+    )
+
+
+async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Freshness) -> int:
+    """Refresh the summary or memories, and return the number of the last turn that they cover."""
+    if modules.ports.summary_refresh is None:
+        return 0
+    left_s = max(0.0, turn.context.deadline - modules.ports.clock())
+    renewed = await modules.ports.summary_refresh.renew(
+        turn.context.ids.tenant_id,
+        turn.context.ids.session_id,
+        memory=needed.of is Kept.MEMORY,
+        key=f"freshness:{turn.work.turn_id}:{flow.flow_id}",
+        here=needed.otherwise is WhenStale.INLINE,
+        wait_s=min(needed.wait_s, left_s * SHARE_OF_TURN),
+    )
+    if renewed is None:
+        return 0
+    known = turn.context.state.history.summary
+    if renewed.summary is not None and (known is None or known.through_turn < renewed.through_turn):
+        turn.context.state.summarize(renewed.summary, renewed.through_turn)
+    return renewed.through_turn

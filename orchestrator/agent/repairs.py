@@ -1,15 +1,16 @@
-"""Application of an operator's repairs to a session, both in a preview and in the turn that commits them.
+"""Operators' repairs of a session: suggestions, and their application in the preview and in the turn that commits them.
 
 Repairs call no tools, apply to one epoch, and keep all invariants (RT-35).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.agent import takeover
+from orchestrator.agent.takeover import waits_for_person
 from orchestrator.dialogue.consent import drop_candidate, fingerprint, propose, read_candidate, take_grant
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import AWAITING_RESULT
@@ -25,7 +26,7 @@ from orchestrator.tools.toolbox import ToolData, ToolError, check_result, write_
 from orchestrator.turns.approval import ApprovalStatus, ClosedApproval
 from orchestrator.turns.effect import OPEN, LedgerEntry, LedgerStatus
 from orchestrator.turns.repair import Change, Drop, HandBack, Mark, Say, TakeOver
-from orchestrator.types import Epoch, JsonObject, SessionId
+from orchestrator.types import Epoch, Json, JsonObject, SessionId
 
 GO_ON = say("shall_go_on")
 
@@ -270,3 +271,31 @@ _KINDS: Mapping[type, Callable[[Place, Outcome, Any], None]] = {
     Say: _say,
     HandBack: _hand_back,
 }
+
+
+def suggest(place: Place) -> list[JsonObject]:
+    """List suggested repairs as ``{repair, why}``: for the ledger, flows from the top down, and operators."""
+    state = load_state(place, place.before)
+    fits: list[JsonObject] = []
+    for entry in place.ledger.values():
+        if entry.status in OPEN:
+            why, named = f"The outcome of {entry.tool_id} is unknown.", entry.fingerprint
+            fits.append(_offer(why, kind="mark", fingerprint=named, done=True, result={}))
+            fits.append(_offer(why, kind="mark", fingerprint=named, done=False))
+    drops = [
+        _offer(f"{flow.dact} is {flow.status}.", kind="drop", flow=flow.flow_id)
+        for flow in reversed(state.stack.live())
+    ]
+    return [*fits, *drops, *_fit_person(state)]
+
+
+def _offer(why: str, **repair: Json) -> JsonObject:
+    return {"repair": repair, "why": why}
+
+
+def _fit_person(state: DialogueState) -> Iterator[JsonObject]:
+    if state.person is not None:
+        yield _offer(f"{state.person} answers the user.", kind="say", text="")
+        yield _offer(f"{state.person} answers the user.", kind="hand_back")
+    elif waits_for_person(state):
+        yield _offer("The user is waiting for a person.", kind="take_over")

@@ -25,8 +25,14 @@ from orchestrator.pex.choices import is_short
 from orchestrator.pex.execution import Failed
 from orchestrator.saying import say
 from orchestrator.telemetry import get_logger
-from orchestrator.tools.effects import classify_effect
-from orchestrator.tools.toolbox import ToolData, ToolError, check_result, read_envelope, write_envelope
+from orchestrator.tools.toolbox import (
+    ToolData,
+    ToolError,
+    check_result,
+    classify_effect,
+    read_envelope,
+    write_envelope,
+)
 from orchestrator.turns.effect import OPEN, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import TurnCommit
 from orchestrator.types import JsonObject, is_object

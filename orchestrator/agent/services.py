@@ -14,7 +14,7 @@ from orchestrator.ports.scheduled import ScheduledEvents
 from orchestrator.res.templates import word_for
 from orchestrator.tools.guardrails.apply import GuardedPython, GuardedSql
 from orchestrator.tools.guardrails.python_code import PythonRules
-from orchestrator.tools.session_events import ServiceEvents
+from orchestrator.tools.later import ServiceEvents
 from orchestrator.tools.toolbox import Services
 from orchestrator.types import TenantId
 

@@ -20,7 +20,6 @@ from orchestrator.saying import say
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.telemetry.metrics import TOOL_SECONDS
 from orchestrator.telemetry.traces import note_failure, span
-from orchestrator.tools.effects import make_effect
 from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.middleware import CallSetting, OrphanedCalls, ToolPorts, ToolRequest, wrap_calls
 from orchestrator.tools.threads import ToolThreads
@@ -32,6 +31,7 @@ from orchestrator.tools.toolbox import (
     ToolData,
     ToolError,
     ToolResult,
+    make_effect,
     read_envelope,
     write_envelope,
 )

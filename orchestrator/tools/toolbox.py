@@ -1,4 +1,7 @@
-"""Prepare a domain's tools: compile schemas, find methods and read signatures. `runner` calls the tools."""
+"""A domain's tools: compiled schemas, methods and signatures, and the results and side effects of calls.
+
+`runner` calls the tools.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,15 @@ from typing import TypeAlias
 import orjson
 from jsonschema_rs import ValidationError, Validator, validator_for
 
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.specification import ToolUse
 from orchestrator.domain.guarding import GuardedInput, read_guarded_inputs
 from orchestrator.domain.model import ToolSpec
 from orchestrator.errors import ConfigurationError, FailureCategory, Problem
 from orchestrator.saying import Told, read_told, write_told
+from orchestrator.turns.effect import Effect, LedgerStatus, fingerprint_effect
 from orchestrator.turns.step import NotBegun, UnknownOutcome
-from orchestrator.types import Json, JsonObject, TenantId, ToolId
+from orchestrator.types import FlowId, Json, JsonObject, TenantId, ToolId, is_object
 
 # A function that returns a tenant's service instances by class name.
 Services = Callable[[TenantId], Mapping[str, object]]
@@ -224,3 +229,48 @@ def read_envelope(body: Json) -> ToolAnswer:
         error["undecided"],
         alternative=alternative,
     )
+
+
+def make_effect(
+    context: TurnContext,
+    flow_id: FlowId,
+    tool: Tool,
+    arguments: JsonObject,
+    *,
+    again: bool = False,
+    compensates: str | None = None,
+) -> Effect:
+    """Describe a call's side effect. A re-planned step counts as the same flow instance."""
+    flow = context.state.stack.get(flow_id)
+    instance = f"{flow.plan_id}:{flow.dact}" if flow is not None and flow.plan_id is not None else flow_id
+    return Effect(
+        fingerprint=fingerprint_effect(tool.spec.tool_id, arguments, instance, defaults=_defaults(tool)),
+        flow_id=flow_id,
+        tool_id=tool.spec.tool_id,
+        arguments=arguments,
+        slots={} if flow is None else flow.values(),
+        judge=classify_effect,
+        again=again,
+        compensates=compensates,
+    )
+
+
+def classify_effect(envelope: Json) -> LedgerStatus:
+    """Return the side effect's status, from the result of a finished call."""
+    result = read_envelope(envelope)
+    match result:
+        case ToolData():
+            return LedgerStatus.DONE
+        case ToolAccepted():
+            return LedgerStatus.AWAITED
+        case ToolError(undecided=undecided):
+            return LedgerStatus.UNKNOWN if undecided else LedgerStatus.FAILED
+
+
+def _defaults(tool: Tool) -> JsonObject:
+    properties: JsonObject = tool.spec.input_schema.get("properties", {})
+    return {
+        name: schema["default"]
+        for name, schema in properties.items()
+        if is_object(schema) and "default" in schema
+    }

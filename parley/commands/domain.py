@@ -9,8 +9,7 @@ import typer
 
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.adapters.models.trained_files import TrainedFiles
-from orchestrator.domain.hints import list_hints
-from orchestrator.domain.summary import FlowSummary, list_assumed, summarize
+from orchestrator.domain.summary import FlowSummary, list_assumed, list_hints, summarize
 from orchestrator.errors import ConfigurationError, InvalidInput, Problem
 from orchestrator.nlu.system1 import System1
 from orchestrator.res.languages import languages_worded

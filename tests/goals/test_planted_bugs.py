@@ -22,8 +22,8 @@ from lab.goals.worlds import open_world
 from lab.goals.worlds.travel import Travel
 from lab.goals.worlds.travel_goals import invent_wish
 from orchestrator.agent import replanning, tasks
-from orchestrator.agent.corrections import flows, plans, settling
-from orchestrator.agent.messages import confirmation
+from orchestrator.agent.corrections import completed, flows, settling
+from orchestrator.agent.messages import answers
 from orchestrator.context import TurnContext
 from orchestrator.dialogue import consent as dialogue_consent
 from orchestrator.dialogue.notice import NoticeKind
@@ -77,7 +77,7 @@ def forget_the_candidate(patch: pytest.MonkeyPatch) -> None:
 
 
 def take_any_words_for_a_yes(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(confirmation, "is_plain", lambda understood: True)
+    patch.setattr(answers, "is_plain", lambda understood: True)
 
 
 def name_no_words(patch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def trust_what_is_done(patch: pytest.MonkeyPatch) -> None:
 
 def leave_the_stack_as_it_was(patch: pytest.MonkeyPatch) -> None:
     """A changed plan does not bring its steps onto the stack anew."""
-    patch.setattr(plans, "stack_plan", lambda context, plan: None)
+    patch.setattr(completed, "stack_plan", lambda context, plan: None)
     patch.setattr(replanning, "stack_plan", lambda context, plan: None)
 
 

@@ -1,16 +1,24 @@
-"""Corrections of completed flows: their plans, their committed effects, and reruns (IR-4)."""
+"""Corrections of completed flows and of plans: what they affect, and what runs again (IR-4, PL-7)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
-from orchestrator.agent.corrections.plans import bound_names, effects_of
-from orchestrator.agent.tasks import enter
+from orchestrator.agent.tasks import enter, fill
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.changes.correction import apply_changes, reopen
+from orchestrator.dialogue.changes.plan_steps import add_steps
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.records import EffectNote
-from orchestrator.types import JsonObject
+from orchestrator.dialogue.records import EffectNote, PlanStep
+from orchestrator.dialogue.slots import SlotSource, SlotValue
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.stack import LimitReached, Pushed
+from orchestrator.pex.calls.consent import drop_consent
+from orchestrator.plans.bindings import read_bindings
+from orchestrator.plans.changes import check_consistency, note_revision, stack_plan
+from orchestrator.plans.recipe import apply_rules
+from orchestrator.types import FlowId, JsonObject, new_id
 
 
 def plan_of(context: TurnContext, flow: BaseFlow) -> PlanFlow | None:
@@ -63,3 +71,125 @@ def reopen_flow(context: TurnContext, flow: BaseFlow) -> BaseFlow:
     context.state.stack.push(fresh, context.now, reason=f"the user corrected {flow.dact}")
     enter(context, fresh)
     return context.state.stack.find(flow.dact) or fresh
+
+
+def set_back(context: TurnContext, flow: BaseFlow) -> None:
+    """Turn the running flow back into a planned step. Close its question and void its confirmations."""
+    context.state.ambiguity.resolve(flow_id=flow.flow_id)
+    context.state.void_approvals(flow.flow_id)
+    drop_consent(context, flow)
+    flow.progress.set_back()
+    context.state.stack.hold_active(context.now)
+
+
+def bound_names(plan: PlanFlow, flow: BaseFlow, slots: Collection[str]) -> dict[str, str]:
+    """Map slots of the plan, or of one of its sub-flows, to the plan's own slots."""
+    if flow is plan:
+        return {slot: slot for slot in slots}
+    step = plan.step_of(flow.flow_id)
+    bindings = read_bindings(step) if step is not None else {}
+    names = {slot: bindings[slot].name for slot in slots if slot in bindings and bindings[slot].step is None}
+    return {slot: name for slot, name in names.items() if name in plan.spec.slots}
+
+
+def find_users(plan: PlanFlow, names: Collection[str], *, again: Collection[FlowId] = ()) -> list[PlanStep]:
+    """List the completed steps to repeat.
+
+    These steps used one of the values, are in `again`, or used the results of such a step.
+    """
+    users: list[PlanStep] = []
+    for step in plan.steps:
+        uses = read_bindings(step).values()
+        old = any(b.name in names if b.step is None else b.step in {s.name for s in users} for b in uses)
+        if (old or step.flow_id in again) and step.is_done and plan.step_named(step.name) is step:
+            users.append(step)
+    return users
+
+
+def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> list[EffectNote]:
+    """List committed effects of steps that used these values of the plan directly (RT-12).
+
+    Effects that used looked-up values may still match, so they are compared after the next look-up.
+    """
+    users = {
+        step.flow_id
+        for step in plan.steps
+        if step.is_done
+        and plan.step_named(step.name) is step
+        and any(b.step is None and b.name in names for b in read_bindings(step).values())
+    }
+    return [note for note in context.state.effects if note.flow_id in users and note.stands]
+
+
+def follow_correction(
+    context: TurnContext, plan: PlanFlow, values: Mapping[str, SlotValue], *, redo: Collection[FlowId] = ()
+) -> bool:
+    """Apply corrected values to a plan, and repeat the look-ups that used the old values (PL-7).
+
+    `redo`: flows whose effects the user wants to repeat. Returns True if the plan continues automatically.
+    """
+    for name, held in values.items():
+        plan.follow(name, held)
+        for dependent in plan.dependents(name):
+            if dependent not in values:
+                plan.clear(dependent)
+    if plan.is_finished or not plan.rounds:
+        return False
+    check_consistency(context, plan)
+    acted = {note.flow_id for note in context.state.effects if note.stands}
+    users = find_users(plan, values, again=redo)
+    stale = [step for step in users if step.flow_id not in acted or step.flow_id in redo]
+    at_work = context.state.stack.active
+    if at_work is not None and at_work.plan_id == plan.flow_id:
+        corrected = bound_names(plan, at_work, at_work.slots.keys())
+        for name, held in [*at_work.slots.items()]:
+            if held.source is SlotSource.INHERITED or corrected.get(name) in values:
+                at_work.clear(name)
+        set_back(context, at_work)
+    fresh = [replace(step.carried_out_by(FlowId(new_id("flow")), step.dact), outputs={}) for step in stale]
+    add_steps(plan, fresh, after=())
+    for change in apply_rules(plan, context):
+        note_revision(context, plan, change.kind.value, change.why)
+    stack_plan(context, plan)
+    if fresh:
+        context.changes.plans.in_doubt = True
+        note_revision(
+            context, plan, "expand", f"{', '.join(sorted(values)) or 'a completed step'} was corrected"
+        )
+    return True
+
+
+def start_change(
+    context: TurnContext, done: BaseFlow, wanted: JsonObject, effects: Sequence[EffectNote]
+) -> bool:
+    """Start the task that changes the result of `done`. Return False if no task accepts all wanted values."""
+    known: JsonObject = done.values() | done.outputs
+    for note in effects:
+        known |= note.arguments | note.result
+    for flow_type in context.world.domain.flows.values():
+        values = _fit(flow_type.spec, done, known, wanted) if flow_type.spec.changes == done.dact else None
+        if values is not None:
+            _start(context, flow_type, values)
+            return True
+    return False
+
+
+def _fit(spec: FlowSpec, done: BaseFlow, known: JsonObject, wanted: JsonObject) -> JsonObject | None:
+    """Return the slot values of the changing flow, or None if a wanted value fits no slot."""
+    values: JsonObject = {name: known[name] for name in spec.slots if known.get(name) is not None}
+    for name, value in wanted.items():
+        called = {name, f"{done.dact}.{name}"}
+        slot = next((one for one in spec.slots.values() if one.name == name or called & {*one.same_as}), None)
+        if slot is None:
+            return None
+        values[slot.name] = value
+    return values
+
+
+def _start(context: TurnContext, flow_type: type[BaseFlow], values: JsonObject) -> None:
+    stack = context.state.stack
+    pushed = stack.push(flow_type(context.now), context.now, reason="the user changes a completed task")
+    assert not isinstance(pushed, LimitReached), "no limit is given"
+    if isinstance(pushed, Pushed):
+        enter(context, pushed.flow)
+    fill(context, pushed.flow, values)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.corrections.completed import effects_made_from, plan_of, reopen_flow, reopen_plan
-from orchestrator.agent.corrections.plans import bound_names, follow_correction
+from orchestrator.agent.corrections.completed import (
+    bound_names,
+    effects_made_from,
+    follow_correction,
+    plan_of,
+    reopen_flow,
+    reopen_plan,
+)
 from orchestrator.agent.corrections.settling import ask_about_done
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.tasks import (

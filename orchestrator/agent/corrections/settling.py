@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.agent.corrections.changing import start_change
 from orchestrator.agent.corrections.completed import (
+    bound_names,
     effects_made_from,
+    follow_correction,
     plan_of,
     reopen_plan,
     repeat_with_changes,
+    start_change,
 )
-from orchestrator.agent.corrections.plans import bound_names, follow_correction
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.tasks import shown
 from orchestrator.context import TurnContext

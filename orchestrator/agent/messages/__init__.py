@@ -6,16 +6,13 @@ NLU understands messages, and PEX runs the resulting flows.
 from collections.abc import Callable
 from typing import TypeAlias
 
+from orchestrator.agent.messages.answers import confirm, deny, take_value
 from orchestrator.agent.messages.cancellation import cancel_task
-from orchestrator.agent.messages.chitchat import chat
-from orchestrator.agent.messages.confirmation import confirm
 from orchestrator.agent.messages.correction import take_correction
-from orchestrator.agent.messages.denial import deny
-from orchestrator.agent.messages.digression import digress
+from orchestrator.agent.messages.digression import chat, digress
 from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.messages.plan_change import change_plan
 from orchestrator.agent.messages.resumption import resume_task
-from orchestrator.agent.messages.slot_value import take_value
 from orchestrator.agent.messages.task import take_task
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.understanding import MessageKind, Understanding

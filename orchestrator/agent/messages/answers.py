@@ -1,19 +1,32 @@
-"""Actions for answers to the open question. `dialogue.questions` maps answers to actions."""
+"""Values, “yes” and “no”: answers to the open question, and their effects.
+
+`dialogue.questions` defines which answer has which action.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from orchestrator.agent.corrections.flows import changed_slots, correct_flow
 from orchestrator.agent.corrections.settling import decide
+from orchestrator.agent.messages.displayed_rows import choose_row, show_requested_fields, talk_about_rows
+from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.messages.task import start_task
-from orchestrator.agent.open_question import leave_open
-from orchestrator.agent.tasks import ask_what_to_change, cancel, fill
+from orchestrator.agent.open_question import (
+    answer_open,
+    ask_for_plain_yes,
+    is_plain,
+    leave_open,
+    nothing_open,
+)
+from orchestrator.agent.tasks import ask_what_to_change, cancel, fill, plain_values, stop_waiting
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Ambiguity
 from orchestrator.dialogue.consent import agree, drop_candidate
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT
 from orchestrator.dialogue.notice import NoticeKind
-from orchestrator.dialogue.questions import SettleDone
+from orchestrator.dialogue.questions import Level, SettleDone
 from orchestrator.dialogue.questions.deeds import (
     Agree,
     AskAgain,
@@ -28,6 +41,7 @@ from orchestrator.dialogue.questions.deeds import (
     Propose,
     Start,
 )
+from orchestrator.dialogue.understanding import Understanding
 from orchestrator.saying import say
 
 
@@ -117,3 +131,55 @@ def _may_be_changed(flow: BaseFlow) -> bool:
     """
     own = (name for name in flow.spec.slots if name in flow.slots and flow.spec.slots[name].description)
     return any(name not in flow.spec.inputs or name not in flow.spec.outputs for name in own)
+
+
+def confirm(context: TurnContext, understood: Understanding) -> None:
+    """Handle a “yes”. If it adds or changes a value, it does not confirm anything (PX-18)."""
+    if not understood.slots and answer_open(context):
+        return
+    entry = context.state.ambiguity.current
+    flow = context.state.stack.active
+    if entry is not None and entry.was_put_after(context.arrived_at):
+        leave_open(context)
+    elif entry is None:
+        if not choose_row(context, understood):
+            nothing_open(context)
+    elif flow is not None and understood.slots and entry.level is Level.SPECIFIC:
+        fill(context, flow, understood.slots)
+    elif flow is not None and changed_slots(flow, understood.slots):
+        correct_flow(context, flow, understood.slots)  # "yes, but in business class"
+    elif entry.about.needs_plain_yes and not is_plain(understood):
+        ask_for_plain_yes(context)
+    else:
+        act(context, entry, entry.about.yes())
+    show_requested_fields(context, understood)  # "Yes, please. What is the address?"
+
+
+def deny(context: TurnContext, understood: Understanding) -> None:
+    if not understood.slots and answer_open(context):
+        return
+    entry = context.state.ambiguity.current
+    flow = context.state.stack.active
+    if entry is None and flow is not None:
+        cancel(context, context.state.stack.root(flow))  # the user interrupted the running task
+    elif entry is None:
+        if not talk_about_rows(context, understood):
+            nothing_open(context)
+    elif flow is not None and entry.flow_id == flow.flow_id and understood.slots:
+        correct_flow(context, flow, understood.slots)  # "no, on Friday"
+    else:
+        act(context, entry, entry.about.no())
+
+
+def take_value(context: TurnContext, understood: Understanding) -> None:
+    flow = context.state.stack.active
+    top = context.state.stack.top
+    if flow is None and top is not None and top.status == AWAITING_CONTEXT:
+        stop_waiting(context, top)
+        flow = top
+    if flow is None:
+        be_unsure(context, understood)
+    elif changed_slots(flow, plain_values(understood.slots)) & flow.slots.keys():
+        correct_flow(context, flow, understood.slots)
+    else:
+        fill(context, flow, understood.slots)

@@ -1,16 +1,18 @@
-"""Answers to side questions and to requests for help or status. The stack stays unchanged (IR-3)."""
+"""Answers to side questions, small talk, and requests for help or status. The stack stays unchanged (IR-3)."""
+
+from typing import get_args
 
 from orchestrator.agent.handover import hand_over
-from orchestrator.agent.messages.chitchat import SMALL_TALK, answer_small_talk
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import find_answer, leave_open
-from orchestrator.agent.tasks import shown
+from orchestrator.agent.tasks import cancel, shown
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.changes.plan_steps import read_progress
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Cue, Digression, Understanding
+from orchestrator.domain.schema import SmallTalkName
 from orchestrator.res.wording import name_doing, name_purpose, name_slot_of, name_task
 
 
@@ -130,3 +132,44 @@ _DIGRESSIONS = {
     Digression.STATUS: _report_status,
     Digression.PERSON: _ask_person,
 }
+
+
+SMALL_TALK = frozenset(get_args(SmallTalkName))
+
+
+def answer_small_talk(context: TurnContext, about: str) -> None:
+    """Answer small talk.
+
+    For a request to repeat, show the last reply, unless an open question is repeated anyway.
+    """
+    said = context.state.history.last_said("agent")
+    if about != "repeat" or context.state.ambiguity.current is None:
+        context.tell(NoticeKind.SMALL_TALK, about=about, said=said)
+
+
+def _close_offer(context: TurnContext) -> None:
+    """Cancel a task outside plans that waits for a confirmation, because the user is leaving."""
+    entry = context.state.ambiguity.current
+    flow = context.state.stack.active
+    if entry is None or flow is None or entry.flow_id != flow.flow_id or flow.plan_id is not None:
+        return
+    if entry.about.fingerprint is not None:
+        cancel(context, flow)
+
+
+def chat(context: TurnContext, understood: Understanding) -> None:
+    if understood.target == "goodbye":
+        _close_offer(context)
+    answer = find_answer(context, understood.target)
+    if answer is None and understood.target is not None and understood.target in SMALL_TALK:
+        answer_small_talk(context, understood.target)
+        leave_open(context)
+        return
+    first = context.state.turn <= 1
+    if answer is None and first:
+        context.tell(NoticeKind.GREETING)
+    elif answer is None and Cue.REQUESTS in understood.cues:
+        context.tell(NoticeKind.NO_ANSWER, request=True)
+    else:
+        context.tell(NoticeKind.CHITCHAT, text=answer or "")
+    leave_open(context)

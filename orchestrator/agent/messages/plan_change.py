@@ -1,6 +1,6 @@
 """Plan changes requested by the user: adding, skipping and moving steps (PL-2)."""
 
-from orchestrator.agent.corrections.plans import set_back
+from orchestrator.agent.corrections.completed import set_back
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.tasks import plain_values, put_off
 from orchestrator.context import TurnContext

@@ -10,9 +10,9 @@ from orchestrator.dialogue.base_flow import Labels
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, AWAITING_RESULT, PARKED, PLANNED
 from orchestrator.dialogue.notice import NoticeKind
-from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.questions import ChooseToStop, Option
 from orchestrator.dialogue.specification import Priority
+from orchestrator.dialogue.stack import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.understanding import Cue, Understanding
 from orchestrator.res.wording import name_doing, name_task
 from orchestrator.saying import say

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from orchestrator.agent.approvals import DECIDING
+from orchestrator.agent.context_wait import ensure_fresh
 from orchestrator.agent.failure import cascade, show_part
-from orchestrator.agent.freshness import ensure_fresh
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.replanning import begin_step, update_plan
 from orchestrator.agent.running import RunningTurn

@@ -1,7 +1,6 @@
 """NLU's part of a turn: interpretation of its text or action."""
 
 from orchestrator.agent.context_wait import resume_waiting
-from orchestrator.agent.events import find_started_flow
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import is_asked_by_skill
 from orchestrator.agent.running import RunningTurn
@@ -14,6 +13,7 @@ from orchestrator.dialogue.understanding import (
     Source,
     Understanding,
 )
+from orchestrator.domain.model import Domain
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.memory.quoting import ABOUT
 from orchestrator.memory.tokenizer import share_of
@@ -21,6 +21,8 @@ from orchestrator.nlu.actions import Action
 from orchestrator.pex.documents import QUESTION
 from orchestrator.pex.skills.components import search_documents
 from orchestrator.telemetry import SignalType
+from orchestrator.turns.scheduled import EVENT
+from orchestrator.turns.turn import TurnKind
 from orchestrator.types import Dact, JsonObject, is_object
 
 
@@ -97,3 +99,17 @@ def read_action(body: JsonObject) -> Action:
     if not isinstance(name, str) or not name:
         raise InvalidInput("An action needs a name.", field="action.name")
     return Action(name, payload if is_object(payload) else {})
+
+
+def find_started_flow(action: Action, kind: TurnKind, domain: Domain) -> Action:
+    """Return the action that starts an event's flow, or `action` itself if it is not an event.
+
+    Raises InvalidInput if the domain has no flow for the event.
+    """
+    if kind is not TurnKind.SYSTEM or action.name != EVENT:
+        return action
+    name, payload = action.payload.get("name"), action.payload.get("payload")
+    if not isinstance(name, str) or name not in domain.events:
+        raise InvalidInput("The domain has no such event.", field="name")
+    slots = payload if is_object(payload) else {}
+    return Action("start_flow", {"dact": domain.events[name], "slots": slots})

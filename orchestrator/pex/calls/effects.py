@@ -9,8 +9,7 @@ from orchestrator.pex.calls.consent import ask, make_candidate
 from orchestrator.pex.choices import Choices, is_short
 from orchestrator.pex.execution import Execution, NeedsInput
 from orchestrator.saying import Told, say
-from orchestrator.tools.effects import make_effect
-from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, write_envelope
+from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, make_effect, write_envelope
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, JsonObject
 

@@ -7,8 +7,15 @@ from orchestrator.dialogue.progress import AwaitedCall, Candidate
 from orchestrator.pex.calls.effects import ask_what_to_do, note_effect, resolve_by_query
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
-from orchestrator.tools.effects import make_effect
-from orchestrator.tools.toolbox import Tool, ToolAccepted, ToolAnswer, ToolData, ToolError, read_envelope
+from orchestrator.tools.toolbox import (
+    Tool,
+    ToolAccepted,
+    ToolAnswer,
+    ToolData,
+    ToolError,
+    make_effect,
+    read_envelope,
+)
 from orchestrator.tools.trifecta import carry_labels
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import JsonObject

@@ -3,7 +3,10 @@
 A failed call is reported to the skill and never fails the turn.
 """
 
-from collections.abc import Collection, Mapping
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import orjson
@@ -20,13 +23,45 @@ from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.pex.skill_outcome import Interrupted
 from orchestrator.pex.skills.components import COMPONENTS, use_component
-from orchestrator.pex.skills.time_limit import Clock
 from orchestrator.ports.language_model import ToolDefinition
 from orchestrator.tools.guardrails.verdict import RejectedCode
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
 from orchestrator.types import Json, JsonObject, ToolId, is_list, is_object
 
 LONGEST_RESULT = 20_000  # characters of a tool result that the model receives
+
+
+class SkillTimedOut(Exception):
+    """Raised if a skill exceeds its time limit."""
+
+
+class Clock:
+    def __init__(self, allowed_s: float, turn_ends: float | None) -> None:
+        """Start the clock. `turn_ends`: the turn's deadline on the monotonic clock, or None."""
+        mine = time.monotonic() + allowed_s
+        self.ends = mine if turn_ends is None else min(mine, turn_ends)
+
+    @property
+    def left_s(self) -> float:
+        return self.ends - time.monotonic()
+
+    def check(self) -> None:
+        """Raise SkillTimedOut if the time is up."""
+        if self.left_s <= 0:
+            raise SkillTimedOut
+
+    @asynccontextmanager
+    async def limit(self) -> AsyncGenerator[None]:
+        """Interrupt the block at the time limit and raise SkillTimedOut."""
+        self.check()
+        deadline = asyncio.timeout(self.left_s)
+        try:
+            async with deadline:
+                yield
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise
+            raise SkillTimedOut from error
 
 
 @dataclass(slots=True)

@@ -38,9 +38,8 @@ from orchestrator.pex.skill_outcome import (
     read_outcome,
     shape_of,
 )
-from orchestrator.pex.skills.calls import Calls
+from orchestrator.pex.skills.calls import Calls, Clock, SkillTimedOut
 from orchestrator.pex.skills.streamed import OpenWords, StreamedText
-from orchestrator.pex.skills.time_limit import Clock, SkillTimedOut
 from orchestrator.ports.language_model import (
     MODEL_FAILURES,
     ChatMessage,

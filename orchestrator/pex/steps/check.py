@@ -1,12 +1,18 @@
-"""Checks before a flow calls tools or models (PX-2). Slot checks run after the slots were reviewed."""
+"""Checks before a flow calls tools or models (PX-2), and verification of its results and the state (PX-15).
 
-from collections.abc import Callable
+Slot checks run after the review of the slots. Invalid results start recovery (PX-16). After a committed side effect,
+faults are only recorded and flagged.
+"""
+
+from collections.abc import Callable, Iterable
 
 from orchestrator.context import TurnContext
+from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.specification import Priority
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed
+from orchestrator.pex.steps.results import FRAMED
 from orchestrator.saying import say
 from orchestrator.tools.trifecta import TRIFECTA_GATE
 from orchestrator.types import FlowId
@@ -16,10 +22,7 @@ Check = Callable[[Execution], str | None]
 
 async def check(_policy: Choices, run: Execution) -> Ending | None:
     """Check the flow's tools. The first failed check ends the execution."""
-    for find_fault in TOOL_CHECKS:
-        if (fault := find_fault(run)) is not None:
-            return refuse(run.context, find_fault.__name__, fault, run.flow.flow_id)
-    return None
+    return _refuse_first(run, TOOL_CHECKS)
 
 
 def refuse(context: TurnContext, name: str, fault: str, flow_id: FlowId | None = None) -> Failed:
@@ -30,11 +33,8 @@ def refuse(context: TurnContext, name: str, fault: str, flow_id: FlowId | None =
 
 
 def tools_in_manifest(run: Execution) -> str | None:
-    return (
-        None
-        if len(run.own_tools) == len(run.flow.spec.tools)
-        else "A tool of the flow is not in the manifest."
-    )
+    missing = len(run.own_tools) < len(run.flow.spec.tools)
+    return "A tool of the flow is not in the manifest." if missing else None
 
 
 def time_outs(run: Execution) -> str | None:
@@ -65,7 +65,83 @@ CHECKS = (
 
 async def check_slots(_policy: Choices, run: Execution) -> Ending | None:
     """Check the flow's slots after their review."""
-    for find_fault in SLOT_CHECKS if not run.flow.is_filled() else ():
+    return None if run.flow.is_filled() else _refuse_first(run, SLOT_CHECKS)
+
+
+def _refuse_first(run: Execution, checks: Iterable[Check]) -> Failed | None:
+    for find_fault in checks:
         if (fault := find_fault(run)) is not None:
             return refuse(run.context, find_fault.__name__, fault, run.flow.flow_id)
     return None
+
+
+async def verify_results(_policy: Choices, run: Execution) -> Ending | None:
+    """Fail if the results are invalid, unless a side effect is committed."""
+    faults = _record_faults(run, OF_RESULTS)
+    run.faulty = bool(faults)
+    if not faults or run.has_effect:
+        return None
+    return Failed(
+        FailureCategory.SERVER_ERROR,
+        say("result_incomplete"),
+        retryable=True,
+        unusable=True,
+        evidence={"faults": [*faults]},
+    )
+
+
+async def verify(_policy: Choices, run: Execution) -> Ending | None:
+    """Record and flag faults in the state, which a retry would not fix."""
+    _record_faults(run, OF_STATE)
+    return None
+
+
+def _record_faults(run: Execution, verifications: Iterable[Check]) -> list[str]:
+    faults: list[str] = []
+    for find_fault in verifications:
+        fault = find_fault(run)
+        if fault is not None:
+            run.context.log.failed_check("pex", find_fault.__name__, fault, run.flow.flow_id)
+            run.context.state.note_issues()
+            faults.append(fault)
+    return faults
+
+
+def state_consistent(run: Execution) -> str | None:
+    if run.context.state.stack.get(run.flow.flow_id) is not run.flow:
+        return "The flow left the stack while it ran."
+    return next(iter(run.context.state.stack.check_order()), None)
+
+
+def slots_intact(run: Execution) -> str | None:
+    lost = run.filled - run.flow.slots.keys()
+    return f"Slots were lost: {', '.join(sorted(lost))}." if lost else None
+
+
+def output_well_formed(run: Execution) -> str | None:
+    if not run.has_result:
+        return None
+    if run.flow.spec.family not in FRAMED:
+        return None if run.noted or not run.data else "Nothing was written to the scratchpad."
+    frame = run.frame
+    if frame is None or frame.data is None or not frame.display_type:
+        return "The frame lacks data or a display type."
+    return None
+
+
+def no_duplicate_flows(run: Execution) -> str | None:
+    return next(iter(run.context.state.stack.check_repeated()), None)
+
+
+def flags_coherent(run: Execution) -> str | None:
+    state = run.context.state
+    waiting = any(flow.status.state is FlowState.PENDING for flow in state.stack.flows)
+    if state.flags.keep_going and not waiting:
+        return "keep_going is set, but no flow is waiting."
+    if run.warning is not None and not state.flags.has_issues:
+        return "has_issues was cleared although the results are incomplete."
+    return None
+
+
+OF_RESULTS: tuple[Check, ...] = (slots_intact, output_well_formed)
+OF_STATE: tuple[Check, ...] = (state_consistent, no_duplicate_flows, flags_coherent)

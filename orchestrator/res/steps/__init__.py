@@ -8,11 +8,10 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from orchestrator.res.response import Response
-from orchestrator.res.steps.clarify import clarify
+from orchestrator.res.steps.clarify import clarify, suggest
 from orchestrator.res.steps.display import display
 from orchestrator.res.steps.generate import generate
 from orchestrator.res.steps.naturalize import naturalize
-from orchestrator.res.steps.suggest import suggest
 
 Step: TypeAlias = Callable[[Response], Awaitable[None]]
 

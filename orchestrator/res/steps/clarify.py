@@ -1,27 +1,29 @@
-"""The open question in an answer, with suggested replies (AM-4).
+"""Ask the open question, and suggest replies and next tasks (AM-4, RS-7).
 
 A flow with the option `form` asks for all missing slots in one form (RS-5).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Ambiguity, AmbiguityHandler, Asked
-from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.notice import Notice, NoticeKind
 from orchestrator.dialogue.questions import Level, Option
-from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.res.arguments import list_arguments, list_unshown
+from orchestrator.dialogue.specification import Family, SlotSpec
 from orchestrator.res.languages import word
 from orchestrator.res.response import Response
 from orchestrator.res.steps.generate import list_found, try_template
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import (
     label_slot,
+    list_arguments,
     list_facts,
+    list_unshown,
     name_doing,
     name_purpose,
     name_slot,
@@ -30,7 +32,7 @@ from orchestrator.res.wording import (
     show_slots,
 )
 from orchestrator.saying import Saying, Told, say
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Dact, Json, JsonObject
 
 FEWEST_FIELDS = 2
 _REGRETS = frozenset({NoticeKind.NOT_UNDERSTOOD, NoticeKind.ASSUMED})
@@ -256,3 +258,45 @@ def _ask_form(speech: Speech, form: JsonObject) -> str:
     assert speech.flow is not None
     names = [field["label"] for field in form["fields"]]
     return speech.render("ask_form", names=names, purpose=name_purpose(speech.flow))
+
+
+ABOUT_PLANS = frozenset(
+    {NoticeKind.PLANNED, NoticeKind.REPLANNED, NoticeKind.PLAN_STATUS, NoticeKind.NO_SUCH_STEP}
+)
+
+
+async def suggest(response: Response) -> None:
+    """Suggest plan steps to skip, or next tasks if no task or question is open."""
+    context, answer, templates = response.context, response.answer, response.templates
+    most = context.world.domain.config.generation.suggested_replies
+    plan = context.state.stack.plan
+    if plan is not None and _speaks_of_plans(context):
+        answer.actions += [write_action(option, templates) for option in list(_skips(plan))[:most]]
+    elif answer.question is None and not answer.actions and context.state.stack.active is None:
+        answer.actions = [write_action(option, templates) for option in list(_next_steps(context))[:most]]
+
+
+def _speaks_of_plans(context: TurnContext) -> bool:
+    return any(isinstance(part, Notice) and part.kind in ABOUT_PLANS for part in context.changes.messages)
+
+
+def _skips(plan: PlanFlow) -> Iterator[Option]:
+    for step in plan.steps:
+        if not step.is_finished:
+            label = say("leave_out", step=step.label)
+            yield Option(label, "skip_step", {"flow_id": plan.flow_id, "step": step.name})
+
+
+def _next_steps(context: TurnContext) -> Iterator[Option]:
+    """Yield the tasks that follow the last completed tasks."""
+    seen: set[Dact] = {flow.dact for flow in context.changes.completed}
+    for done in reversed(context.changes.completed):
+        for dact in done.spec.edge_flows:
+            flow = context.world.domain.flows.get(dact)
+            if dact not in seen and flow is not None and _can_be_asked_for(flow):
+                seen.add(dact)
+                yield Option(name_task(flow), "start_flow", {"dact": dact})
+
+
+def _can_be_asked_for(flow: type[BaseFlow]) -> bool:
+    return flow.spec.family is not Family.INTERNAL and bool(flow.spec.examples)

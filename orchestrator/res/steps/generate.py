@@ -10,12 +10,12 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.notice import Notice, NoticeKind
 from orchestrator.dialogue.records import Frame
 from orchestrator.domain.model import Domain
-from orchestrator.res.arguments import list_arguments
 from orchestrator.res.response import Response
 from orchestrator.res.steps.display import list_rows
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import (
     label_slot,
+    list_arguments,
     list_facts,
     name_doing,
     name_slot,

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.agent.messages.confirmation import confirm
+from orchestrator.agent.messages.answers import confirm, deny
 from orchestrator.agent.messages.correction import take_correction
-from orchestrator.agent.messages.denial import deny
 from orchestrator.dialogue.consent import read_candidate
 from orchestrator.dialogue.notice import Notice, NoticeKind
 from orchestrator.dialogue.specification import ToolUse

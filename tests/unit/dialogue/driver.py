@@ -10,9 +10,9 @@ from typing import TypeVar
 from orchestrator.dialogue.changes.plan_steps import add_steps, drop_step, order_steps, stack_steps
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, FAILED, INTERRUPTED, FlowState
-from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit
 from orchestrator.dialogue.questions import AskSlot, ChooseTask, TryAgain, Unclear
 from orchestrator.dialogue.records import PlanStep
+from orchestrator.dialogue.stack import DepthLimit, Existing, LimitReached, OnLimit
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.storage.serialization import diff, rebuild
 from orchestrator.types import FlowId, JsonObject, SessionId, TurnId

@@ -16,8 +16,7 @@ from orchestrator.dialogue.lifecycle import (
     PLAN_ABANDONED,
     PLANNED,
 )
-from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed
-from orchestrator.dialogue.stack import FlowStack
+from orchestrator.dialogue.stack import DepthLimit, Existing, FlowStack, LimitReached, OnLimit, Pushed
 from orchestrator.errors import IllegalTransition
 from orchestrator.types import TurnId
 from tests.unit.dialogue.factories import (

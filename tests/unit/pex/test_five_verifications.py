@@ -11,7 +11,7 @@ from orchestrator.dialogue.records import EffectNote, EffectStatus, Frame
 from orchestrator.dialogue.specification import Family, FlowSpec, ToolUse
 from orchestrator.pex.execution import Completed, Ending, Execution, Partial, Recover
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.steps.verify import OF_RESULTS, OF_STATE
+from orchestrator.pex.steps.check import OF_RESULTS, OF_STATE
 from orchestrator.types import TurnId
 from tests.cases import for_each
 from tests.unit.pex.setting import SPEC, TAKE, make_setting

@@ -7,11 +7,11 @@ from orchestrator.dialogue.questions import PendingCall
 from orchestrator.domain.registry import Registry
 from orchestrator.pex.calls.consent import find_taken, hold_for_approval
 from orchestrator.pex.execution import Parked
-from orchestrator.res.arguments import LONGEST_SHOWN, list_arguments, list_unshown
 from orchestrator.res.languages import load_base_templates
 from orchestrator.res.steps.clarify import Speech
 from orchestrator.res.steps.generate import render_notice
 from orchestrator.res.templates import Templates
+from orchestrator.res.wording import LONGEST_SHOWN, list_arguments, list_unshown
 from orchestrator.tools.trifecta import Cause
 from orchestrator.types import JsonObject
 from tests.unit.pex.setting import NOW, Setting, make_setting
