@@ -7,7 +7,7 @@ storage and reruns are elsewhere.
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
@@ -27,7 +27,7 @@ from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import DirectiveError, ParleyError
 from orchestrator.ports.runs.records import Progress
 from orchestrator.ports.runs.status import ItemStatus, RedoStatus, RunStatus
-from orchestrator.ports.runs.work import ItemEnd, RunEnd, RunFacts
+from orchestrator.ports.runs.work import ItemEnd, RunEnd
 from orchestrator.redaction import hide_secrets
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject
@@ -45,49 +45,21 @@ class Proceed:
     inputs: tuple[Json, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """An item's output or a run's closing value."""
-
-    value: Json
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class RedoAsked:
-    """A successful run that requests a rerun."""
-
-
-@dataclass(frozen=True, slots=True)
-class StageFailed:
-    """A failed stage. `error` starts with the stage's name."""
-
-    error: str
-
-
-BeforeAllResult: TypeAlias = Proceed | Skipped | RedoAsked | StageFailed
-ItemResult: TypeAlias = Done | Skipped | StageFailed
-AfterAllResult: TypeAlias = Done | RedoAsked | StageFailed
-
-
 class _Failure(Exception):
     def __init__(self, stage: Stage, message: str) -> None:
         super().__init__(hide_secrets(f"{stage}: {message}")[:ERROR_LENGTH])
 
 
-async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json, ...]) -> BeforeAllResult:
+async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json, ...]) -> Proceed | RunEnd:
+    """Execute `before_all` and apply its overrides. Returns the run's end if it has no items."""
     stage = Stage.BEFORE_ALL
     try:
         returned = await _call(stage, run, lambda: flow.before_all(run))
         match _directive(returned, stage):
             case Skip(reason):
-                return Skipped(reason)
+                return RunEnd(RunStatus.SKIPPED, reason=reason)
             case RedoRun():
-                return RedoAsked()
+                return _redo(flow, run)
             case BeforeAllResponse(new_inputs, options, data):
                 chosen = inputs if isinstance(new_inputs, NotGiven) else tuple(new_inputs)
                 run = _with_options(run, options, stage, "before_all_response")
@@ -95,17 +67,18 @@ async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json
             case _:
                 return Proceed(replace(run, data=_plain(returned, stage)), inputs)
     except _Failure as failure:
-        return StageFailed(str(failure))
+        return RunEnd(RunStatus.FAILED, error=str(failure))
 
 
-async def run_item(flow: InternalFlow, run: RunContext, given: Json) -> ItemResult:
+async def run_item(flow: InternalFlow, run: RunContext, position: int, given: Json) -> ItemEnd:
+    """Execute `data`, `work` and `output` for one input."""
     try:
         item = _typed(flow, given)
         returned = await _call(Stage.DATA, run, lambda: flow.data(run, item))
         data: Any = returned
         match _directive(returned, Stage.DATA):
             case Skip(reason):
-                return Skipped(reason)
+                return ItemEnd(position, ItemStatus.SKIPPED, reason=reason)
             case DataResponse(new_input, options, new_data):
                 item = item if new_input is NOT_GIVEN else _typed(flow, new_input)
                 data = item if new_data is NOT_GIVEN else new_data
@@ -117,24 +90,24 @@ async def run_item(flow: InternalFlow, run: RunContext, given: Json) -> ItemResu
         returned = await _call(Stage.OUTPUT, run, lambda: flow.output(run, item, data, result))
         match _directive(returned, Stage.OUTPUT):
             case Skip(reason):
-                return Skipped(reason)
+                return ItemEnd(position, ItemStatus.SKIPPED, reason=reason)
             case _:
-                return Done(_plain(returned, Stage.OUTPUT))
+                return ItemEnd(position, ItemStatus.DONE, output=_plain(returned, Stage.OUTPUT))
     except _Failure as failure:
-        return StageFailed(str(failure))
+        return ItemEnd(position, ItemStatus.FAILED, error=str(failure))
 
 
-async def run_after_all(flow: InternalFlow, run: RunContext, outputs: list[Json]) -> AfterAllResult:
+async def run_after_all(flow: InternalFlow, run: RunContext, outputs: list[Json]) -> RunEnd:
     stage = Stage.AFTER_ALL
     try:
         returned = await _call(stage, run, lambda: flow.after_all(run, outputs))
         match _directive(returned, stage):
             case RedoRun():
-                return RedoAsked()
+                return _redo(flow, run)
             case _:
-                return Done(_plain(returned, stage))
+                return RunEnd(RunStatus.DONE, closing=_plain(returned, stage))
     except _Failure as failure:
-        return StageFailed(str(failure))
+        return RunEnd(RunStatus.FAILED, error=str(failure))
 
 
 async def _call(stage: Stage, run: RunContext, enter: Callable[[], Awaitable[Any]]) -> Any:
@@ -203,19 +176,6 @@ REDO_AFTER_S: Final = 0.5
 """Delay before a rerun, in seconds."""
 
 
-def end_run(flow: InternalFlow, facts: RunFacts, result: AfterAllResult | Skipped) -> RunEnd:
-    """Return the run's end after its last stage."""
-    match result:
-        case Done(value):
-            return RunEnd(RunStatus.DONE, closing=value)
-        case Skipped(reason):
-            return RunEnd(RunStatus.SKIPPED, reason=reason)
-        case StageFailed(error):
-            return RunEnd(RunStatus.FAILED, error=error)
-        case RedoAsked():
-            return _redo(facts.redo_count, _ceiling(facts, flow))
-
-
 def fail_items(items: Progress) -> RunEnd | None:
     """Return the end of a run with failed items, or None if all items succeeded.
 
@@ -226,29 +186,16 @@ def fail_items(items: Progress) -> RunEnd | None:
     return RunEnd(RunStatus.FAILED, error=f"{items.failed} of {items.total} items failed")
 
 
-def end_item(position: int, result: ItemResult) -> ItemEnd:
-    """Return the record of an item."""
-    match result:
-        case Done(value):
-            return ItemEnd(position, ItemStatus.DONE, output=value)
-        case Skipped(reason):
-            return ItemEnd(position, ItemStatus.SKIPPED, reason=reason)
-        case StageFailed(error):
-            return ItemEnd(position, ItemStatus.FAILED, error=error)
+def _redo(flow: InternalFlow, run: RunContext) -> RunEnd:
+    """Return the end of a run that requests a rerun, which is scheduled unless the limit is reached.
 
-
-def _ceiling(facts: RunFacts, flow: InternalFlow) -> int | None:
-    """Return a flow's rerun limit, or None if the configuration removes the limit with ``null``.
-
-    Invalid values in the configuration are ignored, because a mistake must not remove the limit.
+    The configuration can change the flow's limit, or remove it with ``null``. Invalid values are ignored, because a
+    mistake must not remove the limit.
     """
-    ceiling = facts.config.get("redo_ceiling", flow.redo_ceiling)
-    return ceiling if ceiling is None or type(ceiling) is int else flow.redo_ceiling
-
-
-def _redo(redo_count: int | None, ceiling: int | None) -> RunEnd:
-    """Return the end of a run that requests a rerun. The rerun is scheduled unless the limit is reached."""
-    following = (redo_count or 0) + 1
+    ceiling = run.config.get("redo_ceiling", flow.redo_ceiling)
+    if ceiling is not None and type(ceiling) is not int:
+        ceiling = flow.redo_ceiling
+    following = (run.redo_count or 0) + 1
     if ceiling is not None and following > ceiling:
         return RunEnd(
             RunStatus.DONE,

@@ -10,9 +10,6 @@ from contextlib import AbstractContextManager
 from internal_flows.catalogue import Catalogue
 from internal_flows.execution import (
     Proceed,
-    StageFailed,
-    end_item,
-    end_run,
     fail_items,
     run_after_all,
     run_before_all,
@@ -278,22 +275,20 @@ class RunExecutor:
         if claim.phase is Phase.AFTER:
             if (failed := fail_items(claim.items)) is not None:
                 return failed
-            return await self._end_run(flow, facts, context, await self._work.outputs(facts.run_id))
+            return await self._end_run(flow, context, await self._work.outputs(facts.run_id))
         context = await self._sessions.brief(flow, context)
         result = await run_before_all(flow, context, claim.inputs)
         await self._sessions.hand_over(context)
         if not isinstance(result, Proceed):
-            return end_run(flow, facts, result)
+            return result
         if result.inputs:
             return await self._begin_items(claim, result.run, result.inputs)
-        return await self._end_run(flow, facts, result.run, [])  # under the same claim
+        return await self._end_run(flow, result.run, [])  # under the same claim
 
-    async def _end_run(
-        self, flow: InternalFlow, facts: RunFacts, context: RunContext, outputs: list[Json]
-    ) -> RunEnd:
-        closing = await run_after_all(flow, context, outputs)
+    async def _end_run(self, flow: InternalFlow, context: RunContext, outputs: list[Json]) -> RunEnd:
+        end = await run_after_all(flow, context, outputs)
         await self._sessions.hand_over(context)
-        return end_run(flow, facts, closing)
+        return end
 
     async def _begin_items(
         self, claim: RunClaim, context: RunContext, inputs: tuple[Json, ...]
@@ -362,10 +357,10 @@ class RunExecutor:
 
     async def _do_item(self, flow: InternalFlow, context: RunContext, item: ClaimedItem) -> ItemEnd:
         if item.attempts > self._max_attempts:
-            return end_item(item.position, StageFailed(_gave_up(self._max_attempts)))
-        result = await run_item(flow, context, item.input)
+            return ItemEnd(item.position, ItemStatus.FAILED, error=_gave_up(self._max_attempts))
+        end = await run_item(flow, context, item.position, item.input)
         await self._sessions.hand_over(context)
-        return end_item(item.position, result)
+        return end
 
     async def _record(self, claim: ItemsClaim, ends: list[ItemEnd], *, last: bool) -> Recorded:
         recorded = await self._work.record_items(claim, tuple(ends), last=last)

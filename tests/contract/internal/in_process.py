@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, replace
 from internal_flows.catalogue import Catalogue, Predecessors, in_order
 from internal_flows.execution import (
     Proceed,
-    end_item,
-    end_run,
     fail_items,
     run_after_all,
     run_before_all,
@@ -188,7 +186,7 @@ class InProcessRunner:
             context = await self._sessions.brief(flow, self._sessions.equip(context))
         result = await run_before_all(flow, context, run.given.inputs)
         if not isinstance(result, Proceed):
-            return end_run(flow, facts, result)
+            return result
         run.items = [ItemRecord(place, ItemStatus.QUEUED, given) for place, given in enumerate(result.inputs)]
         await self._run_items(run, flow, result.run)
         if self._sessions is not None:
@@ -197,15 +195,14 @@ class InProcessRunner:
         if failed is not None:
             return failed
         outputs = [item.output for item in run.items]
-        return end_run(flow, facts, await run_after_all(flow, result.run, outputs))
+        return await run_after_all(flow, result.run, outputs)
 
     async def _run_items(self, run: _Run, flow: InternalFlow, context: RunContext) -> None:
         room = asyncio.Semaphore(context.options.concurrency)
 
         async def one(item: ItemRecord) -> None:
             async with room:
-                result = await run_item(flow, context, item.input)
-            ended = end_item(item.position, result)
+                ended = await run_item(flow, context, item.position, item.input)
             run.items[item.position] = replace(
                 item, status=ended.status, output=ended.output, reason=ended.reason, error=ended.error
             )
