@@ -16,7 +16,8 @@ from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.guarding import Language
-from orchestrator.domain.schema import LaterSpec, LexiconFile, RowsSpec
+from orchestrator.domain.schema import LexiconFile
+from orchestrator.domain.tool_schema import LaterSpec, RowsSpec
 from orchestrator.types import Dact, Json, JsonObject, ToolId, is_list, is_object
 
 TEMPLATE_FILTERS = frozenset({"day", "month", "time", "money", "name", "counted", "grouped", "joined"})

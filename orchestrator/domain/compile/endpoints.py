@@ -12,7 +12,7 @@ from orchestrator.domain.placeholders import (
     input_placeholders,
     variable_placeholders,
 )
-from orchestrator.domain.schema import HttpEntry, McpEntry
+from orchestrator.domain.tool_schema import HttpEntry, McpEntry
 from orchestrator.types import Json, is_list, is_object
 
 Mistake: TypeAlias = tuple[str, str]

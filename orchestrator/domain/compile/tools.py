@@ -9,7 +9,7 @@ from orchestrator.domain.compile.problems import Problems, SourceFile, suggest
 from orchestrator.domain.configuration import Resilience
 from orchestrator.domain.guarding import find_mistakes
 from orchestrator.domain.model import Implementation, ToolSpec
-from orchestrator.domain.schema import Tag, ToolEntry, ToolsFile
+from orchestrator.domain.tool_schema import Tag, ToolEntry, ToolsFile
 from orchestrator.types import JsonObject, ToolId, is_list, is_object
 
 Services = Mapping[str, Any]

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.domain.model import Answer
-from orchestrator.domain.schema import RowsSpec
+from orchestrator.domain.tool_schema import RowsSpec
 from orchestrator.nlu.system1.classifier import Classifier
 from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.message_kind import Decider

@@ -13,7 +13,7 @@ from re import Pattern
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.domain.model import Answer, Domain, Entity
-from orchestrator.domain.schema import RowsSpec
+from orchestrator.domain.tool_schema import RowsSpec
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
 from orchestrator.nlu.system1.classifier import Classifier

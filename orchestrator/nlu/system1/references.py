@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
-from orchestrator.domain.schema import RowsSpec
+from orchestrator.domain.tool_schema import RowsSpec
 from orchestrator.nlu.cues import asks_for_another
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.system1.extract.found import DATE, Candidate, Found

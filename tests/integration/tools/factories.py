@@ -13,8 +13,8 @@ from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, Turn
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain, Implementation, ToolSpec
 from orchestrator.domain.registry import Registry
-from orchestrator.domain.schema import HttpEntry, McpEntry
 from orchestrator.domain.services import ToolCall
+from orchestrator.domain.tool_schema import HttpEntry, McpEntry
 from orchestrator.memory.notes import FlowNotes
 from orchestrator.models.calling import CallContext
 from orchestrator.telemetry import drop_signal

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from orchestrator.adapters.redis.shared import RedisRateLimits, RedisToolCache
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.tools.middleware import ORPHANS_PER_TOOL, ToolPorts
-from orchestrator.tools.threads import SHARED_THREADS, THREADS_PER_TOOL
+from orchestrator.tools.threads import THREADS_PER_TOOL
 from orchestrator.tools.toolbox import ToolData, ToolError
 from orchestrator.turns.step import UnknownOutcome
 from tests.integration.tools.factories import Caller, schema, service_tool, until
@@ -300,13 +300,13 @@ async def test_a_tool_takes_a_part_of_the_threads_only(things: Things):
 
 
 async def test_tools_that_hang_leave_every_other_tool_its_threads(things: Things):
-    """PX-9: more hanging calls, of more tools, than there are threads to share."""
-    bad = [f"thing_hang{number}" for number in range(2 + SHARED_THREADS // THREADS_PER_TOOL)]
+    """PX-9: many tools hang in all threads that they may take."""
+    bad = [f"thing_hang{number}" for number in range(6)]
     tools = [service_tool("Things.hang", name, timeout_ms=60_000) for name in bad]
     good = service_tool("Things.look", "thing_look", timeout_ms=60_000)
     caller = caller_of(things, *tools, good)
     hanging = [asyncio.create_task(caller.call(name)) for name in bad for _ in range(THREADS_PER_TOOL)]
-    await until(lambda: things.running >= SHARED_THREADS)
+    await until(lambda: things.running == len(hanging))
 
     results = [await asyncio.wait_for(caller.call("thing_look"), 30) for _ in range(20)]
     together = await asyncio.wait_for(asyncio.gather(*(caller.call("thing_look") for _ in range(20))), 30)
@@ -319,7 +319,7 @@ async def test_tools_that_hang_leave_every_other_tool_its_threads(things: Things
 
 async def test_given_up_calls_of_many_tools_leave_every_other_tool_its_threads(things: Things):
     """PX-9: nobody waits for them any more, and their threads go on for good."""
-    bad = [f"thing_hang{number}" for number in range(2 + SHARED_THREADS // THREADS_PER_TOOL)]
+    bad = [f"thing_hang{number}" for number in range(6)]
     tools = [service_tool("Things.hang", name, timeout_ms=200) for name in bad]
     caller = caller_of(things, *tools, service_tool("Things.look", "thing_look", timeout_ms=60_000))
     given_up = await asyncio.gather(*(caller.call(name) for name in bad for _ in range(THREADS_PER_TOOL)))

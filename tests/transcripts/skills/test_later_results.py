@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.adapters.domains.folder import LoadedDomain
-from orchestrator.domain.schema import LaterSpec
 from orchestrator.domain.services import Accepted, ServiceContext, ToolCall
+from orchestrator.domain.tool_schema import LaterSpec
 from orchestrator.types import ToolId
 from parley.testing.memory import MemoryRecords
 from tests.trained import trained

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.domain.compile.endpoints import find_http_mistakes
-from orchestrator.domain.schema import HttpEntry
+from orchestrator.domain.tool_schema import HttpEntry
 from tests.cases import for_each
 
 

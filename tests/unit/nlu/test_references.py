@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.dialogue.records import Shown
-from orchestrator.domain.schema import FieldSpec, RowsSpec
+from orchestrator.domain.tool_schema import FieldSpec, RowsSpec
 from orchestrator.nlu.system1.references import Message, find_reference
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact, Json, ToolId
