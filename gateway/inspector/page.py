@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from gateway.dependencies import TheCaller, TheOperations, TheSessions
-from gateway.inspector import evaluations, repairs, replays
+from gateway.inspector import repairs, reports
 from gateway.inspector.charts import ChartScript
 from gateway.responses.operations import InspectorFacts
 
@@ -116,9 +116,8 @@ def install(app: FastAPI) -> None:
     """Add the page at `/` and its files under `/inspector/`."""
     app.state.chart_script = ChartScript()
     app.include_router(router)
-    app.include_router(evaluations.router)
     app.include_router(repairs.router)
-    app.include_router(replays.router)
+    app.include_router(reports.router)
     guarded = GuardedFiles(STATIC)
     written = (STATIC / "index.html").read_text(encoding="utf-8")
     app.state.inspector_page = written.replace('"/inspector/', f'"/inspector/{guarded.version}/')

@@ -2,27 +2,12 @@
 
 from pydantic import Field
 
-from gateway.responses.common import JsonMap, ResponseModel, Timestamp
-from orchestrator.turns.approval import ApprovalStatus
+from gateway.responses.common import response_of
+from orchestrator.turns.approval import ApprovalRecord
 
 
-class Approval(ResponseModel):
-    approval_id: str
-    session_id: str
-    turn_id: str
-    flow_id: str
-    tool_id: str
-    arguments: JsonMap
-    question: str
-    cause: str
-    status: ApprovalStatus
-    decided_by: str | None
-    reason: str | None
-    operator_only: bool
-    created_at: Timestamp | None
-    expires_at: Timestamp | None
-    decided_at: Timestamp | None
-    closed_at: Timestamp | None
+class Approval(response_of(ApprovalRecord, without=("fingerprint", "plan_revision", "policy_version"))):
+    """An approval request. `cause`: why an approval was required. `reason`: the decider's explanation."""
 
 
 class DecidedApproval(Approval):

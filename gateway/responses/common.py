@@ -1,9 +1,11 @@
 """The base class of response models, and shared types."""
 
+from collections.abc import Collection
+from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 JsonMap = dict[str, Any]
 
@@ -17,6 +19,7 @@ def format_time(at: object) -> object:
 
 # Records use datetimes or Unix seconds, and responses use ISO 8601.
 Timestamp = Annotated[str, BeforeValidator(format_time), Field(json_schema_extra={"format": "date-time"})]
+OptionalTimestamp = Timestamp | None
 
 
 class ResponseModel(BaseModel):
@@ -26,6 +29,26 @@ class ResponseModel(BaseModel):
     """
 
     model_config = ConfigDict(extra="allow", from_attributes=True)
+
+
+def response_of(record: type, *, without: Collection[str] = ()) -> type[ResponseModel]:
+    """Return the response model of a dataclass: its fields except `without`, with times in ISO 8601.
+
+    A subclass can describe or replace fields.
+    """
+    hints = get_type_hints(record, include_extras=True)
+    members: dict[str, Any] = {
+        field.name: (_shown(field.name, hints[field.name]), ...)
+        for field in fields(record)
+        if field.name not in without
+    }
+    return create_model(record.__name__, __base__=ResponseModel, **members)
+
+
+def _shown(name: str, kind: Any) -> Any:
+    if kind is datetime or (kind is float and name.endswith("_at")):
+        return Timestamp
+    return OptionalTimestamp if kind == datetime | None else kind
 
 
 def documented(model: Any, status: int = 200) -> dict[int | str, dict[str, Any]]:

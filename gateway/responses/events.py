@@ -1,18 +1,11 @@
 """Responses about outside events, reminders and deferred tool calls."""
 
-from gateway.responses.common import JsonMap, ResponseModel, Timestamp
-from orchestrator.turns.scheduled import EventStatus
+from gateway.responses.common import ResponseModel, response_of
+from orchestrator.turns import scheduled
 
 
-class ScheduledEvent(ResponseModel):
-    event_id: str
-    session_id: str
-    name: str
-    payload: JsonMap
-    key: str
-    not_before: Timestamp
-    status: EventStatus
-    turn_id: str | None
+class ScheduledEvent(response_of(scheduled.ScheduledEvent, without=("tenant_id", "revision", "set_by"))):
+    """A stored event. `turn_id` is set on delivery."""
 
 
 class AnsweredCall(ResponseModel):

@@ -1,11 +1,12 @@
 """Document and preference responses."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from gateway.responses.common import JsonMap, ResponseModel, Timestamp
-from orchestrator.ports.memory.preferences import PreferenceKind, Source
+from gateway.responses.common import ResponseModel, response_of
+from orchestrator.ports.memory import documents, preferences
+from orchestrator.ports.memory.documents import DocumentRecord
 
 DocumentId = Annotated[str, Field(examples=["doc_3f2a91c0d4e5b6a7f8091a2b"])]
 
@@ -22,46 +23,30 @@ class Uploaded(ResponseModel):
     run_id: str = Field(examples=["run_8c1d"])
 
 
-class Document(ResponseModel):
+class Document(response_of(DocumentRecord)):
     document_id: DocumentId
     title: str = Field(examples=["Baggage"])
     domain: str = Field(description="Empty for all domains.", examples=["travel"])
     user_id: str | None = Field(description="Owner, or null for all users of the tenant.")
-    labels: list[str]
-    origin: JsonMap = Field(examples=[{"uploaded": True}])
-    characters: int = Field(examples=[42])
-    chunks: int = Field(examples=[1])
     space: str | None = Field(examples=["hashed-384-1"])
     status: Annotated[Literal["stored", "embedded"], BeforeValidator(_name_status)] = Field(
         validation_alias="space", description="`embedded` once it can be found by meaning."
     )
-    updated_at: Timestamp
 
 
 class WholeDocument(Document):
     text: str
 
 
-class Passage(ResponseModel):
-    document_id: DocumentId
-    position: int
-    title: str = Field(examples=["Baggage"])
-    text: str = Field(examples=["Baggage\nOne cabin bag of up to 8 kg is free."])
-    score: float = Field(examples=[0.71])
-    labels: list[str]
-    origin: JsonMap = Field(examples=[{"uploaded": True}])
-    updated_at: Timestamp
+class Passage(response_of(documents.Passage)):
+    """A search result. `score`: relevance from 0 to 1; higher is better."""
 
 
-class Preference(ResponseModel):
+class Preference(response_of(preferences.Preference)):
+    """A remembered fact about a user. `value`: a rule's value, or a playbook's content. `origin`: its source."""
+
     key: str = Field(examples=["*.seat_position"])
-    kind: PreferenceKind
-    source: Source
-    value: Any = Field(examples=["aisle"])
     text: str = Field(examples=["I prefer aisle seats"])
-    labels: list[str] = Field(examples=[["private"]])
-    origin: JsonMap = Field(examples=[{"session_id": "session_5d0f", "said_at": 1795176000.0}])
-    updated_at: Timestamp
 
 
 class Preferences(ResponseModel):

@@ -1,11 +1,11 @@
-"""Responses about errors, health, evaluations and the caller."""
+"""Responses about errors, health and the caller."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from gateway.responses.common import JsonMap, ResponseModel
-from orchestrator.turns.access import Scope
+from gateway.responses.common import JsonMap, ResponseModel, response_of
+from orchestrator.turns.access import Caller
 
 
 class Problem(ResponseModel):
@@ -37,60 +37,8 @@ class InspectorFacts(ResponseModel):
     flower_url: str | None
 
 
-class Evaluation(ResponseModel):
-    """A run of `parley eval`, with its results."""
-
-    run: str
-    tenant_id: str
-    domain: str
-    model: str | None
-    name: str = Field(examples=["without a model"])
-    made_at: str
-    conversations: int
-    turns: int
-    figures: dict[str, float | None] = Field(examples=[{"turns_as_expected": 0.98}])
-
-
-class WholeEvaluation(Evaluation):
-    confusion: list[JsonMap] = Field(description="Confusion matrix of flows.")
-    outcomes: list[JsonMap] = Field(description="Conversations, with the faults of each turn.")
-
-
-class Replay(ResponseModel):
-    """A run of `parley replay`, with its counts."""
-
-    replay: str
-    tenant_id: str
-    domain: str
-    by: dict[str, str | None] = Field(
-        description="Domain, prompt and model of the replay; null for the recorded ones."
-    )
-    made_at: str
-    sessions: int
-    turns: int
-    differing: int = Field(description="Turns that changed.")
-    changed: dict[str, int] = Field(
-        description="Number of differing turns in each aspect.", examples=[{"calls": 2}]
-    )
-    not_made: dict[str, int] = Field(description="Calls without a recording, by tool.")
-    left_out: dict[str, int] = Field(description="Turns that can't be replayed, by reason.")
-    remembering: int = Field(description="Turns that read current preferences or documents.")
-    seconds: float
-    turns_a_second: float
-
-
-class WholeReplay(Replay):
-    different: list[JsonMap] = Field(description="The turns that differ, with each change.")
-
-
-class Whoami(ResponseModel):
-    """The caller as authenticated by the gateway."""
-
-    tenant_id: str
-    user_id: str | None
-    name: str
-    scopes: list[Scope]
-    known: bool = Field(description="False if callers don't authenticate.")
+class Whoami(response_of(Caller, without=("credential", "expires_at"))):
+    """The caller as authenticated by the gateway. `known`: false if callers don't authenticate."""
 
 
 class Ticket(ResponseModel):

@@ -1,50 +1,18 @@
 """Background-run responses."""
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
-from gateway.responses.common import ResponseModel, Timestamp
-from orchestrator.ports.runs.status import ItemStatus, Phase, RedoStatus, RunStatus
-
-
-class Progress(ResponseModel):
-    total: int
-    done: int
-    skipped: int
-    failed: int
+from gateway.responses.common import ResponseModel, response_of
+from orchestrator.adapters.postgres.status import SessionBacklog
+from orchestrator.ports.runs.records import ItemRecord, RunRecord
 
 
-class Run(ResponseModel):
-    run_id: str
-    tenant_id: str
-    flow: str
-    status: RunStatus
-    phase: Phase
-    chain_id: str
-    graph_id: str
-    session_id: str | None
-    redo_count: int | None
-    redo: RedoStatus
-    progress: Progress
-    closing: JsonValue
-    reason: str | None
-    error: str | None
-    attempts: int
-    created_at: Timestamp | None
-    started_at: Timestamp | None
-    finished_at: Timestamp | None
-    successors: list[str]
+class Run(response_of(RunRecord)):
+    """A background run. `reason`: why it was skipped or blocked. `error`: why it failed."""
 
 
 class RunInChain(Run):
     chain: list[str]
-
-
-class RunBacklog(ResponseModel):
-    """A session's backlog of maintenance runs. `session_id`: null for runs without a session."""
-
-    session_id: str | None
-    runs: int
-    oldest_s: float
 
 
 class Backlog(ResponseModel):
@@ -54,7 +22,7 @@ class Backlog(ResponseModel):
     """
 
     turn_wait_s: float
-    sessions: list[RunBacklog]
+    sessions: list[SessionBacklog]
 
 
 class StartedRun(ResponseModel):
@@ -63,11 +31,5 @@ class StartedRun(ResponseModel):
     joined: bool = Field(default=False, description="A run was already active on the session.")
 
 
-class RunItem(ResponseModel):
-    position: int
-    status: ItemStatus
-    input: JsonValue
-    output: JsonValue
-    reason: str | None
-    error: str | None
-    attempts: int
+class RunItem(response_of(ItemRecord)):
+    """An item of a run. `reason`: why it was skipped. `error`: why it failed."""

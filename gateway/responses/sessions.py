@@ -4,12 +4,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue
 
-from gateway.responses.common import JsonMap, ResponseModel, Timestamp, optional
+from gateway.responses.common import JsonMap, ResponseModel, Timestamp, optional, response_of
 from orchestrator.dialogue.specification import Priority
 from orchestrator.ports.memory.scratchpad import EntryKind
-from orchestrator.turns.effect import LedgerStatus
+from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.step import StepStatus
-from orchestrator.turns.turn import IfBusy
+from orchestrator.turns.turn import SessionRecord
 
 
 def _name_status(closed: bool) -> str:
@@ -29,19 +29,10 @@ class Utterance(ResponseModel):
     at: Timestamp
 
 
-class Session(ResponseModel):
-    session_id: str
-    tenant_id: str
-    user_id: str | None
-    domain: str
-    epoch: int
+class Session(response_of(SessionRecord, without=("closed",))):
     status: Annotated[Literal["open", "closed"], BeforeValidator(_name_status)] = Field(
         validation_alias="closed"
     )
-    pending: int
-    if_busy: IfBusy
-    created_at: Timestamp
-    updated_at: Timestamp
     timezone: str | None = optional("The user's. Default: the domain's.")
     locale: str | None = optional("The user's. Default: the domain's.")
     state: JsonMap | None = optional("The working state; only when reading one session.")
@@ -85,17 +76,10 @@ class Event(ResponseModel):
     at: Timestamp | None = optional("When a stored event was written.")
 
 
-class Effect(ResponseModel):
-    tool_id: str
-    arguments: JsonMap
-    status: LedgerStatus
-    flow_id: str
-    turn_id: str
-    slots: JsonMap
+class Effect(response_of(LedgerEntry, without=("session_id", "step_key"))):
+    """A side effect in the ledger. `at`: the time of its last change."""
+
     result: Annotated[JsonValue, BeforeValidator(_data_of)]
-    fingerprint: str
-    idempotency_key: str
-    at: Timestamp | None
     of_session: str | None = optional("The session from which a fork inherited the side effect.")
 
 

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import AliasPath, BeforeValidator, Field
 
-from gateway.responses.common import JsonMap, ResponseModel, Timestamp, optional
+from gateway.responses.common import JsonMap, ResponseModel, Timestamp, optional, response_of
 from gateway.responses.sessions import JournalStep
 from orchestrator.telemetry import SignalType
+from orchestrator.turns import turn
 from orchestrator.turns.feedback import Rating
 from orchestrator.turns.turn import TurnKind, TurnStatus
 
@@ -15,13 +16,8 @@ def _none_if_empty(correction: JsonMap) -> JsonMap | None:
     return correction or None
 
 
-class Receipt(ResponseModel):
+class Receipt(response_of(turn.Receipt, without=("session_id", "repeated"))):
     """The receipt for an accepted turn, which Parley has stored and will answer."""
-
-    turn_id: str
-    seq: int
-    status: TurnStatus
-    position: int
 
 
 class StackedFlow(ResponseModel):

@@ -1,0 +1,81 @@
+"""Reports of `parley eval` and `parley replay`, for operators."""
+
+import asyncio
+import re
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter
+from pydantic import StringConstraints
+
+from gateway.dependencies import TheOperations, TheTenant
+from orchestrator.errors import NotFound
+from orchestrator.types import JsonObject, TenantId, is_object
+
+MOST = 50
+"""Maximum number of listed reports."""
+DETAILS = frozenset({"confusion", "outcomes", "different"})
+
+router = APIRouter(prefix="/v1", tags=["operate"])
+
+# Report names contain their time. Other files are ignored.
+_REPORT = re.compile(r"\d{8}-\d{6}")
+
+# A file or folder name, without path separators.
+Name = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
+
+
+@router.get("/evaluations")
+async def list_evaluations(
+    operations: TheOperations, tenant: TheTenant, domain: Name | None = None
+) -> list[JsonObject]:
+    """List the latest evaluation runs of one or all domains, newest first."""
+    return await asyncio.to_thread(_list, operations.evaluations, domain or "*", tenant)
+
+
+@router.get("/evaluations/{domain}/{run}")
+async def show_evaluation(
+    domain: Name, run: Name, operations: TheOperations, tenant: TheTenant
+) -> JsonObject:
+    """Return an evaluation run with every turn's message, component, answer and problems."""
+    return await asyncio.to_thread(_read, operations.evaluations, domain, run, tenant)
+
+
+@router.get("/replays")
+async def list_replays(
+    operations: TheOperations, tenant: TheTenant, domain: Name | None = None
+) -> list[JsonObject]:
+    """List the latest replays of one or all domains, newest first."""
+    return await asyncio.to_thread(_list, operations.evaluations, f"{domain or '*'}/replays", tenant)
+
+
+@router.get("/replays/{domain}/{replay}")
+async def show_replay(domain: Name, replay: Name, operations: TheOperations, tenant: TheTenant) -> JsonObject:
+    """Return a replay with the turns that differ: the message, and each aspect before and after."""
+    return await asyncio.to_thread(_read, operations.evaluations, f"{domain}/replays", replay, tenant)
+
+
+def _list(folder: Path | None, place: str, tenant: TenantId) -> list[JsonObject]:
+    """Return a tenant's latest reports in a subfolder, newest first, without their details."""
+    kept = () if folder is None else folder.glob(f"{place}/*.json")
+    files = (file for file in kept if _REPORT.match(file.stem))
+    latest = sorted(files, key=lambda file: file.stem, reverse=True)
+    own = islice(filter(None, (_load(file, tenant) for file in latest)), MOST)
+    return [{name: one for name, one in report.items() if name not in DETAILS} for report in own]
+
+
+def _read(folder: Path | None, place: str, name: str, tenant: TenantId) -> JsonObject:
+    """Return a report with its details. Raises NotFound if the tenant has no such report."""
+    file = None if folder is None else folder / place / f"{name}.json"
+    report = _load(file, tenant) if file is not None and file.is_file() else None
+    if report is None:
+        raise NotFound("report", f"{place}/{name}")
+    return report
+
+
+def _load(file: Path, tenant: TenantId) -> JsonObject | None:
+    """Return the report, or None if it belongs to another tenant."""
+    report = orjson.loads(file.read_bytes())
+    return report if is_object(report) and report.get("tenant_id") == tenant else None
