@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 
 from orchestrator.adapters.models.trained_files import SUFFIX, TrainedFiles
-from orchestrator.errors import ProcessFailed, Unavailable
+from orchestrator.errors import Unavailable
 from orchestrator.settings import read_settings
 from orchestrator.settings.environment import read_environment
 from parley.data_folder import EVALUATIONS, hold, trained_folder
@@ -30,7 +30,6 @@ from parley.roles import FLOWER_AUTH, ONE_THREAD_EACH, Role, Seat, command_of
 
 _BRIEF_GRACE_S = 10.0
 _PRIVATE_SHUTDOWN_S = 5.0
-_STARTS = 2  # restarts of a role that is killed during startup
 TRAINED_FOLDER = "PARLEY_TRAINED_FOLDER"
 PREPARED = Path(sys.prefix, "share", "parley", "trained")
 """Models that `make` trained for this installation. New data folders receive copies."""
@@ -279,27 +278,8 @@ def _start_roles(
     for child in children:
         child.start()
     for child in children:
-        await_role(child, say)
+        child.await_ready()
     return children
-
-
-def await_role(child: Child, say: Callable[[str], None]) -> None:
-    """Wait until a role is ready. Restarts a role that is killed meanwhile.
-
-    Raises ProcessFailed if the role exits, times out, or is killed repeatedly.
-    """
-    for _ in range(_STARTS):
-        try:
-            child.await_ready(say=say)
-        except ProcessFailed as error:
-            was_killed = (child.exit_code() or 0) < 0
-            if not was_killed:
-                raise
-            say(f"{error} Restarting it.")
-            child.start()
-        else:
-            return
-    child.await_ready(say=say)
 
 
 def answers(url: str) -> Callable[[str], bool]:

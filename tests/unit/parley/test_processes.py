@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +14,7 @@ import psutil
 import pytest
 
 from orchestrator.errors import ProcessFailed
-from parley import processes
 from parley.processes import Child, Program, end_leftovers, has_ended, log_says
-from parley.stack import await_role
 
 READY = "print('here we go', flush=True); "
 SLEEP = "import signal; signal.pause()"
@@ -71,64 +68,6 @@ def test_a_child_that_is_never_ready_is_given_up(tmp_path: Path) -> None:
     child.stop()
 
 
-class Slow(Child):
-    """A process on a machine so busy that it is not ready in time. Each check costs a second, up to `most_s`."""
-
-    used_s = 0.0
-    most_s = 59.0
-
-    def _cpu_s(self) -> float:
-        self.used_s = min(self.used_s + 1, self.most_s)
-        return self.used_s
-
-
-READY_AFTER_A_WHILE = "import time; time.sleep(0.6); " + READY + SLEEP
-
-
-def test_a_child_that_gets_somewhere_is_waited_for_longer_and_that_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(processes, "_SAY_EVERY_S", 0.05)
-    monkeypatch.setattr(processes, "_MOST_WORK_S", 1e9)
-    child, said = Slow(make_program(tmp_path, READY_AFTER_A_WHILE), tmp_path / "run"), list[str]()
-    child.most_s = 1e8
-    child.start()
-    try:
-        child.await_ready(timeout_s=0.1, say=said.append)
-    finally:
-        child.stop()
-    assert said[0].startswith("sample is still starting: 0 s, ")
-
-
-@pytest.mark.parametrize("most_s", [1.0, 1e8])
-def test_a_child_that_stands_still_or_goes_in_circles_is_given_up(tmp_path: Path, most_s: float) -> None:
-    child = Slow(make_program(tmp_path, SLEEP), tmp_path / "run")
-    child.most_s = most_s
-    child.start()
-
-    with pytest.raises(ProcessFailed, match="not ready after"):
-        child.await_ready(timeout_s=0.1)
-    child.stop()
-
-
-def test_what_a_child_and_its_own_children_work_is_counted(tmp_path: Path) -> None:
-    works = (
-        "import os, time\nends, held = os.pipe()\nits_own = os.fork()\n"
-        "while time.process_time() < 0.2: pass\n"
-        "its_own or (os.close(held), os.read(ends, 1), os._exit(0))  # which ends with its parent\n"
-    )
-    child = Child(make_program(tmp_path, works + READY + SLEEP), tmp_path / "run")
-    child.start()
-    try:
-        while child._cpu_s() < 0.35:  # neither of the two is enough
-            time.sleep(0.01)
-        (its_own,) = psutil.Process(child.pid).children()
-    finally:
-        child.stop()
-    while not has_ended(its_own):  # only init reaps it, at an unknown time
-        time.sleep(0.01)
-
-
 def test_words_of_an_earlier_run_do_not_make_a_child_ready(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "sample.log").write_text("here we go\n")
@@ -172,32 +111,3 @@ def test_a_process_that_was_not_reaped_counts_as_ended() -> None:
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert has_ended(psutil.Process(pid))
     os.waitpid(pid, 0)
-
-
-def test_a_role_that_is_killed_while_it_starts_is_started_again_and_that_is_said(tmp_path: Path) -> None:
-    """The first process kills itself, as when memory runs out. The second is ready."""
-    once = tmp_path / "once"
-    dies_once = (
-        f"import os, pathlib, signal; first = pathlib.Path({str(once)!r}); known = first.exists(); first.touch(); "
-        "known or os.kill(os.getpid(), signal.SIGKILL); "
-    )
-    child = Child(make_program(tmp_path, dies_once + READY + SLEEP), tmp_path / "run")
-    said: list[str] = []
-    child.start()
-
-    await_role(child, said.append)
-
-    assert child.is_running()
-    child.stop()
-    [line] = said
-    assert line.startswith("sample exited with code -9 while starting")
-    assert line.endswith("Restarting it.")
-
-
-def test_a_role_that_ends_by_itself_while_it_starts_says_why(tmp_path: Path) -> None:
-    child = Child(make_program(tmp_path, "raise SystemExit('no such domain')"), tmp_path / "run")
-    child.start()
-
-    with pytest.raises(ProcessFailed, match="no such domain"):
-        await_role(child, lambda _: None)
-    child.stop()
