@@ -11,6 +11,7 @@ from fastapi import APIRouter
 from pydantic import StringConstraints
 
 from gateway.dependencies import TheOperations, TheTenant
+from gateway.responses.common import ResponseModel, documented
 from orchestrator.errors import NotFound
 from orchestrator.types import JsonObject, TenantId, is_object
 
@@ -20,6 +21,15 @@ DETAILS = frozenset({"confusion", "outcomes", "different"})
 
 router = APIRouter(prefix="/v1", tags=["operate"])
 
+
+class Report(ResponseModel):
+    """A stored report, as `parley eval --json` or `parley replay --json` prints it. Lists omit the details."""
+
+    tenant_id: str
+    domain: str
+    made_at: str
+
+
 # Report names contain their time. Other files are ignored.
 _REPORT = re.compile(r"\d{8}-\d{6}")
 
@@ -27,7 +37,7 @@ _REPORT = re.compile(r"\d{8}-\d{6}")
 Name = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
 
 
-@router.get("/evaluations")
+@router.get("/evaluations", responses=documented(list[Report]))
 async def list_evaluations(
     operations: TheOperations, tenant: TheTenant, domain: Name | None = None
 ) -> list[JsonObject]:
@@ -35,7 +45,7 @@ async def list_evaluations(
     return await asyncio.to_thread(_list, operations.evaluations, domain or "*", tenant)
 
 
-@router.get("/evaluations/{domain}/{run}")
+@router.get("/evaluations/{domain}/{run}", responses=documented(Report))
 async def show_evaluation(
     domain: Name, run: Name, operations: TheOperations, tenant: TheTenant
 ) -> JsonObject:
@@ -43,7 +53,7 @@ async def show_evaluation(
     return await asyncio.to_thread(_read, operations.evaluations, domain, run, tenant)
 
 
-@router.get("/replays")
+@router.get("/replays", responses=documented(list[Report]))
 async def list_replays(
     operations: TheOperations, tenant: TheTenant, domain: Name | None = None
 ) -> list[JsonObject]:
@@ -51,7 +61,7 @@ async def list_replays(
     return await asyncio.to_thread(_list, operations.evaluations, f"{domain or '*'}/replays", tenant)
 
 
-@router.get("/replays/{domain}/{replay}")
+@router.get("/replays/{domain}/{replay}", responses=documented(Report))
 async def show_replay(domain: Name, replay: Name, operations: TheOperations, tenant: TheTenant) -> JsonObject:
     """Return a replay with the turns that differ: the message, and each aspect before and after."""
     return await asyncio.to_thread(_read, operations.evaluations, f"{domain}/replays", replay, tenant)
