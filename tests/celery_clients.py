@@ -1,4 +1,4 @@
-"""Celery clients of tests, which close their connections to the results: Celery's own `close()` closes none."""
+"""Celery clients for tests, which close their connections to the result store. Celery's `close()` does not."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def connected(app: Celery) -> Iterator[Celery]:
 
 
 def close_results(app: Celery) -> None:
-    """Close the connections of the result backend; kombu keeps those to the broker for later clients."""
+    """Close the connections of the result backend. kombu keeps broker connections for later clients."""
     if isinstance(app.backend, RedisBackend):
         consumer: Any = app.backend.result_consumer
         consumer.stop()
-        consumer._pubsub = None  # a result that goes later would open a connection to unsubscribe
+        consumer._pubsub = None  # a later result would open a connection to unsubscribe
         app.backend.client.close()
         app.backend.client.connection_pool.disconnect()

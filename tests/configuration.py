@@ -1,4 +1,4 @@
-"""The shared defaults as a configuration, for tests of parts that need one and no domain."""
+"""The shared defaults as a configuration, for tests of parts that need a configuration but no domain."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from orchestrator.types import JsonObject
 
 
 def default_config(overrides: JsonObject | None = None) -> DomainConfig:
-    """Give the defaults, with sections laid over them."""
+    """Return the defaults, overridden by these sections."""
     defaults = yaml.safe_load(DEFAULTS.read_text(encoding="utf-8"))
     return DomainConfig.model_validate(merge_sections(defaults, overrides or {}))

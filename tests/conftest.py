@@ -1,4 +1,4 @@
-"""How runs of the tests are set up: what is trained is kept, the long ones first; `tests.fixtures` has the stores."""
+"""Setup of test runs: shared trained models, long tests first. `tests.fixtures` has the stores."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _TRAINED = "PARLEY_TRAINED_FOLDER"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give all processes of all runs one folder for what is trained: a key names all that it was learnt from."""
-    # Else each process of a test compiles all code for itself.
+    """Share one folder for trained models between all processes. Keys cover all training data."""
+    # Otherwise each process of a test compiles all code again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     config.pluginmanager.register(Reporting())
     config.add_cleanup(gc.unfreeze)
     if _TRAINED not in os.environ:
         folder = config.rootpath / ".tmp" / "trained"
         made = next(each for each in (folder, *folder.parents) if each.exists())
-        if not os.access(made, os.W_OK):  # another account's clone, or one that it has run its tests in
+        if not os.access(made, os.W_OK):  # a clone of another account, or one in which that account ran the tests
             folder = Path(tempfile.mkdtemp(prefix="parley-trained-"))
             config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         patch = pytest.MonkeyPatch()
@@ -54,9 +54,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> UnitSch
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """Look for no garbage while tests are collected, nor among them afterwards: they stay until the end."""
+    """Disable garbage collection of collected tests: they stay until the end."""
     gc.disable()
-    # A process that only hands tests out would keep the others waiting until it had loaded what they need.
+    # A controller process would delay the others by loading what they need.
     if not session.config.getoption("numprocesses", default=None):
         session.config.pluginmanager.import_plugin("tests.fixtures")
     try:
@@ -67,6 +67,6 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the order of the folders where one process runs all."""
+    """Keep the folder order if one process runs all tests."""
     if hasattr(config, "workerinput"):
         put_long_ones_first(items)

@@ -1,4 +1,4 @@
-"""Turns of sessions over real stores: submitted as the gateway does, run by workers, and waited for."""
+"""Turns in sessions over real stores: submitted like the gateway does, run by workers, and awaited."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnInput, Tu
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
 
 WITHIN_S: Final = 60.0
-"""How long an answer may take on a busy machine."""
+"""Time limit for an answer on a busy machine, in seconds."""
 
 
 async def submit(ports: Ports, session: str, text: str, domain: str | None = None, **more: Any) -> Receipt:
-    """Submit a turn and wake a worker. `domain`: of a new session. Default: the first one of the ports.
+    """Submit a turn and wake a worker.
 
-    `more`: fields of the submission.
+    `domain`: the domain of a new session. Default: the first domain of the ports. `more`: fields of the
+    submission.
     """
     session_id = SessionId(session)
     receipt = await ports.stores.inbox.submit(
@@ -41,7 +42,7 @@ async def run_turn(
     within_s: float = WITHIN_S,
     **more: Any,
 ) -> TurnRecord:
-    """Submit a turn and return it once it has ended."""
+    """Submit a turn and return it when it has ended."""
     receipt = await submit(ports, session, text, domain, **more)
     turn = await ports.waiter.finished(DEFAULT_TENANT, SessionId(session), receipt.turn_id, within_s)
     assert turn.status in FINISHED, turn
@@ -49,7 +50,7 @@ async def run_turn(
 
 
 async def say(ports: Ports, session: str, text: str, domain: str | None = None, **more: Any) -> JsonObject:
-    """Submit a turn and return its turn object once it has ended."""
+    """Submit a turn and return its turn object when it has ended."""
     turn = await run_turn(ports, session, text, domain, **more)
     assert turn.result is not None, turn
     return turn.result

@@ -1,4 +1,4 @@
-"""Real stores for the tests that need them, started once, with a fresh database per module; training done once."""
+"""Real stores for tests, started once, with a new database for each module; models trained once."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ from parley.embedded import stores as open_stores
 from tests.processes.clusters import make_clusters_once
 from tests.redis_numbers import numbered
 
-_REDIS_NUMBER = 9  # away from 0, where a developer's own data would be
+_REDIS_NUMBER = 9  # not 0, which may contain a developer's own data
 _MODULE_REDIS_NUMBER = 7
 
-# An example that waits for a processor is none the worse: how long one takes says nothing of what is examined.
+# No deadline for examples: waiting for a CPU says nothing about the tested code.
 settings.register_profile("counts alone", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("counts alone")
 make_clusters_once(Path(os.environ["PARLEY_TRAINED_FOLDER"]))
 
 
 def _train_once(folder: Path) -> None:
-    """Store what System 1 learns in a folder, so that all test processes train each model once."""
+    """Store models of System 1 in a folder, so that all test processes train each model once."""
     once = reader.train_once
 
     def train_alone(kept: TrainedModels | None, key: str, train: Callable[[], LinearModel]) -> LinearModel:
         if kept is not None:
             return once(kept, key, train)
-        with (folder / f"{key}.lock").open("w") as lock:  # the second process loads what the first trained
+        with (folder / f"{key}.lock").open("w") as lock:  # the second process loads the models of the first process
             fcntl.flock(lock, fcntl.LOCK_EX)
             return once(TrainedFiles(folder), key, train)
 
     reader.train_once = train_alone
 
 
-# At import, not in a fixture: some modules train a domain while tests are collected.
+# At import, not in a fixture: some modules train a domain during collection.
 _train_once(Path(os.environ["PARLEY_TRAINED_FOLDER"]))
 
 
 @pytest.fixture(scope="session")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
-    """Real PostgreSQL and Redis; `DATABASE_URL` and `REDIS_URL` replace the embedded ones."""
+    """Start PostgreSQL and Redis. `DATABASE_URL` and `REDIS_URL` replace the embedded servers."""
     database_url, redis_url = os.environ.get("DATABASE_URL"), os.environ.get("REDIS_URL")
     with ExitStack() as stack:
         if not (database_url and redis_url):
@@ -64,7 +64,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
 
 @pytest.fixture(scope="session")
 def _template(stores: Stores) -> Iterator[str]:
-    """The name of a database that is migrated once and copied for each module."""
+    """Return the name of a database that is migrated once and copied for each module."""
     with _made(stores, f"template_{uuid.uuid4().hex[:12]}") as url:
         migrate(url)
         yield url.rpartition("/")[2]
@@ -72,14 +72,14 @@ def _template(stores: Stores) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def database_url(stores: Stores, _template: str) -> Iterator[str]:
-    """A new database for this test module, migrated and without a row."""
+    """Create a migrated database without rows for this test module."""
     with _made(stores, f"test_{uuid.uuid4().hex[:12]}", f"TEMPLATE {_template}") as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def empty_database_url(stores: Stores) -> Iterator[str]:
-    """A new database for this test module, with nothing in it."""
+    """Create an empty database for this test module."""
     with _made(stores, f"test_{uuid.uuid4().hex[:12]}") as url:
         yield url
 
@@ -95,7 +95,7 @@ def _made(stores: Stores, name: str, like: str = "") -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def module_redis_url(stores: Stores) -> Iterator[str]:
-    """Another Redis database, empty at the start of the test module, for workers that all of its tests share."""
+    """Yield another Redis database, empty at the start of the module, for workers that all of its tests share."""
     url = numbered(stores.redis_url, _MODULE_REDIS_NUMBER)
     with redis.Redis.from_url(url, socket_timeout=5) as connection:
         connection.flushdb()
@@ -105,7 +105,7 @@ def module_redis_url(stores: Stores) -> Iterator[str]:
 
 @pytest.fixture
 def redis_url(stores: Stores) -> Iterator[str]:
-    """A Redis database of the tests' own, empty at the start of every test."""
+    """Yield a Redis database, empty at the start of each test."""
     url = numbered(stores.redis_url, _REDIS_NUMBER)
     with redis.Redis.from_url(url, socket_timeout=5) as connection:
         connection.flushdb()

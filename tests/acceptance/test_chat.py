@@ -1,4 +1,4 @@
-"""`parley chat` through a pipe, as a new user runs it (UI-1, UI-2): answers, bad lines, nothing left."""
+"""`parley chat` through a pipe, as a new user runs it (UI-1, UI-2): answers, invalid lines, clean exit."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ TURN_KEYS = {
 
 
 def make_environment(tmp_path: Path, *, trained: bool = True) -> dict[str, str]:
-    """A user's environment without stores or key; TMPDIR marks every process that descends from it.
+    """Return a user's environment without stores or keys. TMPDIR marks all descendant processes.
 
-    `trained`: whether what other tests have trained is at hand.
+    `trained`: True to use models that other tests have trained.
     """
     hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
     hidden |= set() if trained else {TRAINED_FOLDER}
@@ -56,7 +56,7 @@ def converse(
 
 
 def survivors(tmp_path: Path) -> list[str]:
-    """Processes that the run left behind: they have its environment, or what they print goes below its folder."""
+    """List the processes that the run left behind, by environment and output folder."""
     found: list[str] = []
     for process in psutil.process_iter():
         try:
@@ -70,7 +70,7 @@ def survivors(tmp_path: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Conversation:
-    """What came of one run over all these lines: the turns that `--json` prints, and what stands beside them."""
+    """The result of one run with all these lines: the turns that `--json` prints, and other output."""
 
     turns: list[dict[str, Any]]
     reports: list[str]
@@ -104,7 +104,7 @@ def conversation(tmp_path_factory: pytest.TempPathFactory) -> Conversation:
 
 
 def test_a_piped_line_is_answered_and_nothing_is_left(tmp_path: Path) -> None:
-    """As README.md has it done, where `make` has built the environment."""
+    """Follow README.md, if `make` has built the environment."""
     command = ("make", "-s", "run") if (ROOT / ".venv" / ".installed").exists() else None
     line = b"Book a flight from Oslo to Madrid tomorrow\n"
     done = converse(tmp_path, line, command=command)

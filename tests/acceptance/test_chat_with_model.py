@@ -1,4 +1,4 @@
-"""The first ten minutes with a model: `parley chat` in a terminal, and what docs/models.md lets a user type."""
+"""A user's first minutes with a model: `parley chat` in a terminal, with the inputs in docs/models.md."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def search(start: str, end: str, day: object) -> dict[str, Any]:
 
 
 def route(*places: str) -> list[dict[str, Any]]:
-    """Search a flight for each leg, two days apart."""
+    """Return search steps for a flight on each leg, two days apart."""
     legs = zip(("Oslo", *places), (*places, "Oslo"), strict=True)
     return [search(start, end, LEAVE + timedelta(days=2 * at)) for at, (start, end) in enumerate(legs)]
 
@@ -110,14 +110,14 @@ FAULT = "search_flights: fly home from Milan, which is nearest"
 
 
 def score(request: Request) -> Reply:
-    """The route that ends in Milan is best, which no model has thought of at first."""
+    """Score the route that ends in Milan best. No model has proposed it at first."""
     good = [plan[-1]["slots"]["origin"]["value"] == "MXP" for plan in request.data["plans"]]
     judged = [{"score": 1.0, "faults": []} if one else {"score": 0.5, "faults": [FAULT]} for one in good]
     return Answer(json={"judgements": judged})
 
 
 def vary(request: Request) -> Reply:
-    """Propose another route, and a better one once told what is wrong."""
+    """Propose another route, and a better one after the faults are reported."""
     better = route("Madrid", "Rome", "Milan") if FAULT in request.data["lessons"] else ROME_LAST
     return Answer(json={"plans": [{"steps": better}]})
 
@@ -152,7 +152,7 @@ def chatting(place: Path, domain: str) -> Iterator[tuple[Terminal, ScriptedModel
 
 
 def test_travel_shows_a_skill_memory_a_citation_and_a_plan_by_tree_search(tmp_path: Path) -> None:
-    """UI-1, PX-5, RS-4, CO-4, PL-5: with a model, nothing else is needed for them than `make run`."""
+    """UI-1, PX-5, RS-4, CO-4, PL-5: with a model, `make run` is enough."""
     with chatting(tmp_path, "travel") as (chat, _):
         chat.say("I always sit at the window", "Parley: ")
         chat.say(ADVICE, "Parley: Take [A-Z0-9]{2}[0-9]+ by the window")
@@ -171,7 +171,7 @@ def test_travel_shows_a_skill_memory_a_citation_and_a_plan_by_tree_search(tmp_pa
 
 
 def test_analytics_shows_sql_that_is_checked_before_it_runs(tmp_path: Path) -> None:
-    """PX-10: the statement that changes something is refused; the answer shows its rows and its statement."""
+    """PX-10: a statement that changes data is refused; the answer shows its rows and its statement."""
     with chatting(tmp_path, "analytics") as (chat, model):
         chat.say(HORSEPOWER, r"There are 3 origins")
         chat.wait_for(r"USA: 119", below=HORSEPOWER)

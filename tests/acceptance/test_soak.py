@@ -1,4 +1,4 @@
-"""`parley soak` as its user meets it: real processes, real faults, a judgement (RT-17)."""
+"""`parley soak` as a user runs it: real processes, real faults, a verdict (RT-17)."""
 
 from __future__ import annotations
 

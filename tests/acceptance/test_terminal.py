@@ -1,4 +1,4 @@
-"""`parley chat` in a real terminal: numbers choose, commands look, tables and the status line show (UI-1)."""
+"""`parley chat` in a real terminal: choices by number, commands, tables and the status line (UI-1)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATIENCE_S = 60.0
 
 
 class Terminal:
-    """A terminal with a program in it: what it prints is on a screen, which answers the program's questions."""
+    """A terminal with a program. The screen shows the output and answers terminal queries."""
 
     def __init__(self, child: pexpect.spawn[bytes]) -> None:
         self.child = child
@@ -35,7 +35,7 @@ class Terminal:
         self.raw = b""
 
     def wait_for(self, pattern: str, *, below: str = "") -> str:
-        """Read until the text on the screen, below the last line that holds `below`, matches."""
+        """Read until the screen text matches `pattern`, below the last line that contains `below`."""
         while not re.search(pattern, self._below(below)):
             try:
                 data = self.child.read_nonblocking(65536, timeout=PATIENCE_S)
@@ -46,12 +46,12 @@ class Terminal:
         return self._below(below)
 
     def type(self, line: str) -> None:
-        """Type a line once the prompt is there."""
+        """Type a line when the prompt appears."""
         self.wait_for(r"You: *(\n|$)")
         self.child.send(line + "\r")
 
     def say(self, line: str, pattern: str) -> str:
-        """Type a line and wait for what must come of it."""
+        """Type a line and wait for the expected output."""
         self.type(line)
         return self.wait_for(pattern, below=f"You: {line}")
 
@@ -85,7 +85,7 @@ def terminal(tmp_path: Path, domain: str, *options: str, **environment: str) -> 
 
 
 def test_a_booking_by_numbers_and_commands(tmp_path: Path) -> None:
-    """What the user had remembered is known in the next chat, also without a running `up`."""
+    """The user's memories are available in the next chat, also without a running `up`."""
     with terminal(tmp_path, "travel", "--user", "anna") as chat:
         chat.wait_for("Session session_")
         chat.wait_for("no open task")
@@ -117,7 +117,7 @@ def test_a_booking_by_numbers_and_commands(tmp_path: Path) -> None:
 
 
 def ask_and_terminate(tmp_path: Path) -> None:
-    """A second chat of the same user, through a pipe, which is ended while a turn is at work."""
+    """Start a second chat of the same user through a pipe, and terminate it during a turn."""
     heard = tmp_path / "data" / "heard"
     reads, writes = os.pipe()
     with os.fdopen(reads, "rb") as given, os.fdopen(writes, "wb", buffering=0) as typed:
@@ -147,7 +147,7 @@ def test_tables_and_charts_in_text(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_long_answer_is_printed_while_it_is_written(tmp_path: Path) -> None:
-    """RS-4, RT-15: the first words stand on the screen while the model still writes the last ones."""
+    """RS-4, RT-15: the first words are displayed while the model still writes the last words."""
     domain = travel_with(
         tmp_path,
         generation={"naturalize": "auto"},

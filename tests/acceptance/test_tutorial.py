@@ -1,6 +1,7 @@
-"""The parts of the tutorial, followed block by block: files are written, commands run, and output is compared.
+"""The tutorial, followed block by block: files are written, commands run, and output is compared.
 
-What stays, `up`, is the installed `parley`; what comes and goes is forked, as importing would take most of the time.
+The permanent process `up` is the installed `parley`. Short commands are forked, because imports would take
+most of the time.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def commands(body: str) -> list[Command]:
 
 
 def write(folder: Path, title: str, body: str) -> None:
-    """Write a file, or add to it where the title ends with a plus."""
+    """Write a file, or append to it if the title ends with a plus."""
     path = folder / title.removesuffix(" +")
     path.parent.mkdir(parents=True, exist_ok=True)
     before = path.read_text(encoding="utf-8") + "\n" if title.endswith(" +") else ""
@@ -56,7 +57,7 @@ def write(folder: Path, title: str, body: str) -> None:
 
 
 class Shell:
-    """One shell for all commands, as a reader has one, with `up` on a free port and its output in a file."""
+    """One shell for all commands, like a reader's, with `up` on a free port and its output in a file."""
 
     def __init__(self, folder: Path, commands: Path) -> None:
         hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
@@ -75,7 +76,7 @@ class Shell:
         )
 
     def run(self, command: Command) -> tuple[str, int]:
-        """Return what a command printed, and its exit code."""
+        """Return the output and the exit code of a command."""
         line = command.line
         if line.endswith("&") and not line.startswith("parley"):
             written = line.removesuffix("&").split(">")[-1].strip()
@@ -120,7 +121,7 @@ def shell(folder: Path) -> Iterator[Shell]:
 
 
 def assert_printed(printed: str, command: Command) -> None:
-    """Hold each expected line against the output, in order; “…” stands for anything."""
+    """Compare each expected line with the output, in order; “…” matches anything."""
     at = 0
     for line in command.expected:
         parts = [re.escape(part.strip()) for part in line.split("…") if part.strip()]
@@ -132,7 +133,7 @@ def assert_printed(printed: str, command: Command) -> None:
 def test_it_can_be_followed() -> None:
     blocks = [block for part in PARTS for block in _BLOCK.finditer(part.read_text(encoding="utf-8"))]
     assert len(blocks) > 20
-    # Not below pytest's own folder: the path of a socket has to be short.
+    # Not below pytest's own folder: the path of a socket must be short.
     with tempfile.TemporaryDirectory(prefix="tutorial-") as name, shell(Path(name)) as opened:
         for block in blocks:
             if block["language"] != "console":

@@ -1,4 +1,4 @@
-"""`parley up`: joined by other commands, one per folder, restarted after a kill, stopped in order."""
+"""`parley up`: used by other commands, one per folder, restarted after a kill, stopped in order."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def parley(data_dir: Path, *arguments: str, lines: bytes = b"") -> subprocess.Co
 
 
 def ask_doctor(data_dir: Path) -> None:
-    """All queues are served, and beat runs as a thread of the worker."""
+    """Check that all queues are served, and that beat runs as a thread of the worker."""
     said = parley(data_dir, "doctor", "--json").stdout
     found = {finding["name"]: finding for finding in map(json.loads, said.splitlines())}
     assert {name: finding["message"] for name, finding in found.items() if finding["state"] == "bad"} == {}
@@ -59,7 +59,7 @@ def ask_doctor(data_dir: Path) -> None:
 
 @contextmanager
 def run_up(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running `up` that has said it is ready, and what it said."""
+    """Yield a running `up` that has reported that it is ready, with its output."""
     command = [sys.executable, "-m", "parley", "up", "--data-dir", str(data_dir), "--port", str(free_port())]
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=make_environment()
@@ -76,13 +76,13 @@ def run_up(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def noted(data_dir: Path) -> dict[str, psutil.Process]:
-    """The children of a run, by role."""
+    """Return the child processes of a run, by role."""
     notes = (data_dir / "run").glob("*.json")
     return {note.stem: psutil.Process(json.loads(note.read_bytes())["pid"]) for note in notes}
 
 
 async def say_hello(url: str) -> tuple[str, list[str]]:
-    """One turn as a backend submits it: how it ended, and who spoke."""
+    """Submit a turn like a backend, and return its status and the speaker."""
     async with AsyncClient(url) as client:
         session = await client.create_session(session_id="hello", user_id="ada")
         turn = await client.submit(session["session_id"], "Hello", idempotency_key="1", wait_s=30)
@@ -92,7 +92,7 @@ async def say_hello(url: str) -> tuple[str, list[str]]:
 
 
 def join(data_dir: Path) -> None:
-    """Talk, look and go back by commands of the run's folder, which start nothing."""
+    """Chat, look at sessions and roll back with commands in the run's folder, which start no processes."""
     joined = parley(data_dir, "chat", "--session", "kept", lines=b"Hello\n")
     assert joined.returncode == 0, joined.stderr
     assert joined.stdout.startswith("You: Hello\nParley: ")
@@ -118,7 +118,7 @@ def join(data_dir: Path) -> None:
 
 
 def ask_flower(said: str) -> None:
-    """Flower needs the password that `up` says."""
+    """Check that Flower requires the password that `up` prints."""
     line = next(line for line in said.splitlines() if line.startswith("Flower"))
     url, user, password = line.split()[1], line.split()[3].rstrip(","), line.split()[5].rstrip(")")
     assert httpx.get(f"{url}/workers").status_code == 401
@@ -141,7 +141,7 @@ print(json.dumps(answers))
 
 
 def answers_to_a_stranger(data_dir: Path) -> dict[str, int | str]:
-    """What another account of this machine is answered at each port that a run listens on."""
+    """Return the answers that another account of this machine gets at each port of a run."""
     family = [each for child in noted(data_dir).values() for each in (child, *child.children(recursive=True))]
     pids = {process.pid for process in family}
     ports = {
@@ -172,7 +172,7 @@ def answers_to_a_stranger(data_dir: Path) -> dict[str, int | str]:
 
 
 def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> None:
-    """Killed, it leaves nothing that its next start does not clear; stopped, nothing at all."""
+    """After a kill, the next start cleans up all remains; after a stop, nothing remains."""
     data_dir = tmp_path / "data"
     with run_up(data_dir) as (up, said):
         assert set(noted(data_dir)) == ROLES
@@ -183,7 +183,7 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
         assert httpx.get(f"{url}/health/live").status_code == 200
         join(data_dir)
         ask_flower(said)
-        if os.geteuid() == 0:  # who may act as another account
+        if os.geteuid() == 0:  # only root can act as another account
             refused = {403, "URLError", "RemoteDisconnected", "ConnectionResetError"}
             assert set(answers_to_a_stranger(data_dir).values()) <= refused, answers_to_a_stranger(data_dir)
 

@@ -1,8 +1,8 @@
-"""Run approved SQL where a hole would show, and look at what it touched.
+"""Run approved SQL where a security hole would show, and check what the statements accessed.
 
-Beside the allowed tables the database holds one that is not, with a word that stands nowhere else, and the
-connection may open files: only the filter of system calls stands behind it. A statement a line comes in, a
-verdict a line goes out; a statement that reaches for the system ends the process.
+The database has an additional table that is not allowed, with a unique word. The connection may open files,
+so only the system call filter prevents this. Each input line is a statement, each output line a verdict. A
+statement that makes a forbidden system call ends the process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WHOLE = "SELECT (SELECT count(*) FROM sales), (SELECT count(*) FROM customers), 
 
 
 def judge(connection: duckdb.DuckDBPyConnection, text: str, before: object) -> str:
-    """Name what a statement touched besides the allowed tables: empty for nothing."""
+    """Return what a statement accessed besides the allowed tables, or an empty string."""
     try:
         statements = connection.extract_statements(text)
     except duckdb.Error:

@@ -1,4 +1,4 @@
-"""Make SQL by chance: queries over two tables, with the tricks by which others have got out of a guardrail."""
+"""Generate random SQL: queries over two tables, with known tricks against guardrails."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ NOISE = [
 
 
 def make_text(random: Random) -> str:
-    """Make one text; most are queries, some are broken by a stray sign."""
+    """Generate a text. Most texts are queries; some contain a wrong character."""
     text = random.choice(SHAPES).format(
         e=_expression(random, 0), s=random.choice(("sales", random.choice(SOURCES))), q=_named(random)
     )

@@ -1,4 +1,4 @@
-"""Tools, MCP servers and webhooks reach public addresses only, whichever form an address is written in (PX-10)."""
+"""Tools, MCP servers and webhooks access only public addresses, in any notation (PX-10)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PUBLIC = ["1.1.1.1", "93.184.215.14", "2606:4700:4700::1111", "2a00:1450:400f:80
 
 
 def forms(address: ipaddress.IPv4Address) -> list[str]:
-    """Write an IPv4 address in each form in which it stands in an IPv6 address."""
+    """Return all notations of an IPv4 address within an IPv6 address."""
     number = int(address)
     return [
         str(address),
@@ -45,7 +45,7 @@ def forms(address: ipaddress.IPv4Address) -> list[str]:
 
 
 def written(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> list[str]:
-    """Write three addresses of a block, those of the old kind in all their forms."""
+    """Return three addresses of a block, IPv4 addresses in all notations."""
     addresses = (network[0], network[network.num_addresses // 2], network[-1])
     return [
         form

@@ -1,4 +1,4 @@
-"""The figures of attempts in docs/testing.md are counted, and not remembered."""
+"""The numbers of attempts in docs/testing.md are counted from the tests."""
 
 from __future__ import annotations
 

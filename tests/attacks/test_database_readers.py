@@ -1,4 +1,4 @@
-"""Somebody who may read the database, and no more, neither stops a worker nor keeps a dead one alive (RT-11)."""
+"""A user with only read access can't stop workers or keep dead workers alive (RT-11)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_a_worker_starts_and_is_missed_while_a_reader_holds_every_lock(dat
 
 
 async def test_a_row_with_the_number_of_another_process_is_of_a_dead_worker(database: str) -> None:
-    """The server has given the number of its process to another connection."""
+    """The server has reused the process ID for another connection."""
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute(
             "INSERT INTO workers (host, pid, backend_pid, backend_start) VALUES ('here', 1, pg_backend_pid(), now())"

@@ -1,4 +1,4 @@
-"""What a stolen ticket, a page in a browser, a strange token or an odd body gets from the gateway (RT-22, RT-23)."""
+"""The gateway's answers to stolen tickets, foreign web pages, unknown tokens and invalid bodies (RT-22, RT-23)."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def test_a_ticket_ends_with_the_token_that_it_was_given_for(monkeypatch: p
     tokens = Tokens({None: (SECRET, "HS256")}, "parley", "them")
     async with guarded_house(tokens=tokens) as house:
         now = int(time.time())
-        token = make_token(exp=now - 20)  # within the leeway for clocks that differ, and not for long
+        token = make_token(exp=now - 20)  # within the tolerance for different clocks, but not longer
         session = await house.session(token)
         answer = (await house.ask(token, "POST", "/v1/tickets")).json()
         assert answer["expires_in"] <= 11
@@ -181,7 +181,7 @@ ELSEWHERE = [
 
 @for_each("origin", ELSEWHERE)
 async def test_a_page_of_another_origin_gets_nothing_of_an_open_gateway(origin: str) -> None:
-    """Scheme, host and port count: another program's page on this machine is another's."""
+    """Scheme, host and port matter: a page of another program on this machine is foreign."""
     async with open_house() as house:
         headers = {**OWN, "Origin": origin}
         refused(await house.http.get("/v1/sessions", headers=headers), 403, "forbidden")
@@ -217,7 +217,7 @@ async def test_an_allowed_origin_is_served() -> None:
 
 @for_each("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/html"])
 async def test_a_body_of_another_type_is_refused(kind: str) -> None:
-    """What a page may send without asking first is none of the types that change something."""
+    """Content types that a page can send without a preflight request change nothing."""
     async with guarded_house() as house:
         key = await house.key()
         session = await house.session(key)
@@ -274,7 +274,7 @@ async def test_a_request_with_two_lengths_is_refused() -> None:
 
 
 async def serve(house: GuardedHouse) -> tuple[uvicorn.Server, int, asyncio.Task[None]]:
-    """Serve it over a real port, as the gateway's program does."""
+    """Serve the app on a real port, like the gateway's program."""
     config = uvicorn.Config(house.app, port=0, http=protocol.BoundedProtocol, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
@@ -287,7 +287,7 @@ async def serve(house: GuardedHouse) -> tuple[uvicorn.Server, int, asyncio.Task[
 async def test_a_socket_whose_connection_breaks_is_no_fault(
     last: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A phone in a tunnel fills no log."""
+    """A lost connection, such as a phone in a tunnel, causes no log entries."""
     async with guarded_house() as house:
         key = await house.key()
         session = await house.session(key)
@@ -309,7 +309,7 @@ async def test_a_socket_whose_connection_breaks_is_no_fault(
 
 
 async def test_headers_that_do_not_come_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand connections with half a header each would else hold a thousand places."""
+    """Otherwise a thousand connections with incomplete headers would occupy a thousand places."""
     monkeypatch.setattr(protocol, "HEADERS_WITHIN_S", 0.2)
     async with guarded_house() as house:
         config = uvicorn.Config(
@@ -337,7 +337,7 @@ async def test_headers_that_do_not_come_are_not_waited_for(monkeypatch: pytest.M
 async def test_a_fault_has_the_headers_of_every_answer() -> None:
     async with guarded_house() as house:
         key = await house.key()
-        house.app.state.dependencies = None  # as nothing but a fault of our own would leave it
+        house.app.state.dependencies = None  # as only an internal error would leave it
         answer = await house.ask(key, "GET", "/v1/whoami")
 
     refused(answer, 500, "internal_error")

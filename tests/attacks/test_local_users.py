@@ -1,4 +1,4 @@
-"""Another user of the same machine, with a shell: reads nothing of a data folder, and gets into no store."""
+"""Another user of the same machine, with a shell, can't read a data folder or access a store."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ try:
 except OSError as error:
     print(type(error).__name__, end='')
 """
-# One that a stranger can start, too.
+# A program that other accounts can start, too.
 PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
 
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """A folder that others could get to: not below the closed one of the tests."""
+    """Create a folder that others can access, outside the tests' private folder."""
     with TemporaryDirectory(dir="/tmp") as place:
         Path(place).chmod(0o755)
         yield Path(place) / "data"
@@ -148,7 +148,7 @@ def test_no_password_is_in_the_arguments_of_a_process(running: Stores) -> None:
 
 
 def test_connections_without_a_password_take_little_memory(running: Stores) -> None:
-    """The server of 2023 took 400 MB for one connection that asked and did not listen."""
+    """The server of 2023 used 400 MB for one connection that sent a request and did not read."""
     flood = (
         "import socket\n"
         "connection = socket.socket(socket.AF_UNIX)\n"
@@ -179,7 +179,7 @@ with socket.socket(family) as connection:
 
 @asynccontextmanager
 async def serve_words(host: str) -> AsyncIterator[int]:
-    """A gateway for its owner alone, on a port of this address, that says the word to whom it answers."""
+    """Start a private gateway on a port of this address, which prints the secret to its caller."""
     config = uvicorn.Config(
         PlainTextResponse(WORD), host=host, port=0, http=OwnersProtocol, log_config=None, lifespan="off"
     )

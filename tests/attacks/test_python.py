@@ -1,4 +1,4 @@
-"""Model-written Python computes and reaches nothing, whatever it says (PX-10): made by chance, judged, and run."""
+"""Model-written Python computes and accesses nothing else (PX-10): random code is checked and run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.tools.guardrail_samples import RULES
 
 FUNCTIONS, FUNCTIONS_LONG = 500, 20_000
 LIMITS = SandboxLimits(wall_s=20, cpu_s=1, memory_bytes=192 * 1024 * 1024)
-# How a run may end that reached for nothing; "forbidden" would be a way out that only the process has stopped.
+# Allowed endings of a run; "forbidden" would mean that only the process stopped the code.
 HARMLESS = {
     "returned",
     StopCategory.ERROR,
@@ -165,7 +165,7 @@ MODULES = [
 
 
 def make_code(random: Random) -> str:
-    """Make one function of a few statements, in which tricks stand among harmless parts."""
+    """Generate a function with a few statements, in which tricks are mixed with harmless parts."""
     body = [_statement(random) for _ in range(random.randint(1, 3))]
     imports = "".join(f"import {module}\n" for module in random.sample(("math", "re", "json", "datetime"), 2))
     argument = random.choice(("", "", f": {_expression(random, 2)}", f"={_expression(random, 2)}"))
@@ -187,9 +187,9 @@ def _expression(random: Random, depth: int) -> str:
 
 
 async def fuzz(count: int, seed: int, *, until_forbidden: bool = False) -> Counter[str]:
-    """Judge code made by chance, run what was approved in the sandbox, and count how it ended.
+    """Check random code, run approved code in the sandbox, and count the endings.
 
-    `until_forbidden`: end with the first that only the sandbox has stopped.
+    `until_forbidden`: True to stop at the first code that only the sandbox stopped.
     """
     random, sandbox, counts = Random(seed), PythonSandbox(), Counter[str]()
     for _ in range(count):
@@ -222,7 +222,7 @@ async def test_nothing_of_twenty_thousand_functions_reaches_for_the_system() -> 
 
 
 async def test_the_fuzzer_finds_a_hole_that_was_planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the rules for names something reaches outside, and the sandbox alone stops it."""
+    """Without the rules for names, code accesses the outside, and only the sandbox stops it."""
     monkeypatch.setattr(python_code, "find_name_faults", lambda node, scope: iter(()))
 
     counts = await fuzz(400, seed=1, until_forbidden=True)
@@ -245,7 +245,7 @@ async def test_arguments_that_are_no_json_are_refused() -> None:
 
 
 async def test_too_much_output_is_ended_at_once() -> None:
-    """The process is not waited for while it still has much to say."""
+    """The process is ended without waiting for the rest of its output."""
     limits = SandboxLimits(wall_s=60, cpu_s=30, output_bytes=1000)
 
     result = await PythonSandbox().run_python("def f():\n    return 'x' * 50_000_000", {}, limits)
@@ -275,7 +275,7 @@ def give_up(how: str) -> int:
 
 
 def test_a_process_may_end_itself_and_nobody_else() -> None:
-    """One that has no memory left aborts, which is no reach for the system."""
+    """A process without memory aborts, which is not a forbidden system call."""
     with subprocess.Popen(["sleep", "60"]) as bystander:
         codes = give_up("abort"), give_up(str(bystander.pid))
         is_alive = bystander.poll() is None

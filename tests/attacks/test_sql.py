@@ -1,4 +1,4 @@
-"""Model-written SQL reaches the allowed tables and nothing else, whatever it says and whatever it costs (PX-10)."""
+"""Model-written SQL accesses only the allowed tables, with bounded cost (PX-10)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from tests.unit.tools.guardrail_samples import Sample, in_short, read_hostile
 
 JUDGE = Path(__file__).with_name("sql_judge.py")
 TEXTS, TEXTS_LONG = 1_000, 100_000
-LONGEST_S = 1.0  # of processor time: how long a statement waits for a processor is not its fault
+LONGEST_S = 1.0  # CPU time: waiting for a CPU doesn't count
 LOOK_EVERY_S = 0.1
-MOST_BYTES = 768 * 1024 * 1024  # of address space, which the judge's process is given
+MOST_BYTES = 768 * 1024 * 1024  # address space of the judge's process
 TABLES = {
     "sales": Table(
         [("id", "INT"), ("day", "DATE"), ("region", "TEXT"), ("amount", "DOUBLE"), ("customer id", "INT")],
@@ -41,7 +41,7 @@ SMALL = QueryLimits(rows=5, process=SandboxLimits(wall_s=8, cpu_s=1, memory_byte
 
 
 class Judge:
-    """The process that runs what was approved; it is started again when a statement ends it."""
+    """The process that runs approved statements. It is restarted if a statement ends it."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
@@ -55,7 +55,7 @@ class Judge:
         self._end()
 
     def judge(self, text: str) -> str:
-        """Name what a statement touched; "limit" where only a limit ended it, empty for nothing."""
+        """Return what a statement accessed: "limit" if a limit ended it, or an empty string."""
         if self._process is None:
             self._process = self._start()
         assert self._process.stdin is not None
@@ -98,7 +98,7 @@ class Judge:
         return code
 
     def _measure(self, measured: psutil.Process, before_s: float) -> None:
-        """Look at the time since, and at the most memory. The figure of an ended child begins with its parent's."""
+        """Return the elapsed time and the maximum memory. The value of an ended child starts from its parent's."""
         self.longest_s = max(self.longest_s, _used_s(measured) - before_s)
         status = Path(f"/proc/{measured.pid}/status").read_text()
         found = re.search(r"VmHWM:\s+(\d+) kB", status)
@@ -117,9 +117,9 @@ UNTOUCHED = {"rejected", "", "limit"}
 
 
 def fuzz(count: int, seed: int, *, until_touched: bool = False) -> Counter[str]:
-    """Judge texts made by chance, run what was approved, and count what was touched; "rejected" and "" beside.
+    """Check random statements, run approved ones, and count the accesses, "rejected" and "".
 
-    `until_touched`: end with the first that touches something.
+    `until_touched`: True to stop at the first forbidden access.
     """
     random, counts = Random(seed), Counter[str]()
     with Judge() as judge:
@@ -155,7 +155,7 @@ def test_nothing_of_a_hundred_thousand_texts_touches_anything_but_the_allowed_ta
 
 
 def test_the_fuzzer_finds_a_hole_that_was_planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the second reading the quoted names get through."""
+    """Without the second check, quoted names are accepted."""
     monkeypatch.setattr(sql, "check_sql", sql._judge)
 
     counts = fuzz(TEXTS, seed=9, until_touched=True)
@@ -201,7 +201,7 @@ async def test_a_query_finds_the_values_as_they_are() -> None:
 
 
 def test_the_process_loads_the_engine_alone() -> None:
-    """What the package `duckdb` puts around it takes longer to load than most queries take."""
+    """The wrapper package `duckdb` takes longer to load than most queries take."""
     look = (
         "import sys; sys.path.append(sys.argv[1]); import sql_worker; "
         "print('_duckdb' in sys.modules, 'duckdb' in sys.modules)"
@@ -238,7 +238,7 @@ async def test_a_refusal_says_how_to_repair_the_query(code: str, said: str) -> N
     assert str(raised.value).startswith(said)
 
 
-# The texts by which the guardrail was passed once, each over tables `sales` and, not allowed, `secret`.
+# Statements that once passed the guardrail, over tables `sales` and, not allowed, `secret`.
 PASSED_ONCE = [
     "SELECT id FROM sales AS $$a; SELECT x FROM secret --$$",
     "SELECT id AS E'a; SELECT x FROM secret --' FROM sales",
@@ -279,7 +279,7 @@ def test_what_is_found_when_the_text_is_read_again_is_said(code: str, category: 
     "code", ["select 0x1F", "select 0b1 from sales", "select 1a", 'select 1"a"', "select .5x"]
 )
 def test_a_number_with_a_name_right_behind_it_is_rejected(code: str) -> None:
-    """The database reads `0x1F` as `0 AS x1F`; who wrote it meant 31."""
+    """The database interprets `0x1F` as `0 AS x1F`, although the author meant 31."""
     verdict = sql.check_sql(code, ENTITIES, sql.SqlRules())
 
     assert isinstance(verdict, RejectedCode)

@@ -1,7 +1,7 @@
-"""What one tenant gets of another: every call of the API, with the other's identifiers (RT-22).
+"""Every API call with identifiers of another tenant (RT-22).
 
-A call that is added to the API is walked by construction. It fails here until what its path names is seeded, and until
-it has a body where it needs one.
+New API calls are tested automatically. They fail here until their path parameters have test data, and until
+they have a body if necessary.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.integration.access.tenants import sample
 from tests.integration.gateway import House, open_house
 
 WORD = "hushhush7f3a"
-"""Stands in everything that belongs to bolt, and in no identifier."""
+"""A word in everything that belongs to bolt, and in no identifier."""
 BOLT, ACME = TenantId("bolt"), TenantId("acme")
 SESSION, USER = SessionId("bolt-session"), UserId("bolt-ann")
 REPORT = "20260102-100000"
@@ -67,14 +67,14 @@ NO_BODY = {
     ("POST", "/v1/tickets"),
 }
 OWN = {"user_id", "domain", "number"}
-"""What a path names by these is the caller's own, even if another tenant has one of the same name."""
+"""Path parameters that refer to the caller's own data, even if another tenant uses the same name."""
 TELLS_NOTHING_OF_TENANTS = {
     "/health/live",
     "/health/ready",
-    "/v1/exports/{token}",  # signed for whoever has the path: see test_downloads.py
-    "/v1/sessions/{session_id}/exports/{export_id}",  # a domain's service keeps them by tenant
+    "/v1/exports/{token}",  # signed for anyone with the path: see test_downloads.py
+    "/v1/sessions/{session_id}/exports/{export_id}",  # a domain's service stores them by tenant
     "/v1/documents/search",  # finds what a worker has embedded; no worker runs here
-    "/v1/runs/{run_id}/items",  # likewise, what a worker has begun
+    "/v1/runs/{run_id}/items",  # likewise, what a worker has started
     "/v1/inspector",
     "/v1/domains/{domain}/flows",
     "/v1/whoami",
@@ -83,12 +83,12 @@ TELLS_NOTHING_OF_TENANTS = {
     "/v1/turns/days",  # counts: see test_turn_search.py
     "/v1/turns/users",
 }
-"""Calls that read, and in whose answers bolt itself does not find its word."""
+"""Read calls whose answers don't contain bolt's word even for bolt."""
 
 
 @dataclass
 class Houses:
-    """A gateway over real stores, in which bolt has something everywhere, and a key for each kind of caller."""
+    """A gateway over real stores with data of bolt everywhere, and a key for each kind of caller."""
 
     house: House
     calls: list[tuple[str, str, dict[str, Any]]]
@@ -100,14 +100,14 @@ class Houses:
         return await self.house.http.request(method, path, headers=headers, **more)
 
     def fill(self, path: str, **instead: str) -> str:
-        """The path with bolt's identifiers. Fails for a part that nothing was seeded for."""
+        """Return the path with bolt's identifiers. Fail for a parameter without test data."""
         parts = re.findall(r"{(\w+)}", path)
         unknown = [part for part in parts if part not in self.named]
         assert not unknown, f"{path} names {unknown}: seed one of bolt's, and name it in `named`"
         return path.format_map(self.named | instead)
 
     def query(self, call: dict[str, Any]) -> dict[str, str]:
-        """Every parameter of a query that can name something of bolt's, and the word where words are looked for."""
+        """Return all query parameters that can refer to bolt's data, and the word as search text."""
         names = {one["name"] for one in call.get("parameters", ()) if one["in"] == "query"}
         wanted = {**self.named, "with": SESSION, "q": WORD, "tenant": BOLT, "signature": WORD}
         return {name: wanted[name] for name in names & wanted.keys()} | (
@@ -143,7 +143,7 @@ async def give_keys(houses: Houses) -> None:
 
 
 async def seed(houses: Houses, database_url: str, reports: Path) -> dict[str, str]:
-    """Give bolt something of each kind, with the word in it; the identifiers, by what paths call them."""
+    """Create data of each kind for bolt, with the word. Return the identifiers by path parameter."""
 
     async def made(method: str, path: str, body: Any) -> Any:
         answer = await houses.ask("bolt", method, path, json=body)
@@ -208,7 +208,7 @@ async def answer_turn(house: House) -> None:
 
 
 def insert_rows(connection: psycopg.Connection[Any], turn_id: str) -> None:
-    """What turns leave behind and no call of the API writes."""
+    """Insert the rows that turns create and no API call writes."""
     text, body = f"'{WORD}'", f"""'{{"text": "{WORD}"}}'"""
     shown = {"frame_id": "bolt-frame", "flow_id": "bolt-flow", "display_type": "table"}
     frame = f"'{json.dumps({**shown, 'data': [{'text': WORD}]})}'"
@@ -264,7 +264,7 @@ def insert_rows(connection: psycopg.Connection[Any], turn_id: str) -> None:
 def requests_of(
     houses: Houses, method: str, path: str, call: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A call with bolt's identifiers in path, query and body; and with them behind a session of one's own."""
+    """Return a call with bolt's identifiers in path, query and body, and with its own session in the path."""
     more: dict[str, Any] = {"params": houses.query(call)}
     if method in {"POST", "PUT", "PATCH"} and (method, path) not in NO_BODY:
         assert (method, path) in BODIES, (
@@ -308,7 +308,7 @@ async def test_no_call_gives_or_changes_anything_of_another_tenant(houses: House
 
 
 async def read_all(houses: Houses, key: str) -> dict[str, str]:
-    """What each call that reads answers to somebody; times that go on are left out."""
+    """Return the answers of all read calls to a caller. Changing times are left out."""
     answers: dict[str, str] = {}
     for method, path, call in houses.calls:
         if method == "GET":

@@ -1,1 +1,1 @@
-"""A package, so that its stack and its browser end with its last test."""
+"""Browser tests. As a package, they end the stack and the browser with the last test."""

@@ -26,7 +26,7 @@ GALLERY = ROOT / "tests" / "domains" / "gallery"
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
-    # One process draws all pages, rather than one more for each place that a page goes to, and another in reserve.
+    # A single process draws all pages, instead of an additional process for each site and a spare process.
     *("--renderer-process-limit=1", "--disable-site-isolation-trials", "--in-process-gpu"),
     "--disable-features=SpareRendererForSitePerProcess,IsolateOrigins,site-per-process",
 ]
@@ -35,13 +35,13 @@ OPENS_A_STREAM = "In room 1 "
 
 
 def find_chromium() -> str | None:
-    """Return the browser that is named, else the shell that is built to have no window, else a whole Chromium."""
+    """Return the configured browser, else the headless shell, else a full Chromium."""
     known = map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))
     return os.environ.get("PARLEY_CHROMIUM") or next(filter(None, known), None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say clearly why nothing was tested where there is no browser."""
+    """Skip the tests with a clear reason if no browser is installed."""
     if find_chromium() is not None:
         return
     reason = "No Chromium here: install Debian's package `chromium-headless-shell`, or name one by PARLEY_CHROMIUM."
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _say_it_again(request: Request) -> Answer:
-    """A model that writes what it was given, a long text slowly."""
+    """Repeat the input, a long text slowly, like a model."""
     draft = str(request.data["draft"])
     return Answer(text=draft, piece_delay_s=0.02 if draft.startswith(OPENS_A_STREAM) else 0.0)
 
@@ -65,13 +65,13 @@ def _environment(model: ScriptedModel) -> dict[str, str]:
 
 @pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data of the stack."""
+    """Return the stack's data folder."""
     return tmp_path_factory.mktemp("inspector") / "data"
 
 
 @pytest.fixture(scope="package")
 def address(folder: Path) -> Iterator[str]:
-    """Where `parley up` says that the inspector is."""
+    """Return the inspector's address as printed by `parley up`."""
     script = Script(rules=(Rule(prompt="res_naturalize", replies=(Computed(_say_it_again),)),))
     with (
         ScriptedModel(script) as model,
@@ -83,7 +83,7 @@ def address(folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A second gateway of the same stack, which asks for keys."""
+    """A second gateway of the same stack, which requires keys."""
 
     address: str
     environment: dict[str, str]
@@ -130,7 +130,7 @@ def api(address: str) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="package")
 def _visits(browser: Browser) -> list[Visit]:
-    """One for each page that the tests have opened so far."""
+    """Return the pages that the tests have opened so far."""
     return []
 
 
@@ -146,9 +146,10 @@ def _context(browser: Browser) -> Iterator[BrowserContext]:
 def visit(
     _context: BrowserContext, _visits: list[Visit], address: str, api: httpx.Client
 ) -> Iterator[Callable[..., Visit]]:
-    """Opens the inspector; afterwards nothing may have gone wrong in any page that was opened.
+    """Open the inspector. Afterwards, no page may have an error.
 
-    The pages are the same for all tests, empty and with nothing kept: a new one costs more than most tests do in it.
+    All tests use the same pages, empty and without stored data, because a new page costs more than most
+    tests.
     """
     opened: list[Visit] = []
 
@@ -158,7 +159,7 @@ def visit(
         if len(opened) == len(_visits):
             _visits.append(Visit(_context.new_page(), address, api))
         here = _visits[len(opened)]
-        # A whole Chromium hardly draws the tabs behind the front one.
+        # A full Chromium hardly draws background tabs.
         here.page.bring_to_front()
         here.page.set_viewport_size(viewport)
         here.page.emulate_media(color_scheme=color_scheme)

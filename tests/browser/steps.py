@@ -1,4 +1,4 @@
-"""What people do with the inspector, in the words of its screen reader's tree."""
+"""Steps of inspector users, in terms of the accessibility tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx
 from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Request, expect
 
 LONGEST_WAIT_MS = 180_000
-"""Playwright itself gives up after thirty seconds, which a page may take on a machine with much else to do."""
+"""Playwright gives up after thirty seconds by default. A page may take as long on a busy machine."""
 expect.set_options(timeout=LONGEST_WAIT_MS)
 GROUPS = {
     "Conversation": ("Stack", "Plan", "Approvals", "Versions"),
@@ -23,7 +23,7 @@ PANELS = tuple(panel for panels in GROUPS.values() for panel in panels)
 
 @dataclass
 class Visit:
-    """One open page. `complaints`: console errors and exceptions; `strangers`: requests to elsewhere."""
+    """An open page. `complaints`: console errors and exceptions. `strangers`: requests to other hosts."""
 
     page: Page
     address: str
@@ -48,10 +48,10 @@ class Visit:
         if not request.url.startswith((self.address, "data:", "about:")):
             self.strangers.append(request.url)
 
-    # Coming in and going.
+    # Opening and leaving.
 
     def new_session(self, domain: str, *texts: str) -> Visit:
-        """A session made over the API, in which these texts were said, opened by its deep link."""
+        """Create a session with these texts over the API, and open its deep link."""
         body = {"domain": domain, "session_id": f"{domain}-{uuid.uuid4().hex[:8]}"}
         made = self.api.post("/v1/sessions", json=body)
         assert made.status_code == 201, made.text
@@ -69,13 +69,13 @@ class Visit:
         return self
 
     def leave(self) -> None:
-        """Go from the page, with nothing kept in the browser."""
+        """Leave the page and delete the browser's stored data."""
         if self.page.url.startswith("http"):
             self.page.evaluate("localStorage.clear(), sessionStorage.clear()")
         self.page.goto("about:blank")
 
     def begin_anew(self, address: str) -> None:
-        """Be a new one, of the same page."""
+        """Become a new visitor on the same page."""
         self.address, self.session_id = address, ""
         self.complaints.clear()
         self.strangers.clear()
@@ -95,7 +95,7 @@ class Visit:
         self.box.press("Enter")
 
     def say(self, text: str, answer: str) -> Locator:
-        """Write a message, wait for the answer and give its turn."""
+        """Send a message, wait for the answer and return its turn."""
         number = self.turns.count()
         self.write(text)
         return self.answered(number, answer)
@@ -106,7 +106,7 @@ class Visit:
         return turn
 
     def choose(self, reply: str, answer: str) -> Locator:
-        """Press a suggested reply."""
+        """Click a suggested reply."""
         number = self.turns.count()
         self.page.get_by_role("group", name="Suggested replies").get_by_role(
             "button", name=reply, exact=True
@@ -116,7 +116,7 @@ class Visit:
     # The panels.
 
     def panel(self, name: str) -> Locator:
-        """Go to a panel, in its group."""
+        """Open a panel in its group."""
         (group,) = [group for group, panels in GROUPS.items() if name in panels]
         self.page.get_by_role("group", name="Groups of panels").get_by_role("button", name=group).click()
         self.page.get_by_role("tab", name=name).click()
@@ -124,7 +124,7 @@ class Visit:
 
     @property
     def stack(self) -> list[str]:
-        """The flows on the stack, top first, with their states."""
+        """Return the flows on the stack with their states, top first."""
         flows = self.page.locator("#panel-stack .flow header")
         return [text.replace("\n", " ") for text in flows.all_inner_texts()]
 
@@ -134,7 +134,7 @@ class Visit:
         )
 
     def seed(self, *texts: str) -> list[dict[str, object]]:
-        """Turns sent over the API, each waited for."""
+        """Submit turns over the API, and wait for each."""
         path = f"/v1/sessions/{self.session_id}/turns?wait=60"
         turns = [self.api.post(path, json={"text": text}).json() for text in texts]
         assert {turn["status"] for turn in turns} <= {"done"}

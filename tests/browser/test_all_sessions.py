@@ -1,4 +1,4 @@
-"""Turns of all sessions, and one turn as a link: found, counted, opened, also on a telephone."""
+"""Turns of all sessions and links to turns: found, counted, opened, also on a phone."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_days_are_drawn_and_told_in_a_table(visit: Callable[..., Visit]) -> None
 
 @pytest.mark.slow
 def test_a_turn_is_a_link_that_opens_on_a_telephone(visit: Callable[..., Visit]) -> None:
-    """What was read, why, calls, consent and course of an older turn, by its address alone."""
+    """The link is enough to show the interpretation, reason, calls, consent and timeline of an older turn."""
     here = visit().new_session("travel", "Book a flight from Oslo to Madrid tomorrow", "yes", "thanks")
     panel = here.panel("Turn")
     panel.get_by_label("Turn", exact=True).select_option(label="#2 yes")

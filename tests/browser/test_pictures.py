@@ -1,4 +1,4 @@
-"""The pictures of `docs/inspector.md`, each of a conversation held for it: `make screenshots` writes them there."""
+"""Screenshots in `docs/inspector.md`, from conversations in these tests. `make screenshots` writes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who can use the inspector and what it lets through: names, keys, themes, sizes, hostile text (RS-7, RT-22)."""
+"""Accessibility and safety of the inspector: names, keys, themes, sizes, hostile text (RS-7, RT-22)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORBIDDEN = (
 
 
 def nameless(part: Locator) -> list[str]:
-    """Controls and landmarks in a screen reader's tree that have no name."""
+    """List the unnamed controls and landmarks in the accessibility tree."""
     lines = part.aria_snapshot().splitlines()
     found = [match for line in lines if (match := CONTROL.match(line))]
     assert found
@@ -31,7 +31,7 @@ def nameless(part: Locator) -> list[str]:
 
 
 def broken(page: Page) -> list[str]:
-    """What hostile text has achieved in a page."""
+    """Return the effects of hostile text in a page."""
     found = (
         [f"window.broken is {page.evaluate('window.broken')}"] if page.evaluate("'broken' in window") else []
     )
@@ -88,7 +88,7 @@ def test_an_answer_is_told_to_screen_readers_once_it_is_whole(visit: Callable[..
 
 
 def reach(page: Page, target: Locator) -> None:
-    """Press Tab until the focus is there; fails after a whole round."""
+    """Press Tab until the element has the focus. Fail after a full round."""
     for _ in range(120):
         if target.evaluate("one => one === document.activeElement"):
             return
@@ -182,7 +182,7 @@ def test_a_telephone_shows_one_part_at_a_time(visit: Callable[..., Visit]) -> No
 
 
 def test_a_gateway_that_asks_for_a_key_is_given_one(guarded: Guarded, visit: Callable[..., Visit]) -> None:
-    """RT-22: events come with the key as well; a wrong one is asked for again."""
+    """RT-22: events need the key as well; after a wrong key, the page asks again."""
     here = visit()
     here.address = guarded.address
     key = guarded.make_key("--operator")
@@ -247,7 +247,7 @@ def test_hostile_text_of_users_stays_text(visit: Callable[..., Visit]) -> None:
 
 
 def test_hostile_text_of_tools_and_models_stays_text(visit: Callable[..., Visit]) -> None:
-    """RS-7: a table's cells and headings, a card's names and values, an answer that a model wrote."""
+    """RS-7: cells and headings of a table, names and values of a card, an answer by a model."""
     here = visit().new_session("gallery")
     table = here.say("list the exhibits", ".")
     cells = table.locator("tbody td:nth-child(2)")
@@ -270,14 +270,14 @@ def test_hostile_text_of_tools_and_models_stays_text(visit: Callable[..., Visit]
 
 @pytest.fixture
 def attack(visit: Callable[..., Visit]) -> Iterator[Visit]:
-    """A page in which something tries what the policy forbids; the browser's complaints are expected."""
+    """Open a page that tries what the policy forbids, with expected browser errors."""
     here = visit().new_session("travel")
     yield here
     here.complaints.clear()
 
 
 def test_the_policy_stops_what_would_get_through(attack: Visit) -> None:
-    """Inline scripts, markup from text, evaluated text and other hosts are refused by the browser itself."""
+    """The browser refuses inline scripts, markup from text, evaluated text and other hosts."""
     page = attack.page
     for attempt in (
         "document.body.innerHTML = '<img src=x onerror=window.broken=1>'",

@@ -1,4 +1,4 @@
-"""What the panels show: plans, runs, epochs, replays, events (PL-6, IF-16, ST-2)."""
+"""Contents of the panels: plans, runs, epochs, replays, events (PL-6, IF-16, ST-2)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_the_top_flow_is_drawn_with_the_place_where_it_is(visit: Callable[..., V
 
 @pytest.mark.slow
 def test_a_turn_shows_why_it_became_its_flow_and_its_course(visit: Callable[..., Visit]) -> None:
-    """CO-6: who read the message, between which flows, and what was done when."""
+    """CO-6: the component that interpreted the message, the candidate flows, and the timeline."""
     here = visit().new_session("travel")
     panel = here.panel("Turn")
     expect(panel).to_contain_text("No turn yet")
@@ -86,7 +86,7 @@ def test_a_turn_shows_why_it_became_its_flow_and_its_course(visit: Callable[...,
 
 @pytest.mark.slow
 def test_a_turn_becomes_a_test_case_that_runs(visit: Callable[..., Visit], tmp_path: Path) -> None:
-    """The file is what `parley eval` reads, with nothing added."""
+    """`parley eval` reads the file without changes."""
     here = visit().new_session("travel", "I want to fly to Madrid")
     here.say("from Oslo", "day")
     panel = here.panel("Turn")
@@ -115,7 +115,7 @@ def test_the_words_that_nothing_explains_are_shown(visit: Callable[..., Visit]) 
 
 
 def test_what_a_model_was_asked_and_answered_is_shown(visit: Callable[..., Visit]) -> None:
-    """CO-6: `up` keeps prompts; each call of the turn has its own, with its tokens."""
+    """CO-6: `up` stores prompts; each call of the turn shows its own prompt, with its tokens."""
     here = visit().new_session("gallery")
     here.say("tell me the story", "In room 16")
     call = here.panel("Turn").get_by_role("listitem").filter(has_text="Model call")
@@ -128,7 +128,7 @@ def test_what_a_model_was_asked_and_answered_is_shown(visit: Callable[..., Visit
 
 @pytest.mark.slow
 def test_memory_and_documents_are_shown_and_searched(visit: Callable[..., Visit]) -> None:
-    """CO-4: what is remembered of the session's user, and what its answers may come from."""
+    """CO-4: memories of the session's user, and possible sources of its answers."""
     here = visit()
     user = f"user-{uuid.uuid4().hex[:8]}"
     wish = {
@@ -161,7 +161,7 @@ def test_memory_and_documents_are_shown_and_searched(visit: Callable[..., Visit]
 
 @pytest.mark.slow
 def test_evaluations_are_shown_beside_the_run_before(visit: Callable[..., Visit], folder: Path) -> None:
-    """CO-6: what `parley eval` has kept, with its confusions and the turns that have faults."""
+    """CO-6: the stored results of `parley eval`, with confusions and failed turns."""
     for name, figure, faults in (
         ("20260101-100000", 0.9, []),
         ("20260102-100000", 0.75, ["the flow is another"]),

@@ -1,4 +1,4 @@
-"""RT-35: an operator repairs a session in the page: chooses, previews, gives a reason, and sees it told."""
+"""RT-35: an operator repairs a session in the page: choose, preview, give a reason, see the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations in the inspector: a booking, a chart, a reload in an answer, two pages, forms (RS-4, RS-5)."""
+"""Conversations in the inspector: a booking, a chart, a reload during an answer, two pages, forms (RS-4, RS-5)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_booking_with_an_interruption_and_an_approval(visit: Callable[..., Vis
 
 @pytest.mark.slow
 def test_a_chart_appears(visit: Callable[..., Visit]) -> None:
-    """RS-5: Vega-Lite under a policy that forbids evaluating text; its data are at hand for everybody."""
+    """RS-5: Vega-Lite under a policy that forbids evaluating text; the data are accessible for everyone."""
     here = visit().new_session("analytics")
     turn = here.say("bar chart of average miles per gallon by origin in cars", "Here is the bar chart")
 
@@ -61,7 +61,7 @@ def test_a_chart_appears(visit: Callable[..., Visit]) -> None:
 
 @pytest.mark.slow
 def test_what_is_written_while_a_turn_runs_is_understood_against_it(visit: Callable[..., Visit]) -> None:
-    """RT-5: unless the session names a rule of its own, which then holds."""
+    """RT-5: unless the session has its own rule, which then applies."""
     for rule, sent in ({}, None), ({"if_busy": "reject"}, None):
         here = visit()
         made = here.api.post("/v1/sessions", json={"domain": "travel", **rule}).json()
@@ -136,7 +136,7 @@ def test_a_form_is_filled_in_and_sent(visit: Callable[..., Visit]) -> None:
 
 
 def test_what_could_not_be_sent_is_sent_again_once(visit: Callable[..., Visit]) -> None:
-    """RT-4: the same key, so it is one turn."""
+    """RT-4: with the same key, so the result is one turn."""
     here = visit().new_session("travel")
     here.page.route("**/turns", lambda route: route.abort())
     here.write("Book a flight to Madrid")

@@ -1,4 +1,4 @@
-"""Nothing in the inspector breaks the rules of WCAG 2.2 for contrast, names, roles and order, as axe applies them."""
+"""The inspector meets the WCAG 2.2 rules for contrast, names, roles and order, as axe checks them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 """WCAG 2.2, levels A and AA."""
 EVERY_RULE: dict[str, Any] = {"runOnly": LEVELS}
 COLOURS: dict[str, Any] = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
-"""All in which dark differs from light."""
+"""All properties that can differ between dark and light."""
 PLACES: dict[str, Any] = {**EVERY_RULE, "rules": {"color-contrast": {"enabled": False}}}
-"""All in which a telephone differs from a desk."""
+"""All properties that can differ between phone and desktop."""
 
 
 SPOILING = """() => {
@@ -51,9 +51,9 @@ SPOILING = """() => {
 def test_nothing_breaks_the_rules_of_wcag_aa(
     visit: Callable[..., Visit], size: str, theme: str, rules: dict[str, Any], found_by_them: set[str]
 ) -> None:
-    """Contrast, names, roles and order, by axe; nothing is wider than the page, and no other host is asked.
+    """Checks by axe; nothing is wider than the page, and no other host is contacted.
 
-    A page that is spoilt afterwards shows that the rules are applied.
+    A page with an added error shows that the rules are applied.
     """
     width, height = SIZES[size]
     here = visit(viewport={"width": width, "height": height}, color_scheme=theme).new_session("gallery")
@@ -82,7 +82,7 @@ def test_nothing_breaks_the_rules_of_wcag_aa(
 
 
 def violations(page: Page, rules: dict[str, Any], *parts: str) -> list[str]:
-    """What axe finds in a page that has it, or in these parts of it."""
+    """Return axe's violations in a page, or in these parts of a page."""
     given = [list(parts or ["html"]), {**rules, "resultTypes": ["violations"]}]
     found = page.evaluate(
         "([parts, rules]) => axe.run({include: parts}, rules).then((all) => all.violations)", given

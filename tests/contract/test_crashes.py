@@ -67,7 +67,7 @@ async def test_a_suspect_whose_worker_ends_before_it_is_run_is_found_at_once(
     for _ in range(2):
         await _crash(ports, session)
     left = await ports.make_lane()
-    assert await left.claim(session) is None  # the lane is left to a process for suspected turns
+    assert await left.claim(session) is None  # the lane is reserved for a process for suspected turns
 
     await ports.kill(left)
 

@@ -47,7 +47,7 @@ async def test_an_action_is_kept_as_it_was(ports: Ports, tenant: TenantId) -> No
 
 
 async def test_a_turn_has_the_time_and_place_of_its_acceptance(ports: Ports, tenant: TenantId) -> None:
-    """RT-29: in every attempt, even if the session's have changed; later turns without them don't change those."""
+    """RT-29: in every attempt, even after the session's values change. Later turns without values keep them."""
     session = await _session(ports, tenant, timezone="Europe/Oslo", locale="nb-NO")
     given = [TurnInput("one"), TurnInput("two", timezone="Pacific/Auckland"), TurnInput("three")]
     for one in given:

@@ -1,4 +1,6 @@
-"""Contract of scheduled events: due once, moved, canceled, repeated, refused (RT-31); and of later results (RT-32)."""
+"""Contract of scheduled events: due once, moved, canceled, repeated, refused (RT-31), and of later results
+(RT-32).
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Simulated users with goals: nothing is done that they did not ask for and agree to, and no ending is told wrongly.
+"""Simulated users with goals: Parley does nothing without request and consent, and reports every ending
+correctly.
 
-A bound says how many of so many conversations may go wrong in one way. Bounds are only ever lowered. The long forms
+A bound limits the number of conversations with a kind of failure. Bounds may only decrease. The long forms
 measure: `make goals`.
 """
 
@@ -18,7 +19,7 @@ from lab.goals.near_yes import NearYes
 from lab.goals.readers import Reader
 from lab.goals.worlds import WORLDS
 
-# How many conversations in the long form; the short one has the first quarter of them.
+# Number of conversations in the long form; the short form uses the first quarter.
 CONVERSATIONS: Final = {
     ("travel", Reader.SYSTEM1): 120,
     ("travel", Reader.RIGHT): 60,
@@ -29,7 +30,7 @@ CONVERSATIONS: Final = {
     ("notes", Reader.WRONG): 20,
     ("notes", Reader.YES): 20,
 }
-# In how many of the first quarter and of all a fault is let pass; of every other fault in none.
+# Accepted number of conversations with a fault, in the first quarter and in all. Other faults: none.
 LET_PASS: Final = {
     ("travel", Reader.WRONG, Fault.DEAD_END): (2, 3),
 }
@@ -71,7 +72,7 @@ async def test_half_of_the_wordings_is_held_out(domain: str) -> None:
 
 @pytest.mark.parametrize("domain", sorted(WORLDS))
 def test_the_blind_stock_has_other_words_for_what_the_other_stock_says(domain: str) -> None:
-    """What names an act or a value otherwise would never be said, and nobody looks at what is."""
+    """Differently named acts and values would never be used, and their checks would be empty."""
     known, blind = Grammar(domain, Half.BOTH).acts, Grammar(domain, Half.BLIND).acts
     assert blind.keys() == known.keys()
     assert blind != known

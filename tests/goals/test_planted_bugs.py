@@ -1,6 +1,6 @@
-"""The judge can fail: take one rule out of the Agent, and it says what went wrong.
+"""The goal judge detects errors: if a rule of the Agent is removed, it reports what went wrong.
 
-Each plants one bug, lets users meet it, and compares with the same users where the rule holds.
+Each test plants one bug, simulates users that meet it, and compares them with the same users without the bug.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from orchestrator.pex.calls import consent
 from orchestrator.plans import changes, recipe
 from orchestrator.plans.policy import PlanPolicy
 
-dispatch = sys.modules["orchestrator.agent.steps.dispatch"]  # its package exports the function of that name
+dispatch = sys.modules["orchestrator.agent.steps.dispatch"]  # its package exports the function with that name
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 class Staged(Travel):
-    """Travellers who all want the same kinds of things, with the same twists on the way to the first."""
+    """Travelers who all want the same kinds of things, with the same surprises before the first."""
 
     def __init__(self, grammar: Grammar, bug: Planted) -> None:
         super().__init__(grammar)
@@ -56,23 +56,25 @@ class Staged(Travel):
 
 @dataclass(frozen=True)
 class Planted:
-    """A rule that is taken out, the users who meet it, and what the judge has to find."""
+    """A removed rule, the users who meet it, and the findings that the judge must report."""
 
     rule: str
     plant: Plant
     fault: Fault | None
-    """None: no deed and no goal is wrong, as nobody agrees to what they do not want, and it takes longer."""
+    """Expected findings, empty for bugs without wrong actions or goals: users reject the offer, and need
+    longer.
+    """
     twists: tuple[tuple[str, str], ...] = ()
     kinds: tuple[str, ...] = ("book",)
     choice: str = ""
     reader: Reader = Reader.RIGHT
     half: Half = Half.SEEN
     conversations: int = 30
-    """Among how many of the first somebody meets it."""
+    """Number of first users among which somebody meets the bug."""
 
 
 def forget_the_candidate(patch: pytest.MonkeyPatch) -> None:
-    """A click is taken for a yes to whatever is open."""
+    """Plant a bug: a click counts as a yes to whatever is open."""
     patch.setattr(dispatch, "_is_over", lambda turn, understood: False)
 
 
@@ -81,7 +83,7 @@ def take_any_words_for_a_yes(patch: pytest.MonkeyPatch) -> None:
 
 
 def name_no_words(patch: pytest.MonkeyPatch) -> None:
-    """Words that were not understood are dropped silently."""
+    """Plant a bug: unknown words are dropped silently."""
     tell = TurnContext.tell
 
     def tell_others(context: TurnContext, kind: NoticeKind, **details: Any) -> None:
@@ -92,7 +94,7 @@ def name_no_words(patch: pytest.MonkeyPatch) -> None:
 
 
 def keep_a_yes_for_other_values(patch: pytest.MonkeyPatch) -> None:
-    """A candidate stands whatever becomes of the values that it was made from."""
+    """Plant a bug: a pending offer remains although its values change."""
     for module in (consent, dialogue_consent):
         patch.setattr(module, "fingerprint", lambda state, flow, *call, again: f"{flow.flow_id} {again}")
     for module in (flows, tasks):
@@ -100,12 +102,12 @@ def keep_a_yes_for_other_values(patch: pytest.MonkeyPatch) -> None:
 
 
 def pass_over_what_is_done(patch: pytest.MonkeyPatch) -> None:
-    """A correction does not look at what was booked with the old value."""
+    """Plant a bug: a correction ignores the booking with the old value."""
     patch.setattr(flows, "effects_made_from", lambda turn, flow, labels: [])
 
 
 def take_the_first_row(patch: pytest.MonkeyPatch) -> None:
-    """Whatever row is meant, it is the first one."""
+    """Plant a bug: every reference means the first row."""
     meant = references.find_reference
 
     def first(message: references.Message) -> references.Reference | None:
@@ -116,18 +118,18 @@ def take_the_first_row(patch: pytest.MonkeyPatch) -> None:
 
 
 def take_the_row_below(patch: pytest.MonkeyPatch) -> None:
-    """Ordinals are counted from nought."""
+    """Plant a bug: ordinals count from zero."""
     patch.setattr(references, "ORDINALS", {word: place + 1 for word, place in references.ORDINALS.items()})
 
 
 def hear_no_times(patch: pytest.MonkeyPatch) -> None:
-    """A row is not found by its time."""
+    """Plant a bug: times don't identify rows."""
     patch.setattr(references.Message, "times", ())
     patch.setattr(references, "_places_of", lambda message, value: set())
 
 
 def keep_the_first_list(patch: pytest.MonkeyPatch) -> None:
-    """Rows that were displayed first are the ones that are meant, whatever was displayed since."""
+    """Plant a bug: references mean the rows displayed first, regardless of later rows."""
     show = DialogueState.note_shown
 
     def note_first(state: DialogueState, rows: Shown) -> None:
@@ -137,17 +139,17 @@ def keep_the_first_list(patch: pytest.MonkeyPatch) -> None:
 
 
 def adopt_whatever_waits(patch: pytest.MonkeyPatch) -> None:
-    """A flow that waits on the stack serves a plan, with whatever values it has."""
+    """Plant a bug: a plan adopts a waiting flow with any values."""
     patch.setattr(changes, "agrees", lambda plan, step, flow: True)
 
 
 def take_whatever_is_done(patch: pytest.MonkeyPatch) -> None:
-    """What was booked by itself serves a plan, with whatever values it has."""
+    """Plant a bug: a plan adopts a separate booking with any values."""
     patch.setattr(recipe, "same_value", lambda one, other: True)
 
 
 def trust_what_is_done(patch: pytest.MonkeyPatch) -> None:
-    """Nobody looks whether what steps have done agrees with the plan."""
+    """Plant a bug: results of completed steps are not checked against the plan."""
     patch.setattr(settling, "find_outdated", lambda plan, effects: {})
     patch.setattr(flows, "effects_made_from", lambda turn, flow, labels: [])
 
@@ -159,7 +161,7 @@ def leave_the_stack_as_it_was(patch: pytest.MonkeyPatch) -> None:
 
 
 def tell_a_part_as_the_whole(patch: pytest.MonkeyPatch) -> None:
-    """A plan whose user gave a step up ends like any other."""
+    """Plant a bug: a plan with a step that the user skipped ends like a complete plan."""
     patch.setattr(PlanPolicy, "_report_omissions", lambda policy, run, plan: None)
 
 
@@ -170,7 +172,7 @@ def do_not_stop(patch: pytest.MonkeyPatch) -> None:
 
 
 def leave_the_plan_as_it_was(patch: pytest.MonkeyPatch) -> None:
-    """A corrected step does not tell its plan."""
+    """Plant a bug: a corrected step does not update its plan."""
     patch.setattr(flows, "follow_correction", lambda context, flow, changed: False)
 
 
@@ -320,7 +322,7 @@ SHORT = {
     "what is done agrees with the plan",
     "stop is stop",
 }
-"""A bug of each kind: consent, words, effects, rows, plans and cancellation. The other bugs are `slow`."""
+"""A bug of each kind: consent, words, effects, rows, plans and cancellation. The other bugs are marked `slow`."""
 
 
 def in_short() -> list[ParameterSet]:

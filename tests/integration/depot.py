@@ -1,4 +1,4 @@
-"""Conversations with the domain `tests/domains/depot` over real stores, carried out by real workers."""
+"""Conversations with the domain `tests/domains/depot` over real stores, with real workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WITHIN_S = 60
 
 @dataclass
 class DepotTalk:
-    """A session of the depot domain, as its user has it."""
+    """A user's session in the depot domain."""
 
     ports: Ports
     session_id: SessionId

@@ -1,4 +1,4 @@
-"""A gateway over real stores, served on a port of its own, and a hand that answers turns as a worker does."""
+"""A gateway over real stores on its own port, with a simulated worker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.contract.factories import commit_for, submission
 
 @dataclass
 class House:
-    """`ports`: of the hand, as another process would have them."""
+    """A gateway. `ports`: the simulated worker's ports, separate like in another process."""
 
     url: str
     ports: Ports
@@ -50,7 +50,7 @@ class House:
         return lease
 
     async def answer(self, session_id: SessionId, **more: Any) -> list[Event]:
-        """Run the session's next turn; returns the events of its commit."""
+        """Run the session's next turn, and return the events of its commit."""
         lease = await self.claim(session_id)
         committed = await self.lane.commit(lease, commit_for(lease, **more))
         await self.ports.shared.live.publish(session_id, committed.events)
@@ -85,7 +85,7 @@ async def open_house(
 
 @asynccontextmanager
 async def serve(app: Any, port: int = 0) -> AsyncIterator[str]:
-    # Named as TCP, or asyncio leaves Nagle's algorithm on, and each answer is 40 ms late.
+    # Explicitly TCP: otherwise asyncio keeps Nagle's algorithm, which delays each answer by 40 ms.
     with socket.socket(proto=socket.IPPROTO_TCP) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(("127.0.0.1", port))

@@ -1,4 +1,4 @@
-"""A travel domain whose messages a model understands, and the answers of a scripted one."""
+"""A travel domain with a scripted model for interpretation."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from parley.testing.scripted_model import Answer, Reply, Rule, Script
 
 ROOT = Path(__file__).resolve().parents[2]
 TAPAS = "I fancy some tapas next to the Prado"
-"""Means Madrid, which System 1 does not know."""
+"""A word for Madrid that System 1 does not know."""
 
 
 def travel_with(folder: Path, **sections: Any) -> Path:
-    """Lay sections over the travel domain's own, in a folder of its own."""
+    """Override sections of the travel domain, in a separate folder."""
     place = folder / "modelled"
     shutil.copytree(ROOT / "domains" / "travel", place, ignore=shutil.ignore_patterns("__pycache__"))
     path = place / "domain.yaml"
@@ -25,13 +25,13 @@ def travel_with(folder: Path, **sections: Any) -> Path:
 
 
 def understood(kind: str, *flows: str, digression: str | None = None, **slots: Any) -> Answer:
-    """An answer to `nlu_think` in the form of the model protocol."""
+    """Return an answer to `nlu_think` in the format of the model protocol."""
     scores = [{"dact": dact, "score": 0.9 - 0.2 * place} for place, dact in enumerate(flows)]
     return Answer(json={"kind": kind, "flows": scores, "slots": slots, "digression": digression})
 
 
 def script_of(*replies: Reply) -> Script:
-    """One that knows what tapas mean, and gives these replies to everything else."""
+    """Return a script that understands tapas, and answers everything else with these replies."""
     return Script(
         rules=(
             Rule(match="tapas", replies=(understood("task", "book_flight", destination="Madrid"),)),

@@ -1,6 +1,6 @@
 """An in-process runner of background flows: the reference for runs, chains and graphs (IF-10).
 
-It keeps everything in memory. Workers do the same durably.
+It stores everything in memory. Workers do the same durably.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from parley import FailureCategory, JsonObject, Service, ToolCall, ToolFailure
 
 class Clinic(Service):
     async def book(self, *, treatment: str, day: str, time: str, call: ToolCall) -> JsonObject:
-        """Write an appointment down, once for a call."""
+        """Add an appointment, once for each call."""
         known = await self.records.find("appointments", {"session": call.session_id})
         row: JsonObject = {"treatment": treatment, "day": day, "time": time, "session": call.session_id}
         key = call.idempotency_key
@@ -25,6 +25,6 @@ class Clinic(Service):
         return {name: moved[name] for name in ("code", "treatment", "day", "time")}
 
     async def list(self, *, call: ToolCall) -> JsonObject:
-        """List the appointments of this conversation."""
+        """List the appointments of this session."""
         rows = await self.records.find("appointments", {"session": call.session_id})
         return {"appointments": [{n: row[n] for n in ("code", "treatment", "day", "time")} for row in rows]}

@@ -1,4 +1,4 @@
-"""Reminders of appointments; the appointments are kept by the clinic's own service, see tools.yaml."""
+"""Appointment reminders. The clinic's own service stores the appointments, see tools.yaml."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from parley import JsonObject, Service, ToolCall
 
 class Reminders(Service):
     async def set(self, *, code: str, day: str, time: str, call: ToolCall) -> JsonObject:
-        """Remind of an appointment a day before, unless it is too late for that; a second call moves the reminder."""
+        """Schedule a reminder a day before an appointment, if possible. A second call moves the reminder."""
         at = datetime.fromisoformat(f"{day}T{time}").replace(tzinfo=UTC) - timedelta(days=1)
         if at.timestamp() <= call.now:
             return {"code": code, "remind_at": ""}

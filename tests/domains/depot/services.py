@@ -1,4 +1,4 @@
-"""The depot: every call succeeds and says what it did."""
+"""The depot: every call succeeds and reports its action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends every call to the service of the test, which counts it; `ERRANDS_URL` says where that is."""
+"""Errands: every call is sent to the counting service of the test at `ERRANDS_URL`."""
 
 from __future__ import annotations
 

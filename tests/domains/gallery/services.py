@@ -1,4 +1,4 @@
-"""A gallery: a long story, a table of many pages and facts that hold every payload of `payloads.txt`."""
+"""A gallery: a long story, a table with many pages, and facts with every payload of `payloads.txt`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loans and text messages: services that bear being called again, being stopped midway, and being asked later."""
+"""Loans and text messages: services for repeated calls, interrupted calls and status queries."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ def _place(thing: str, call: ToolCall) -> str:
 
 
 class Loans(Service):
-    """Keeps what each conversation has borrowed, and what is gone from the shelf."""
+    """A record of each session's loans, and of the things that are not on the shelf."""
 
     async def create(self, *, thing: str, call: ToolCall) -> JsonObject:
-        """Lend a thing: the loan first, then the shelf; each once for a call."""
+        """Lend a thing: the loan first, then the shelf, each once per call."""
         draft: JsonObject = {"thing": thing, "weeks": 1, "key": call.idempotency_key, "last": ""}
         loan = await self.records.create("loans", _place(thing, call), draft | {"session": call.session_id})
         if loan["key"] != call.idempotency_key:
@@ -24,7 +24,7 @@ class Loans(Service):
         return {"thing": thing, "weeks": loan["weeks"]}
 
     async def extend(self, *, thing: str, call: ToolCall) -> JsonObject:
-        """Lend a thing for a week more, once for a call."""
+        """Extend a loan by a week, once per call."""
         loan = await self._find(thing, call)
         if loan["last"] != call.idempotency_key:
             changes: JsonObject = {"weeks": loan["weeks"] + 1, "last": call.idempotency_key}
@@ -33,14 +33,14 @@ class Loans(Service):
         return {"thing": thing, "weeks": loan["weeks"]}
 
     async def outcome(self, *, idempotency_key: str, thing: str, call: ToolCall) -> JsonObject:
-        """Say whether a call has extended a loan."""
+        """Return whether a call has extended a loan."""
         loan = await self._find(thing, call)
         if loan["last"] != idempotency_key:
             return {"status": "not_done"}
         return {"status": "done", "data": {"thing": thing, "weeks": loan["weeks"]}}
 
     async def list(self, *, call: ToolCall) -> JsonObject:
-        """List what is borrowed in this conversation."""
+        """List the loans of this session."""
         return {"loans": [*await self.records.find("loans", {"session": call.session_id})]}
 
     async def _find(self, thing: str, call: ToolCall) -> JsonObject:
@@ -51,7 +51,7 @@ class Loans(Service):
 
 
 class Messages(Service):
-    """Sends text messages: what is sent is sent, so that a second call sends a second one."""
+    """A text message service. Sent messages can't be recalled, and a second call sends a second message."""
 
     async def send(self, *, thing: str, call: ToolCall) -> JsonObject:
         """Send a reminder."""
@@ -60,6 +60,6 @@ class Messages(Service):
         return {"thing": thing}
 
     async def outcome(self, *, idempotency_key: str, thing: str) -> JsonObject:
-        """Say whether a call has sent its message."""
+        """Return whether a call has sent its message."""
         sent = await self.records.find("sent", {"call": idempotency_key})
         return {"status": "done", "data": {"thing": thing}} if sent else {"status": "not_done"}

@@ -1,4 +1,4 @@
-"""A mailroom whose calls are counted; what goes wrong is set from the test."""
+"""A mailroom with counted calls. The test specifies errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from parley import JsonObject, Service, ServiceContext, ToolCall
 
 
 class Mailroom(Service):
-    """`troubles`: tool → what its next calls raise."""
+    """A mailroom. `troubles`: exceptions for the next calls, by tool."""
 
     def __init__(self, context: ServiceContext) -> None:
         super().__init__(context)

@@ -1,4 +1,4 @@
-"""A warehouse that says in its errors what nobody should read: its password, and what it was asked."""
+"""A warehouse with confidential data in its errors: the password, and the request."""
 
 from __future__ import annotations
 

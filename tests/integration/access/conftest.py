@@ -1,4 +1,4 @@
-"""A guarded database for the tests of this folder."""
+"""A database with row-level security for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def place(database_url: str) -> Iterator[Place]:
 
 @pytest.fixture(scope="module")
 def filled(place: Place) -> Place:
-    """A row of both tenants in every table; foreign keys and triggers are of no matter here."""
+    """Insert a row of both tenants into every table, without foreign keys and triggers."""
     with psycopg.connect(place.url, autocommit=True) as connection:
         connection.execute("SET session_replication_role = replica")
         for table in set(tables_of(connection)) - NOT_OF_TENANTS:

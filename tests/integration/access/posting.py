@@ -1,4 +1,4 @@
-"""A tenant with webhooks, and the receiver that they are posted to."""
+"""A tenant with webhooks, and their receiver."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DAYS = 86_400.0
 
 @dataclass
 class Post:
-    """A tenant with sessions that take turns, and the senders of its worker."""
+    """A tenant with sessions and turns, and its worker's webhook senders."""
 
     url: str
     database: Database
@@ -43,7 +43,7 @@ class Post:
         return made.session_id
 
     async def talk(self, session: SessionId, turns: int = 1) -> None:
-        """So many turns, with three events each: accepted, started, answer."""
+        """Run turns with three events each: accepted, started, answer."""
         inbox = PostgresInbox(self.database)
         for _ in range(turns):
             await inbox.submit(submission(self.tenant, session))
@@ -55,7 +55,7 @@ class Post:
     async def worker(
         self, *, networks: tuple[str, ...] = LOOPBACK, timeout_s: float = 5.0, **options: Any
     ) -> AsyncIterator[WebhookSender]:
-        """A worker that looks often."""
+        """Run a worker with a short polling interval."""
         posts = WebhookPosts(networks, timeout_s=timeout_s, **options)
         sender = WebhookSender(PostgresWebhookFeeds(self.database), posts, give_up_s=self.give_up_s)
 
@@ -74,7 +74,7 @@ class Post:
             await posts.aclose()
 
     async def failing(self, *, error: str) -> list[rules.Feed]:
-        """The feeds that fail, once one of them has failed like this."""
+        """Wait until a feed has failed with this error, and return the failing feeds."""
         async with asyncio.timeout(20):
             while True:
                 feeds = await self.webhooks.failing(self.tenant)

@@ -1,4 +1,4 @@
-"""A real HTTP receiver of webhooks on a loopback port, which can be away, slow, or wrong."""
+"""A real HTTP receiver of webhooks on a loopback port, which can be unavailable, slow or wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from parley.embedded.ports import free_port
 from parley_client import verify_webhook
 
 Answer = Callable[[int], Awaitable[bytes]]
-"""From the number of the request to the answer's head."""
+"""Maps the number of a request to the head of the response."""
 
 
 async def fine(_: int) -> bytes:
@@ -21,7 +21,7 @@ async def fine(_: int) -> bytes:
 
 @dataclass
 class Receiver:
-    """`deliveries`: headers (in lower case) and body of each request, in the order in which they came."""
+    """A webhook receiver. `deliveries`: headers (in lower case) and body of each request, in order."""
 
     port: int = field(default_factory=free_port)
     answer: Answer = fine
@@ -47,7 +47,7 @@ class Receiver:
             await self.arrived.wait_for(lambda: len(self.deliveries) >= count)
 
     def events(self, secret: str | list[str]) -> list[JsonObject]:
-        """All that was delivered, each verified, repetitions left out."""
+        """Return all delivered events, verified and without repetitions."""
         known = {}
         for headers, body in self.deliveries:
             event = verify_webhook(secret, headers, body)

@@ -57,7 +57,7 @@ def tables_of(connection: psycopg.Connection[Any]) -> list[str]:
 
 
 def sample(kind: str) -> str:
-    """Some value of a type; vectors have the length that the column asks for."""
+    """Return a value of a type. Vectors have the length of the column."""
     name, _, size = kind.partition("(")
     if name in {"vector", "halfvec"}:
         return f"'[{', '.join(['1'] * int(size.rstrip(')') or 3))}]'"
@@ -65,7 +65,7 @@ def sample(kind: str) -> str:
 
 
 def insert_row(connection: psycopg.Connection[Any], table: str, tenant: str) -> None:
-    """A row of a tenant, whose texts begin with its name, with a value for all that must have one."""
+    """Insert a row of a tenant with all required values. Texts begin with the tenant's name."""
     columns = connection.execute(
         "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
         " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
@@ -79,7 +79,7 @@ def insert_row(connection: psycopg.Connection[Any], table: str, tenant: str) -> 
 
 
 def count(connection: psycopg.Connection[Any], table: str, tenant: str) -> int:
-    """How many rows can be read; none where the table cannot be read at all."""
+    """Return the number of readable rows, or 0 for an unreadable table."""
     try:
         row = connection.execute(f"SELECT count(*) FROM {table} WHERE tenant_id = '{tenant}'").fetchone()
     except psycopg.errors.InsufficientPrivilege:

@@ -1,4 +1,6 @@
-"""Keys, approvals and webhooks from the command line, against a gateway that asks who one is (RT-22, PX-17)."""
+"""Keys, approvals and webhooks from the command line, with a gateway that requires authentication (RT-22,
+PX-17).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ FAR = datetime(2040, 1, 1, tzinfo=UTC)
 
 
 class Terminal:
-    """Runs commands beside the gateway's loop; `lines` are what the last one printed."""
+    """A runner of commands beside the gateway's loop. `lines`: output of the last command."""
 
     def __init__(self, house: House, captured: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> None:
         self.house = house
@@ -67,7 +69,7 @@ async def terminal(
 
 
 async def ask_approval(house: House, *, operator_only: bool = False) -> str:
-    """A session whose turn asked for an approval."""
+    """Create a session with a turn that requests an approval."""
     session_id = SessionId(new_id("session"))
     await house.ports.stores.inbox.submit(
         submission(DEFAULT_TENANT, session_id, create_session=True, domain="travel", user_id="ann")
@@ -201,7 +203,7 @@ async def test_the_client_shows_its_key(terminal: Terminal) -> None:
 
 
 async def test_what_is_remembered_is_listed_and_forgotten_by_key_or_as_a_whole(terminal: Terminal) -> None:
-    """A note goes with the rule that was made of it."""
+    """A note is deleted together with the rule derived from it."""
     await terminal.use_key("operator", "--operator")
     anna, store = UserId(new_id("anna")), terminal.house.ports.stores.preferences
     note = Preference("note.1", PreferenceKind.NOTE, Source.EXPLICIT, text="I prefer aisle seats")
@@ -220,7 +222,7 @@ async def test_what_is_remembered_is_listed_and_forgotten_by_key_or_as_a_whole(t
 
 
 async def test_a_turn_is_given_up_by_a_repair_with_a_reason(terminal: Terminal) -> None:
-    """RT-35: without one it is only shown what would be done."""
+    """RT-35: without a reason, the command only shows a preview."""
     await terminal.use_key("desk", "--operator")
     inbox, session = terminal.house.ports.stores.inbox, SessionId(new_id("session"))
     turn = (

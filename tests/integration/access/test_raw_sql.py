@@ -1,7 +1,7 @@
-"""A connection of tenant A reads nothing of B, whatever a person with SQL thinks of (RT-22).
+"""A database connection of tenant A can't read data of tenant B with any SQL (RT-22).
 
-`filled` has a row of both tenants in every table; B's texts begin with its name, so one search of what came back
-tells whether any of them did.
+`filled` has a row of both tenants in every table. Texts of B begin with its name, so a search of the results
+detects any leak.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ ALLOWED_DEFINERS = {
     "reader": {"parley_tenant"},
     "gateway": {"parley_tenant", "parley_find_key", "parley_unfinished_turns", "parley_status"},
 }
-"""Functions that run with their owner's rights: what each tells is looked at where it is made."""
+"""Functions that run with their owner's rights. Their results are checked in their own tests."""
 HIDDEN_FROM_PEOPLE = {"api_keys", "tenant_readers", "webhook_secrets"}
 
 
 @pytest.fixture
 def person(filled: Place) -> Iterator[psycopg.Connection[Any]]:
-    """Somebody of tenant A, tied to it; notices are collected in what `told` returns."""
+    """Connect as a login of tenant A. Notices are part of the result of `told`."""
     with filled.as_role("reader") as connection:
         yield connection
 
 
 def told(connection: psycopg.Connection[Any], *statements: str) -> str:
-    """Everything that came back from statements, one after another, each as far as it goes: rows, notices, errors."""
+    """Return everything from statements, run in order as far as possible: rows, notices, errors."""
     heard: list[str] = []
 
     def hear(notice: psycopg.errors.Diagnostic) -> None:
@@ -62,7 +62,7 @@ def copied(connection: psycopg.Connection[Any], source: str) -> bytes:
 
 
 def test_the_search_would_find_rows_of_the_other_tenant(filled: Place) -> None:
-    """Whoever owns the tables sees both, in every table: else the tests below would show nothing."""
+    """The owner of the tables sees both tenants in every table. Otherwise the other tests would show nothing."""
     with psycopg.connect(filled.url, autocommit=True) as owner:
         for table in set(tenant_tables(owner)) - {"tenant_readers"}:
             assert B.encode() in copied(owner, table), table
@@ -126,7 +126,7 @@ def test_copying_gives_what_selecting_gives(person: psycopg.Connection[Any]) -> 
 def test_no_trick_shows_a_row_of_the_other_tenant(
     person: psycopg.Connection[Any], trick: str, path: str
 ) -> None:
-    """Whether it is refused or of no effect; with a search path that prefers what the person has made, too."""
+    """Each trick is refused or has no effect, also with a search path that prefers the user's own objects."""
     told(person, trick, f"SET search_path = {path}")
     for table in tenant_tables(person):
         seen = told(
@@ -139,7 +139,7 @@ def test_no_trick_shows_a_row_of_the_other_tenant(
 
 
 def test_what_a_query_calls_sees_no_row_that_the_query_does_not(person: psycopg.Connection[Any]) -> None:
-    """A cheap function in WHERE is run before a filter, but not before a policy; nor does a division by zero tell."""
+    """A cheap function in WHERE runs before a filter but not before a policy. Division by zero reveals nothing."""
     spy = (
         "CREATE FUNCTION pg_temp.spy(anything anyelement) RETURNS boolean LANGUAGE plpgsql COST 0.0000001 AS"
         " $$ BEGIN RAISE NOTICE 'seen %', anything; RETURN true; END $$"
@@ -189,7 +189,7 @@ def test_statistics_and_other_connections_tell_nothing(
 
 
 def test_nothing_is_written_to_the_other_tenant(filled: Place, person: psycopg.Connection[Any]) -> None:
-    """Also not by the gateway under A's name: neither with COPY nor with what is there already."""
+    """The gateway with A's name can't either, by COPY or through existing rows."""
     with filled.as_role("gateway") as gateway:
         gateway.execute(f"SET parley.tenant = '{A}'".encode())
         for connection in (gateway, person):
@@ -212,7 +212,7 @@ def test_nothing_is_written_to_the_other_tenant(filled: Place, person: psycopg.C
 
 @pytest.mark.parametrize("role", ["reader", "gateway"])
 def test_what_runs_with_other_rights_is_known(filled: Place, role: str) -> None:
-    """A view or a function that somebody adds with its owner's rights would pass the policies by: this fails then."""
+    """A new view or function with its owner's rights would bypass the policies. This test then fails."""
     with filled.as_role(role) as connection:
         definers = connection.execute(
             "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef"

@@ -1,4 +1,4 @@
-"""The login of a reader cannot stop other tenants: no locks of the server, no space, few connections (RT-22)."""
+"""A reader login cannot stop other tenants: no server locks, no disk space, few connections (RT-22)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def test_a_reader_may_not_use_what_all_share(place: Place, statement: str) -> No
 
 @pytest.mark.parametrize("role", ["runtime", "gateway"])
 def test_those_who_run_turns_still_take_their_locks(place: Place, role: str) -> None:
-    """Also after the roles were made once more."""
+    """Also after the roles were created again."""
     make_roles(place.url)
     with place.as_role(role) as connection:
         assert connection.execute("SELECT pg_try_advisory_xact_lock(1)").fetchone() == (True,)
 
 
 def test_every_function_of_the_kind_is_withheld(place: Place) -> None:
-    """What a later PostgreSQL adds to these families shows here."""
+    """New functions of these families in a later PostgreSQL make this test fail."""
     with place.as_role("reader") as reader:
         left = reader.execute(
             "SELECT proname FROM pg_proc WHERE has_function_privilege(oid, 'EXECUTE')"

@@ -1,4 +1,4 @@
-"""The users of the access control list can do what they have to, and nothing that hurts (RT-22)."""
+"""Users of the access control list can do what they need, and nothing harmful (RT-22)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.integration.workers.test_workers_flower_pages import flower
 
 @pytest.fixture(scope="module")
 def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """An address for each account that `deploy/make-secrets.sh` makes, on a server as Compose starts it."""
+    """Return a URL for each account of `deploy/make-secrets.sh`, on a server as started by Compose."""
     folder = tmp_path_factory.mktemp("redis")
     with deployed_redis(folder, make_secrets(folder)) as urls:
         yield {f"parley-{account}": url for account, url in urls.items()}
@@ -43,7 +43,7 @@ async def house(database_url: str, urls: dict[str, str]) -> AsyncIterator[House]
 async def test_gateway_workers_and_senders_work_together(
     house: House, database_url: str, urls: dict[str, str], tmp_path: Path
 ) -> None:
-    """A turn over HTTP and one over the queue, each waited for; its result is read back."""
+    """A turn over HTTP and a turn over the queue, both awaited; the result is read."""
     migrate(database_url)
     with fleet(database_url, urls["parley-worker"], tmp_path, {"PARLEY_LEASE_TTL_S": "3"}) as crew:
         crew.start(1)
@@ -65,7 +65,7 @@ async def test_gateway_workers_and_senders_work_together(
 async def test_flower_and_internal_flows_work_with_their_accounts(
     house: House, database_url: str, urls: dict[str, str], tmp_path: Path
 ) -> None:
-    """Flower sees the turn's session and the lengths of queues; a run that the gateway starts is carried out."""
+    """Flower sees the turn's session and queue lengths; a run started by the gateway is executed."""
     migrate(database_url)
     environment = {
         "DATABASE_URL": database_url,
@@ -128,7 +128,7 @@ HARMFUL = (
 @for_each("user", [user.name for user in USERS])
 def test_nothing_that_hurts_is_allowed(urls: dict[str, str], user: str) -> None:
     with redis.Redis.from_url(urls[user]) as client:
-        assert client.ping()  # what follows is refused for what it is
+        assert client.ping()  # the following commands are refused because of their kind
         for command in HARMFUL:
             with pytest.raises(redis.ResponseError) as refusal:
                 client.execute_command(*command)
@@ -195,7 +195,7 @@ def test_whoever_scales_counts_what_waits(urls: dict[str, str]) -> None:
 def test_a_server_takes_the_list_that_the_command_prints(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The passwords that it tells let in, and none of them stands in the file."""
+    """The printed passwords are valid, and the file contains none of them."""
     assert run(["redis-acl"]) == 0
     printed = capsys.readouterr()
     told = dict(line.split(" ") for line in printed.err.splitlines())

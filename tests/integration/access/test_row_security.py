@@ -1,4 +1,4 @@
-"""Row-level security: a connection of one tenant has no part of another's rows, whatever its SQL (RT-22)."""
+"""Row-level security: a connection of one tenant can't use rows of another tenant with any SQL (RT-22)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ C, D = TenantId("crane"), TenantId("dart")
 
 
 def test_every_table_is_under_the_policies(filled: Place) -> None:
-    """A table that a later migration adds is guarded, or this fails."""
+    """Fails if a later migration adds a table without policies."""
     with psycopg.connect(filled.url) as connection:
         unguarded = connection.execute(
             "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace"
@@ -44,7 +44,7 @@ def test_every_table_is_under_the_policies(filled: Place) -> None:
 
 
 def test_only_what_is_meant_for_nobody_cannot_be_read_by_the_gateway(filled: Place) -> None:
-    """The test of reading below would pass for a table that nobody can read: these are all of them."""
+    """The read test below would pass for an unreadable table. These are all unreadable tables."""
     with filled.as_role("gateway") as connection:
         connection.execute(f"SET parley.tenant = '{A}'")
         unseen = {
@@ -74,7 +74,7 @@ def test_nothing_of_another_tenant_is_read_or_written(filled: Place, role: str) 
 
 
 def test_how_the_whole_system_stands_is_told_to_the_gateway_and_not_to_readers(filled: Place) -> None:
-    """RT-24: counts over all tenants, for the operator's metrics alone."""
+    """RT-24: counts over all tenants are for the operator's metrics only."""
     with filled.as_role("gateway") as connection:
         connection.execute(f"SET parley.tenant = '{A}'")
         row = connection.execute("SELECT quarantined_turns FROM parley_status()").fetchone()
@@ -134,7 +134,7 @@ def test_people_read_no_secrets(filled: Place) -> None:
 
 
 def test_only_who_signs_reads_webhook_secrets(filled: Place) -> None:
-    """Decision 9: the gateway makes them and takes them away; workers sign with them; nobody else has a part."""
+    """The gateway creates and deletes the secrets, workers sign with them; no other role has access."""
     with filled.as_role("runtime") as connection:
         assert connection.execute("SELECT secret FROM webhook_secrets").rowcount > 0
         for change in ("UPDATE webhook_secrets SET secret = 'mine'", "DELETE FROM webhook_secrets"):
@@ -158,7 +158,7 @@ def test_only_who_signs_reads_webhook_secrets(filled: Place) -> None:
 
 
 async def test_the_roles_suffice_for_a_turn(place: Place) -> None:
-    """The gateway accepts, a worker runs, the gateway reads; another tenant finds nothing of it."""
+    """The gateway accepts, a worker runs, and the gateway reads. Another tenant finds nothing."""
     acting_tenant.set(A)
     session_id = SessionId(f"session_{uuid4().hex}")
     async with (
@@ -177,7 +177,7 @@ async def test_the_roles_suffice_for_a_turn(place: Place) -> None:
 
         assert (await inbox.turn(A, receipt.turn_id)).status == "done"
         acting_tenant.set(B)
-        # even a query that names the wrong tenant finds nothing
+        # even a query with the wrong tenant finds nothing
         with pytest.raises(NotFound):
             await inbox.turn(A, receipt.turn_id)
         with pytest.raises(Refused, match="in use elsewhere"):
@@ -187,7 +187,7 @@ async def test_the_roles_suffice_for_a_turn(place: Place) -> None:
 
 
 def test_workers_pay_nothing_for_the_policies(place: Place) -> None:
-    """Their role's policy is folded away when a statement is planned."""
+    """The policy of their role is optimized away during planning."""
     with place.as_role("runtime") as connection:
         plan = connection.execute("EXPLAIN UPDATE lanes SET epoch = epoch WHERE session_id = 's'").fetchall()
     assert not any("tenant" in row[0] for row in plan), plan
@@ -198,7 +198,7 @@ def test_making_the_roles_again_changes_nothing(place: Place) -> None:
 
 
 async def test_a_gateway_under_the_policies_serves_its_tenants(place: Place, redis_url: str) -> None:
-    """Every call that reads or writes names its tenant, also those that stream."""
+    """Every call that reads or writes specifies its tenant, also streaming calls."""
     settings = Settings(
         DATABASE_URL=place.urls["gateway"],
         REDIS_URL=redis_url,

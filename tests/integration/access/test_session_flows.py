@@ -1,4 +1,4 @@
-"""Session flows have no part of sessions, neither by their tools nor by the database (IF-17)."""
+"""Session flows can't access sessions, neither with their tools nor in the database (IF-17)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OURS = ("orchestrator", "workers", "internal_flows")
 
 
 def reached_from(thing: object, seen: set[int]) -> Iterator[object]:
-    """Everything of ours that an object holds, however deep."""
+    """Return all of Parley's objects that an object references, at any depth."""
     if id(thing) in seen:
         return
     seen.add(id(thing))
@@ -70,7 +70,7 @@ async def test_the_tools_of_session_flows_reach_no_connection_with_more_rights(
 
 
 def test_the_role_of_session_flows_reads_and_writes_nothing_of_a_session(filled: Place) -> None:
-    """Nor what it is started by: a table that a later migration adds is closed to it, or this fails."""
+    """Nor the data that starts it. Fails if a later migration adds an accessible table."""
     with filled.as_role("runtime") as connection:
         connection.execute(f"SET ROLE {SESSION_FLOWS}")
         for table in set(tables_of(connection)) - NOT_OF_TENANTS - WRITTEN:
@@ -91,7 +91,7 @@ def test_the_role_of_session_flows_reads_and_writes_nothing_of_a_session(filled:
 
 @pytest.fixture
 async def worker(place: Place, redis_url: str) -> Any:
-    """The stores as a worker in production has them: its login is bound by the rights of its role."""
+    """Open the stores like a production worker, with a login that has the rights of its role."""
     settings = Settings(DATABASE_URL=place.urls["runtime"], REDIS_URL=redis_url)
     async with open_ports(settings) as ports, open_lane(ports) as lane:
         yield House(ports, lane, {})

@@ -1,4 +1,4 @@
-"""What comes over an open socket is bounded as over HTTP: size, depth, rate, whatever is in it (RT-23)."""
+"""WebSocket messages have the same limits as HTTP requests: size, depth and rate (RT-23)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.integration.gateway import open_house
 async def test_messages_are_bounded_and_those_that_are_wrong_counted_too(
     database_url: str, redis_url: str, message: str, code: str
 ) -> None:
-    """Six a minute, so one at once: the second has to wait, though the first was refused."""
+    """The limit is six per minute, so the second message must wait although the first was refused."""
     async with (
         open_house(database_url, redis_url, auth="required", session_rate=6) as house,
         Database(database_url) as owner,

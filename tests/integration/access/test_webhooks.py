@@ -1,4 +1,4 @@
-"""Webhooks to real receivers: in order, signed, until they arrive; and never to private places (RT-16)."""
+"""Webhooks to real receivers: in order, signed, until confirmed, and never to private addresses (RT-16)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.integration.chaos.processes.counting import EFFECTS
 async def post(database_url: str) -> AsyncIterator[Post]:
     migrate(database_url)
     with psycopg.connect(database_url) as connection:
-        connection.execute("DELETE FROM webhook_feeds")  # what earlier tests left undelivered
+        connection.execute("DELETE FROM webhook_feeds")  # undelivered events of earlier tests
     async with Database(database_url) as database, WorkerLock(database_url) as worker:
         place = Post(database_url, database, PostgresLane(database, worker), TenantId(new_id("tenant")))
         place.secret = await place.webhooks.rotate_secret(place.tenant)
@@ -37,7 +37,7 @@ async def post(database_url: str) -> AsyncIterator[Post]:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Attempts follow each other within a second, so that tests need not wait."""
+    """Retry within a second, so that tests need not wait."""
     monkeypatch.setattr(rules, "FIRST_RETRY_S", 0.05)
     monkeypatch.setattr(rules, "LONGEST_RETRY_S", 0.5)
 
@@ -79,7 +79,7 @@ async def test_a_tenants_webhook_hears_all_its_sessions_from_then_on(post: Post)
 
 
 async def check_that_everything_arrives(post: Post, away_s: float) -> None:
-    """The receiver goes away in the middle; meanwhile the worker is replaced."""
+    """Stop the receiver in the middle, and replace the worker meanwhile."""
     async with receiver() as place:
         session = await post.session(place.url)
         async with post.worker():
@@ -124,7 +124,7 @@ async def test_an_event_that_the_receiver_refused_is_sent_again_before_the_next(
 
 
 async def test_a_slow_receiver_holds_up_nobody_else(post: Post) -> None:
-    """Twenty sessions whose receiver never answers, and one whose receiver does."""
+    """Twenty sessions whose receiver never answers, and one whose receiver answers."""
     never = asyncio.Event()
 
     async def silence(_: int) -> bytes:
@@ -169,7 +169,7 @@ async def test_a_private_address_is_never_spoken_to(post: Post, url: str) -> Non
 
 
 async def test_a_name_that_changes_its_address_is_spoken_to_where_it_was_checked(post: Post) -> None:
-    """DNS rebinding: what was looked up is what is connected to, and one private address is too many."""
+    """DNS rebinding: the connection uses the checked addresses, and a single private address is refused."""
     asked: list[str] = []
 
     async def look_up(host: str, port: int) -> list[str]:
@@ -207,7 +207,7 @@ async def test_what_fails_for_too_long_is_given_up_until_an_operator_says_otherw
                 await asyncio.sleep(0.02)
         (webhook,) = await post.webhooks.list(post.tenant)
         await place.up()
-        await post.talk(session)  # what comes later waits as well
+        await post.talk(session)  # later events wait as well
         await sender.send_due()
         await sender.settled()
         assert place.deliveries == []
@@ -294,14 +294,14 @@ async def test_an_address_that_is_none_is_refused(post: Post, url: str) -> None:
 
 
 async def test_a_webhook_of_a_session_that_is_not_there_is_refused(post: Post) -> None:
-    """What the database says of a row without an owner is no fault of ours."""
+    """The database's foreign key error is not reported as an internal error."""
     with pytest.raises(NotFound, match="There is no session 'nobody'"):
         await post.webhooks.create(post.tenant, "https://hooks.example/", session_id=SessionId("nobody"))
     assert await post.webhooks.list(post.tenant) == []
 
 
 async def test_without_a_webhook_nothing_is_noted(post: Post) -> None:
-    """Sessions that nobody listens to pay nothing: their lanes are not marked, no feed is kept."""
+    """Sessions without webhooks have no overhead: no marked lanes, no feeds."""
     session = await post.session()
     await post.talk(session)
     with psycopg.connect(post.url) as connection:
@@ -311,7 +311,7 @@ async def test_without_a_webhook_nothing_is_noted(post: Post) -> None:
 
 
 async def test_a_worker_process_delivers(post: Post, redis_url: str, tmp_path: Path) -> None:
-    """The whole way: a turn over the queue, its worker, and what a receiver gets."""
+    """The whole path: a turn over the queue, its worker, and the receiver."""
     with psycopg.connect(post.url) as connection:
         connection.execute(EFFECTS)
     settings = {"PARLEY_LEASE_TTL_S": "3", "PARLEY_WEBHOOK_NETWORKS": '["127.0.0.0/8"]'}

@@ -1,4 +1,4 @@
-"""What must hold of counted sessions besides `lab.soak.checks`: each count, each effect, the last state."""
+"""Checks of counted sessions in addition to `lab.soak.checks`: each count, each effect, the last state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.integration.chaos.processes.counting import EMPTY, fold
 
 @dataclass(frozen=True)
 class History:
-    """`accepted`: the turns that submitters were told of. `counts` and `effects`: by turn."""
+    """Data for the checks. `accepted`: turns confirmed to submitters. `counts` and `effects`: by turn."""
 
     accepted: frozenset[str]
     sessions: checks.History
@@ -29,7 +29,7 @@ class History:
 
 
 def read_history(database_url: str, accepted: set[str]) -> History:
-    """Everything the checks need; `accepted` as the submitters noted it."""
+    """Read all data for the checks. `accepted`: turns that the submitters recorded."""
     with checks.snapshot(database_url) as connection:
         sessions = checks.read_history(connection)
         results = connection.execute("SELECT turn_id, result FROM turns")
@@ -43,7 +43,7 @@ def read_history(database_url: str, accepted: set[str]) -> History:
 
 
 def check(history: History) -> list[str]:
-    """Every breach of what was promised; empty when all held."""
+    """Return all violations, or an empty list."""
     return [
         *checks.check(history.sessions, history.accepted),
         *(

@@ -1,7 +1,7 @@
-"""The world outside, of the once-only tests: an HTTP service that counts effects, and kills workers on demand.
+"""External services for the exactly-once tests: count effects over HTTP, and kill workers on demand.
 
-The model is outside as well: it leads a skill from tool to tool, over HTTP. Where a worker is to die is
-planned per errand, as a list of points; each is met once.
+The model is external as well: it leads a skill from tool to tool, over HTTP. Each errand has a list of points
+at which a worker dies, each used once.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ STEPS = (
     "model:4",
 )
 MOMENTS = ("before", "recorded", "in flight", "answered", "after")
-"""Before anything; once its start is recorded; while the service works on it, the effect had; with the
-answer at hand and not recorded; once its end is recorded."""
+"""Points: before anything; after recording the start; while the service works, with the effect done; with the
+answer but unrecorded; after recording the end.
+"""
 COMMIT = "commit/before"
 POINTS = (*(f"{step}/{moment}" for step in STEPS for moment in MOMENTS), COMMIT)
 SENDING = tuple(f"tool:errand_send:1/{moment}" for moment in MOMENTS[:-1])
-"""From the first of these places until the step is over the sending may have begun."""
+"""From the first of these points until the end of the step, the message may have been sent."""
 BROKEN_OFF = ("recorded", "in flight", "answered")
-"""A step whose process is killed at one of these has no end on record."""
+"""Points after which a killed process has not recorded the end of the step."""
 NEXT_TOOL = {1: "errand_look", 2: "errand_pay", 3: "errand_send"}
 SERVED = {
     "look": "tool:errand_look:1",
@@ -47,12 +48,12 @@ SERVED = {
 
 
 class Outside:
-    """What the outside has seen. Thread-safe.
+    """Observations of the external services. Thread-safe.
 
-    `undecidable`: errands whose messenger was being sent by a process that was killed, be it for
-    another errand: nobody can know whether he left. `broken_off`: how often a step of an errand was
-    begun by a process that was killed before its end was on record. Between the decision that a process
-    dies and its death it may run on: it dies at whatever place it comes to next.
+    `undecidable`: errands whose message was being sent by a killed process, possibly for another errand, so
+    that the outcome is unknown. `broken_off`: number of times that a killed process began a step without
+    recording its end. A process may continue between the decision to kill it and its death, and dies at the
+    next point.
     """
 
     def __init__(self) -> None:
@@ -68,15 +69,15 @@ class Outside:
         self._lock = threading.Lock()
 
     def plan(self, code: str, points: list[str]) -> None:
-        """Let the workers that run this errand die at these points, in this order."""
+        """Schedule the points at which workers with this errand die, in this order."""
         self._plans[code] = list(points)
 
     def effects(self, kind: str, code: str) -> int:
-        """How often an effect was had."""
+        """Return how many times an effect happened."""
         return self.calls[kind, code]
 
     def meets(self, code: str, point: str, pid: int) -> bool:
-        """Whether a worker is to die here; that point is then over."""
+        """Return whether a worker must die here. Each point is used once."""
         with self._lock:
             if pid in self._doomed and _born(pid) in {None, self._doomed[pid]}:
                 return True
@@ -99,13 +100,13 @@ class Outside:
             return True
 
     def answer_skill(self, request: Request) -> Reply:
-        """What the model says next: by the tools whose results it has been told, in this turn or before."""
+        """Return the model's next message, based on the tools with known results in this or earlier turns."""
         code = request.data["slots"]["code"]
         number = 1 + sum(message.get("role") == "assistant" for message in request.messages)
         with self._lock:
             self.calls[f"model:{number}", code] += 1
             pid, place = self._places.get(code, (0, ""))
-        is_planned = place == f"model:{number}/recorded"  # else a later turn asks, or a process that is dead
+        is_planned = place == f"model:{number}/recorded"  # otherwise a later turn or a dead process asks
         if is_planned and self.meets(code, f"model:{number}/in flight", pid):
             _kill(pid)
             return Drop()
@@ -115,7 +116,7 @@ class Outside:
         return ToolUse(calls=((NEXT_TOOL[number], {"code": code}),))
 
     def serve(self, path: str, body: dict[str, Any]) -> Any:
-        """Answer one request; None: the caller is dead by now."""
+        """Answer a request, or return None if the caller is dead."""
         if path == "point":
             return {"die": self.meets(body["code"], body["point"], body["pid"])}
         if path == "paid":
@@ -136,7 +137,7 @@ class Outside:
 
 
 def _born(pid: int) -> float | None:
-    """When a process began, by which it is told from another that gets its number later; None when it has ended."""
+    """Return the start time of a process, to detect reused process IDs, or None if it has ended."""
     try:
         return psutil.Process(pid).create_time()
     except psutil.NoSuchProcess:
@@ -149,18 +150,18 @@ def _kill(pid: int) -> None:
 
 
 class World(Protocol):
-    """What is outside of the workers; `url` says where it is served."""
+    """The external services at `url`."""
 
     url: str
 
     def serve(self, path: str, body: dict[str, Any]) -> Any:
-        """Answer one request; None: there is nobody to answer."""
+        """Answer a request, or return None if the caller is dead."""
         ...
 
 
 @contextmanager
 def outside() -> Iterator[Outside]:
-    """The service on a free port of the loopback."""
+    """Run the service on a free loopback port."""
     world = Outside()
     with served(world):
         yield world
@@ -168,7 +169,7 @@ def outside() -> Iterator[Outside]:
 
 @contextmanager
 def served(world: World) -> Iterator[None]:
-    """Answer the requests of workers on a free port of the loopback."""
+    """Serve requests of workers on a free loopback port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -183,13 +184,13 @@ def served(world: World) -> Iterator[None]:
             self.wfile.write(data)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the parent's
-            """Say nothing."""
+            """Log nothing."""
 
     class Server(ThreadingHTTPServer):
         request_queue_size = 100
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """A worker that was killed hears no answer."""
+            """Ignore connection errors of killed workers."""
 
     server = Server(("127.0.0.1", 0), Handler)
     world.url = f"http://127.0.0.1:{server.server_port}"

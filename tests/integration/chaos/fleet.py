@@ -1,4 +1,4 @@
-"""Starts real Celery workers on real stores, kills, freezes and stops them."""
+"""A fleet of real Celery workers on real stores: start, kill, freeze and stop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STAND_IN = "tests.integration.chaos.processes.stand_in"
 
 
 def times_as_long() -> float:
-    """How many times as long a process takes that shares the cores with so many others."""
+    """Return the slowdown of a process that shares the cores with many others."""
     return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
 
 
@@ -29,10 +29,10 @@ def wait_until(
     steady_s: float = 0.0,
     look_every_s: float = 0.05,
 ) -> None:
-    """Wait for a condition; fails naming what did not happen, on a busy machine after as many times as long.
+    """Wait for a condition, longer on a busy machine. Fail with the description.
 
-    `steady_s`: for so long it has to hold each time one looks, so that one good moment is not enough.
-    `look_every_s`: longer where a look starts a process, which would keep what is waited for from its core.
+    `steady_s`: minimum time during which each check succeeds. `look_every_s`: interval of checks, longer if a
+    check starts a process.
     """
     began_at = time.monotonic()
     since: float | None = None
@@ -48,7 +48,7 @@ def wait_until(
 
 @dataclass
 class Worker:
-    """One worker process and its log."""
+    """A worker process and its log."""
 
     process: ForkedProcess
     log: Path
@@ -82,7 +82,7 @@ class Worker:
 
 @dataclass
 class Fleet:
-    """Workers over one pair of stores; `environment` holds their settings."""
+    """Workers on one pair of stores. `environment`: their settings."""
 
     database_url: str
     redis_url: str
@@ -142,7 +142,7 @@ class Fleet:
         return worker
 
     def end(self) -> None:
-        """End whatever still runs."""
+        """Stop all running workers."""
         for worker in self.workers:
             if worker.process.poll() is None:
                 worker.thaw()
@@ -153,7 +153,7 @@ class Fleet:
 def fleet(
     database_url: str, redis_url: str, logs: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[Fleet]:
-    """A fleet that leaves no process behind."""
+    """Yield a fleet, and stop all of its processes at the end."""
     crew = Fleet(database_url, redis_url, logs, environment or {})
     try:
         yield crew

@@ -1,4 +1,4 @@
-"""Submits turns as a door does, and looks at what became of them."""
+"""Submissions like those of an API, and checks of the results."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.processes.rows import read_rows
 
 @dataclass
 class Submitter:
-    """Notes what was accepted; `hint` decides which submissions are followed by a wake-up."""
+    """A submitter that records accepted turns. `hint`: selects the submissions that wake a worker."""
 
     ports: Ports
     accepted: set[str] = field(default_factory=set)
     at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(16))
-    """As many as the pool of connections serves in time on a busy machine."""
+    """Number of concurrent submissions that the connection pool handles in time on a busy machine."""
 
     async def submit(
         self,
@@ -55,13 +55,13 @@ class Submitter:
     async def submit_all(
         self, sessions: Iterable[str], turns: int, text: Callable[[int], str], *, hint: bool = True
     ) -> None:
-        """The same number of turns for each session, side by side, in order within each."""
+        """Submit the same number of turns for each session: sessions concurrently, turns in order."""
 
         async def one(session: str) -> None:
             for number in range(turns):
                 await self.submit(session, f"{number} {text(number)}", hint=hint)
 
-        # Of a group none is left over when one fails, to use ports that are closed by then.
+        # If one fails, the others are canceled, because they would use closed ports.
         async with asyncio.TaskGroup() as group:
             for session in sessions:
                 group.create_task(one(session))
@@ -85,9 +85,9 @@ def count_unfinished(database_url: str) -> int:
 
 
 async def all_finished(database_url: str, *, within_s: float) -> None:
-    """Wait until no turn is unfinished; fails with the number that is left once none has ended for so long.
+    """Wait until all turns are finished. Fail with the remaining number after a time without progress.
 
-    On a busy machine for as many times as long.
+    The time is longer on a busy machine.
     """
     loop = asyncio.get_running_loop()
     fewest, ends_at = sys.maxsize, 0.0

@@ -1,6 +1,6 @@
-"""Storms in which the same turn meets one crash after another.
+"""Storms in which the same turn meets several crashes.
 
-Who is suspected of crashes, and set aside for them, is shown by `test_poison`; here it would end the storm early.
+`test_poison` tests suspected turns. Here, suspicion would end the storm early.
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ CREATE TRIGGER forget_crashes BEFORE UPDATE ON turns FOR EACH ROW EXECUTE FUNCTI
 
 
 def suspect_nobody(database_url: str) -> None:
-    """Count each crash as a neighbour's, in this database."""
+    """Count each crash as a neighbor's, in this database."""
     with psycopg.connect(database_url) as connection:
         connection.execute(_FORGET)

@@ -1,4 +1,4 @@
-"""Measures how long the turns of a killed worker wait until another has them (RT-11)."""
+"""Measurement of how long turns of a killed worker wait for another worker (RT-11)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CREATE OR REPLACE FUNCTION note_takeover() RETURNS trigger LANGUAGE plpgsql AS
 CREATE OR REPLACE TRIGGER note_takeover AFTER UPDATE ON turns FOR EACH ROW WHEN (NEW.crashes > OLD.crashes)
     EXECUTE FUNCTION note_takeover();
 """
-"""A turn that is taken up after a crash counts it in the same statement."""
+"""SQL for the takeover of a turn after a crash, which counts the crash in the same statement."""
 
 HELD = """
     SELECT turns.turn_id, lanes.lease_token
@@ -35,7 +35,7 @@ HELD = """
 
 @dataclass(frozen=True, order=True)
 class Recovery:
-    """From a kill until the turn was at work again; `apart`: in a process for suspects."""
+    """Time from a kill until the turn ran again. `apart`: True in a process for suspected turns."""
 
     seconds: float
     apart: bool
@@ -43,7 +43,7 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Interruption:
-    """`token`: of the lease that the killed worker had."""
+    """An interrupted turn. `token`: fencing token of the killed worker's lease."""
 
     turn_id: str
     token: int
@@ -52,10 +52,10 @@ class Interruption:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where recoveries are measured: quiet, or with every core loaded by others; `bar_s`: what holds there (RT-11).
+    """The measured machine: idle, or with every core loaded. `bar_s`: the limit (RT-11).
 
-    A short form runs beside other tests, whose load nobody knows; it shows that nothing waits for a lease to run out,
-    which in its `settings` takes longer than anything else may.
+    A short form runs beside other tests with unknown load. It shows that nothing waits for a lease to expire,
+    which takes longer than everything else in its `settings`.
     """
 
     loaded: bool
@@ -64,7 +64,7 @@ class Machine:
 
     @contextmanager
     def load(self) -> Iterator[None]:
-        """Keep each core busy, when it is to be, until the block ends."""
+        """Load each core if required, until the block ends."""
         command = [sys.executable, "-c", "while True: pass"]
         busy = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)] if self.loaded else []
         try:
@@ -82,25 +82,25 @@ LOADED = Machine(loaded=True, bar_s=4.0)
 
 @dataclass
 class Takeovers:
-    """The turns that kills interrupted, and when; the database's clock is the only one."""
+    """Turns interrupted by kills, with times. All times are from the database's clock."""
 
     database_url: str
     interrupted: list[Interruption] = field(default_factory=list)
     kills: int = 0
 
     def prepare(self) -> None:
-        """Have the database note who takes a turn over; call it once its tables are there."""
+        """Install a trigger that records takeovers. Call it when the tables exist."""
         with psycopg.connect(self.database_url) as connection:
             connection.execute(NOTE_TAKEOVERS)
 
     def is_at_work(self, worker: psutil.Process) -> bool:
-        """Say whether a worker has a turn that a kill would interrupt."""
+        """Return whether a worker has a turn that a kill would interrupt."""
         return bool(read_rows(self.database_url, HELD, (worker.pid,)))
 
     def kill(self, worker: psutil.Process) -> None:
-        """Kill a worker and note the turns that it leaves unfinished."""
+        """Kill a worker and record its unfinished turns."""
         with psycopg.connect(self.database_url) as connection:
-            # First, so that whoever takes a turn over after we have seen it with this worker does so after the kill.
+            # First, so that later takeovers of turns seen with this worker happen after the kill.
             row = connection.execute("SELECT clock_timestamp()").fetchone()
             assert row is not None
             held: dict[str, int] = dict(connection.execute(HELD, (worker.pid,)).fetchall())
@@ -113,13 +113,13 @@ class Takeovers:
             self.interrupted += [Interruption(turn, held[turn], row[0]) for (turn,) in left]
 
     def unfinished(self) -> list[Interruption]:
-        """List the interruptions but for those whose turn the killed worker's last commit has ended."""
+        """List the interruptions, except for turns that the killed worker's last commit ended."""
         with psycopg.connect(self.database_url) as connection:
             ended = dict(connection.execute("SELECT turn_id, token FROM turns").fetchall())
         return [one for one in self.interrupted if ended[one.turn_id] != one.token]
 
     def recoveries(self) -> list[Recovery]:
-        """Of each interruption, shortest first."""
+        """Return the recoveries of all interruptions, shortest first."""
         taken: dict[str, list[tuple[datetime, bool]]] = defaultdict(list)
         with psycopg.connect(self.database_url) as connection:
             for turn, at, apart in connection.execute("SELECT * FROM takeovers ORDER BY at"):
@@ -133,12 +133,12 @@ class Takeovers:
 
 
 def percentile(values: list[float], share: float) -> float:
-    """The value that `share` percent of the sorted values do not exceed."""
+    """Return the smallest sorted value that is not below `share` percent of the values."""
     return values[min(len(values) - 1, int(len(values) * share / 100))]
 
 
 def describe(recoveries: list[Recovery]) -> str:
-    """One line: how many, and how long they took, those of suspects also by themselves."""
+    """Describe in one line: the number and durations, with separate numbers for suspected turns."""
 
     def tell(times: list[float]) -> str:
         if not times:

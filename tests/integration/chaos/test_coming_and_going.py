@@ -1,4 +1,6 @@
-"""Workers that come and go every second under load, as a scaler does it: no turn is lost (RT-17, RT-18, RT-21)."""
+"""Workers that start and stop every second under load, like under a scaler: no turn is lost (RT-17, RT-18,
+RT-21).
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,13 @@ from tests.processes.rows import read_rows
 
 EVERY_S = 1.0
 TIDES = (2, 3, 1, 2, 4, 2, 3, 1)
-"""How many workers there are, one second after the other."""
+"""Number of workers in each second."""
 LANES = 8
 SESSIONS = 40
-"""More than the lanes of all workers together, so that whoever comes has something to do."""
+"""More than the lanes of all workers together, so that new workers have something to do."""
 WITHIN_S = 60
 LEASE_S = 600
-"""Longer than any test: nothing is handed over because a lease has run out."""
+"""Longer than any test: no turn changes workers because of an expired lease."""
 STEPS = 8
 UNDRAINED = "tests.integration.chaos.processes.undrained"
 
@@ -72,7 +74,7 @@ async def test_no_turn_is_lost_while_workers_come_and_go_for_long(
 async def _come_and_go(
     database: str, redis_url: str, logs: Path, capsys: pytest.CaptureFixture[str], *, endings: int
 ) -> None:
-    """Under a load that does not end, workers first leave in peace only, then are killed as well."""
+    """Under constant load, stop workers gracefully first, then kill some as well."""
     settings = {
         "PARLEY_MAX_ATTEMPTS": "50",
         "PARLEY_RUNNER_LINGER_S": "1",
@@ -99,7 +101,7 @@ async def _come_and_go(
 
 @asynccontextmanager
 async def _load(client: Submitter) -> AsyncIterator[None]:
-    """Sessions say the next thing as soon as the last is answered, until the block ends."""
+    """Keep sessions talking: each sends the next message after the last answer, until the block ends."""
     stopping = asyncio.Event()
 
     async def talk(session: str) -> None:
@@ -122,7 +124,7 @@ async def _load(client: Submitter) -> AsyncIterator[None]:
 async def _turn_the_tide(
     database: str, pool: WorkerPool, endings: Iterator[signal.Signals], ended: Counter[str], until: int
 ) -> None:
-    """Each second workers come or go; each is waited for until it has taken part."""
+    """Start or stop workers each second, and wait until each has run a turn."""
     for wanted in cycle(TIDES):
         while len(pool.alive) < wanted:
             await asyncio.to_thread(pool.begin)
@@ -143,7 +145,7 @@ def _has_share(database: str, pid: int) -> bool:
 
 
 async def test_who_leaves_hands_over_at_once(database: str, redis_url: str, tmp_path: Path) -> None:
-    """RT-18: what it has begun it ends; what waits behind that goes on elsewhere while it still does so."""
+    """RT-18: the worker finishes its current turn; waiting sessions continue elsewhere meanwhile."""
     leaver, other, steps_by = await _leave_in_the_middle(database, redis_url, tmp_path, STAND_IN)
     assert set(steps_by) == {leaver, other}, "the session began with the one and went on with the other"
     assert steps_by == sorted(steps_by, key=[leaver, other].index), "and it moved only once"
@@ -152,7 +154,7 @@ async def test_who_leaves_hands_over_at_once(database: str, redis_url: str, tmp_
 async def test_a_worker_that_does_not_hand_over_is_found_out(
     database: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """With the line cut that hands over, the leaver keeps the session until nothing waits any more."""
+    """If lanes are not released on shutdown, the stopping worker keeps its session until no turn waits."""
     leaver, _, steps_by = await _leave_in_the_middle(database, redis_url, tmp_path, UNDRAINED)
     assert set(steps_by) == {leaver}
 
@@ -160,10 +162,10 @@ async def test_a_worker_that_does_not_hand_over_is_found_out(
 async def _leave_in_the_middle(
     database: str, redis_url: str, logs: Path, application: str
 ) -> tuple[int, int, list[int]]:
-    """A worker is told to leave while it has a long turn, and a session of many short ones.
+    """Stop a worker with a long turn and a session with many short turns.
 
-    Gives who left, who stayed, and who carried out each of the short turns. The long one ends only after
-    them, and the lease would last for ten minutes.
+    Return the stopped worker, the remaining worker, and the workers of the short turns. The long turn ends
+    after the short turns, and the lease would last ten minutes.
     """
     may_go_on, may_end = logs / "may_go_on", logs / "may_end"
     settings = {"PARLEY_LEASE_TTL_S": str(LEASE_S), "PARLEY_SHUTDOWN_GRACE_S": "120"}
@@ -189,16 +191,15 @@ async def _leave_in_the_middle(
 async def test_what_runs_side_by_side_follows_the_workers(
     database: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """Throughput is the lanes of all workers together, with each that comes and each that goes.
+    """The throughput is the sum of all workers' lanes, after each start and stop.
 
-    By count, not by the clock: as many turns are at work as there is room for. `make bench-workers` has
-    the turns per second.
+    The test counts concurrent turns instead of measuring time. `make bench-workers` reports turns per second.
     """
     settings = {
         "PARLEY_LANES_PER_PROCESS": str(LANES),
         "PARLEY_SHUTDOWN_GRACE_S": "0",
         "PARLEY_LEASE_TTL_S": str(LEASE_S),
-        "PARLEY_TURN_DEADLINE_S": str(LEASE_S),  # no turn may end before a busy machine has come so far
+        "PARLEY_TURN_DEADLINE_S": str(LEASE_S),  # no turn may end before a busy machine has started all of them
     }
     with worker_pool(database, redis_url, tmp_path, **settings) as pool:
         async with submitter(database, redis_url) as client:
@@ -233,5 +234,5 @@ async def _pids(database: str, query: LiteralString) -> list[int]:
 
 
 def _pids_now(database: str, query: LiteralString) -> list[int]:
-    """The processes that results name."""
+    """Return the process IDs in results."""
     return [result["pid"] for (result,) in read_rows(database, query)]

@@ -1,4 +1,4 @@
-"""A worker frozen for longer than its lease is fenced; without the fence it does damage (RT-3, RT-17)."""
+"""A worker frozen for longer than its lease can't write; without the fence, it does damage (RT-3, RT-17)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_a_frozen_worker_is_fenced(database: str, redis_url: str, tmp_path
 async def test_without_the_fence_the_checker_finds_damage(
     database: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """The check is what protects: the same run on SQL without its condition fails."""
+    """The fence makes the difference: the same run without its SQL condition fails."""
     with fleet(database, redis_url, tmp_path, SETTINGS) as crew:
         async with submitter(database, redis_url) as client:
             await _freeze_one_of_two(crew, client, "tests.integration.chaos.processes.unfenced")
@@ -68,7 +68,7 @@ async def test_without_the_fence_the_checker_finds_damage(
 
 
 async def _freeze_one_of_two(crew: Fleet, client: Submitter, application: str) -> Worker:
-    """Freeze a worker in the middle of turns until another has gone on, and thaw it again."""
+    """Freeze a worker during turns until another has continued them, then unfreeze it."""
     database = crew.database_url
     (frozen,) = crew.start(application=application)
     await client.submit_all([f"frozen-{n}" for n in range(SESSIONS)], TURNS, lambda _: "wait 0.4")
@@ -86,7 +86,7 @@ async def _freeze_one_of_two(crew: Fleet, client: Submitter, application: str) -
 
 
 def _without_unfinished(history: History) -> History:
-    """What was committed so far; nobody may have done damage before the frozen worker wakes."""
+    """Return the committed turns so far. There must be no damage before the frozen worker wakes up."""
     committed = {
         name: replace(session, turns=[turn for turn in session.turns if turn.epoch is not None])
         for name, session in history.sessions.items()
@@ -109,7 +109,7 @@ def _taken_over(database: str, held: Mapping[str, int]) -> bool:
 
 
 def _last_tokens(database: str, statuses: Iterable[TurnStatus]) -> dict[str, int]:
-    """Return the newest committed token, 0 before the first, by session that has a turn in one of `statuses`."""
+    """Return the newest committed token (0 before the first) of sessions with a turn in one of `statuses`."""
     rows = read_rows(
         database,
         "SELECT session_id, coalesce((array_agg(token ORDER BY seq DESC) FILTER (WHERE token IS NOT NULL))[1], 0)"

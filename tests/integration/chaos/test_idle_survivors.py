@@ -1,4 +1,4 @@
-"""A killed worker's session is taken over soon by workers that had nothing to do (RT-11)."""
+"""A killed worker's session is taken over soon by idle workers (RT-11)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CRASHES = "SELECT crashes FROM turns WHERE turn_id = %s"
 
 
 async def _poll(connection: psycopg.AsyncConnection, query: LiteralString, turn_id: str) -> int:
-    """The first number that the query gives, and that is none of 0; every few milliseconds."""
+    """Poll every few milliseconds until the query returns a number other than 0."""
     async with asyncio.timeout(300):
         while True:
             row = await (await connection.execute(query, (turn_id,))).fetchone()
@@ -66,7 +66,7 @@ async def test_idle_workers_take_over_at_once(
             for number in range(kills):
                 while len(pool.ready()) < WORKERS:
                     await asyncio.sleep(0.05)
-                await asyncio.sleep(0.5 + chance.random())  # the others have gone to rest
+                await asyncio.sleep(0.5 + chance.random())  # the other workers have become idle
                 receipt = await client.submit(f"alone-{machine.loaded}-{number}", "wait 1")
                 holder = await _poll(connection, HOLDER, receipt.turn_id)
                 [victim] = [worker for worker in pool.ready() if worker.pid == holder]

@@ -1,4 +1,4 @@
-"""Workers killed with SIGKILL in the middle of turns, again and again under load (RT-8, RT-11, RT-17)."""
+"""Workers killed with SIGKILL during turns, repeatedly under load (RT-8, RT-11, RT-17)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_killed_workers_lose_repeat_and_reorder_nothing(
     kills: int,
     machine: Machine,
 ) -> None:
-    """As many kills as are asked for, each of a worker with turns at work; turns are submitted until they are over."""
+    """Kill the required number of busy workers, and submit turns until the kills are over."""
     takeovers = Takeovers(database)
     takeovers.prepare()
     names = [f"storm-{number}" for number in range(sessions)]
@@ -84,12 +84,12 @@ async def test_killed_workers_lose_repeat_and_reorder_nothing(
 
 
 def _text(number: int) -> str:
-    """Turns long enough to be met by a kill; one in two has an effect outside the transaction."""
+    """Return texts of turns long enough to be killed; every second has an effect outside the transaction."""
     return "effect wait 0.8" if number % 2 == 0 else "wait 0.8"
 
 
 async def _choose_at_work(pool: WorkerPool, takeovers: Takeovers, chance: random.Random) -> psutil.Process:
-    """A worker with turns at work. One that finds nothing to do for a while is not waited for."""
+    """Choose a worker with running turns. Don't wait for a worker that is idle for a while."""
     while True:
         victim = chance.choice(pool.ready())
         with suppress(TimeoutError):
@@ -99,9 +99,9 @@ async def _choose_at_work(pool: WorkerPool, takeovers: Takeovers, chance: random
 
 
 async def _kill_again_and_again(pool: WorkerPool, takeovers: Takeovers, kills: int) -> None:
-    """Kill a worker that is at work, start another in its place, wait until it is ready; repeat.
+    """Repeatedly kill a busy worker, start a replacement, and wait until it is ready.
 
-    Nothing goes by the clock: on a busy machine workers need longer to start than a fixed pace would leave them.
+    There is no fixed pace, because on a busy machine workers start slowly.
     """
     chance = random.Random(7)
     while takeovers.kills < kills:

@@ -1,4 +1,4 @@
-"""A plan of six steps whose worker is killed after each of them ends as if nothing had happened (PL-6, RT-8, RT-9)."""
+"""A plan of six steps whose worker is killed after each step has the normal result (PL-6, RT-8, RT-9)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _day(days: int) -> str:
 
 
 def _texts() -> list[str]:
-    """The day is settled once: the two conversations may lie on both sides of midnight."""
+    """Return the texts with a fixed day, because the two conversations may be on both sides of midnight."""
     return ["plan a trip from Oslo to Lisbon for two", _day(30), _day(33), "yes", "yes"]
 
 
@@ -51,7 +51,7 @@ class Compared:
 
 
 async def _compare(database_url: str, redis_url: str, folder: Path, only: str = "") -> Compared:
-    """Let two conversations be held, the second by workers that die."""
+    """Hold two conversations, the second with dying workers."""
     migrate(database_url)
     suspect_nobody(database_url)
     kills = folder / "kills"
@@ -80,7 +80,7 @@ def _check_that_nothing_was_lost(compared: Compared) -> None:
 async def test_a_plan_survives_kills_at_its_most_delicate_places(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """Between two steps, and after an effect that nobody has written down."""
+    """Between two steps, and after an effect that is not recorded yet."""
     only = "fares_compare_1-recorded,flight_book_1-unrecorded"
     compared = await _compare(database_url, redis_url, tmp_path, only)
     assert sorted(name.partition("tool_")[2] for name in compared.kills) == [
@@ -143,7 +143,7 @@ async def _keep_one_alive(crew: Fleet) -> None:
 
 
 def _read_references(database_url: str, session: str) -> list[str]:
-    """The bookings that there are, in the order in which they were made."""
+    """Return the existing bookings, oldest first."""
     with psycopg.connect(database_url) as connection:
         rows = connection.execute(
             "SELECT document->>'booking_ref' FROM records WHERE collection = 'bookings'"

@@ -31,12 +31,12 @@ from tests.integration.workers.rabbit import is_installed, rabbit
 EVERY_S = 0.05
 BETWEEN_KILLS_S = 1.0
 SETTLED_S = 5.0
-"""Whoever is killed with a message that was already carried out leaves it to another: a second turn would come late."""
+"""Grace period: another consumer handles a killed consumer's message, whose second turn would come late."""
 LONG = pytest.mark.slow
 
 
 class Sender:
-    """A backend that submits a turn of a session of its own, again and again; it knows Celery alone."""
+    """A backend that repeatedly submits a turn of its own session, using only Celery."""
 
     def __init__(self, broker: str, results: str) -> None:
         self.sent: dict[str, float] = {}
@@ -75,7 +75,7 @@ def broker_of(kind: str, redis_url: str, folder: Path) -> Iterator[str]:
 
 
 def kill_in_turn(crew: Fleet, workers: list[tuple[Worker, str]], kills: int) -> None:
-    """Kill one of the workers, start another in its place, and go on once it is ready."""
+    """Kill the workers one after the other, and start each replacement before the next kill."""
     chance = random.Random(11)
     for _ in range(kills):
         time.sleep(BETWEEN_KILLS_S)
@@ -122,12 +122,12 @@ async def test_each_is_accepted_once_and_soon(
             f" p50 {percentile(times, 50):.3f} s, p99 {percentile(times, 99):.2f} s, at most {max(times):.2f} s"
         )
     assert Counter(session_id for session_id, _ in accepted) == Counter(sender.sent.keys())
-    # Of so few the 99th percentile is the longest, on a machine that other tests load.
+    # With so few values, the 99th percentile is the maximum, on a machine loaded by other tests.
     assert percentile(times, 99) <= (2.0 if kills > 10 else 10.0)
 
 
 def _read_accepted(database_url: str, prefix: str, count: int) -> list[tuple[str, float]]:
-    """The accepted turns, once there are as many as were sent and no more come, or none has come for long."""
+    """Return the accepted turns when all have arrived and no more come, or after a long time without new turns."""
     query = "SELECT session_id, extract(epoch FROM accepted_at)::float8 FROM turns WHERE session_id LIKE %s"
     ends_at, rows = time.monotonic() + 30, []
     with psycopg.connect(database_url, autocommit=True) as connection:

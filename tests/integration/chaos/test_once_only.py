@@ -1,7 +1,7 @@
-"""Workers killed before, in and after each journaled step of a skill: an effect is had once, or somebody is asked.
+"""Workers killed before, in and after each step of a skill: an effect happens once, or a user is asked.
 
-RT-8, RT-9, RT-10, AM-3, PX-5: a counting service outside is the judge; the model that leads the skill is
-asked over HTTP, and never again what it has answered.
+RT-8, RT-9, RT-10, AM-3, PX-5: an external counting service verifies this. The skill's model is called over
+HTTP, and never again for a recorded answer.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ MOST_QUESTIONS = 5
 MOST_ROUNDS = 4
 CRASHES = 300
 LONGEST_TURN_S = 600
-"""A turn's deadline. A crash ends every turn of its process: in a storm one turn may be met again and again."""
+"""Deadline of a turn. A crash ends every turn of its process, so that a storm can hit a turn repeatedly."""
 UNDECIDED = {
     "tool:errand_send:1/recorded",
     "tool:errand_send:1/in flight",
     "tool:errand_send:1/answered",
 }
-"""Where nobody can know whether the messenger left: he cannot be asked."""
+"""Points with an unknown outcome, because the service can't be queried."""
 
-# Each place around the call that pays, those of the sending where nobody can know, a model's answer, and the commit.
+# All points around the paying call, the unknown points of sending, a model's answer, and the commit.
 DECISIVE = tuple(
     point
     for point in POINTS
@@ -54,7 +54,7 @@ DECISIVE = tuple(
 
 @contextmanager
 def replaced_workers(environment: Mapping[str, str], log: Path) -> Iterator[None]:
-    """Workers that are replaced when they die; none is left behind."""
+    """Yield workers that are replaced when they die. No worker remains afterwards."""
     parent = start(
         ["-m", "tests.integration.chaos.processes.replaced_workers", str(WORKERS)],
         environment={**os.environ, "PYTHONPATH": str(ROOT), **environment},
@@ -69,7 +69,7 @@ def replaced_workers(environment: Mapping[str, str], log: Path) -> Iterator[None
 
 
 class Errands:
-    """Runs errands in sessions of their own and looks at what came of them."""
+    """A runner of errands in their own sessions, which checks the results."""
 
     def __init__(self, database_url: str, redis_url: str, world: Outside) -> None:
         self._settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_DOMAIN=str(DOMAIN))
@@ -82,7 +82,7 @@ class Errands:
             yield self
 
     async def say(self, code: str, text: str, *, within_s: float = LONGEST_TURN_S) -> TurnRecord:
-        """One turn of the errand's session, to its end."""
+        """Run a turn in the errand's session."""
         return await run_turn(self._ports, f"session-{code}", text, within_s=within_s)
 
     async def ledger(self, code: str) -> dict[str, str]:
@@ -90,7 +90,7 @@ class Errands:
         return {entry.tool_id: entry.status.value for entry in entries}
 
     async def run(self, code: str, points: list[str]) -> JsonObject:
-        """Run an errand whose workers die at these points; gives the turn's result."""
+        """Run an errand whose workers die at these points, and return the turn's result."""
         self.world.plan(code, points)
         turn = await self.say(code, f"run errand {code}")
         assert turn.status is TurnStatus.DONE, (code, points, turn)
@@ -99,9 +99,10 @@ class Errands:
 
 
 async def check_once(errands: Errands, code: str, result: JsonObject, points: list[str]) -> bool:
-    """Each effect once, or a question where nobody can know. Gives whether it was a question.
+    """Check that each effect happened once, or that a user was asked about an unknown outcome.
 
-    The model is asked again, and the idempotent tool called again, only for what nobody has put on record.
+    Return True if a user was asked. Only unrecorded calls of the model and of the idempotent tool may be
+    repeated.
     """
     world = errands.world
     repeatable = {f"model:{number}": f"model:{number}" for number in range(1, 5)} | {"look": SERVED["look"]}
@@ -121,7 +122,7 @@ async def check_once(errands: Errands, code: str, result: JsonObject, points: li
 
 
 async def answer_question(errands: Errands, code: str) -> None:
-    """Answer as somebody who has looked: yes only if the messenger never left."""
+    """Answer like a user who has checked: yes only if the message was never sent."""
     world = errands.world
     world.plan(code, [])
     for _ in range(MOST_QUESTIONS):
@@ -129,7 +130,7 @@ async def answer_question(errands: Errands, code: str) -> None:
         turn = await errands.say(code, "no" if left else "yes")
         assert turn.result is not None
         if not turn.result["flows"]:
-            break  # else its worker was killed for another errand, while it sent the messenger
+            break  # otherwise its worker was killed for another errand while sending the message
         assert "Send the errand off" in turn.result["reply"], turn.result["reply"]
     else:
         pytest.fail(f"asked {MOST_QUESTIONS} times about {code}")
@@ -167,7 +168,7 @@ async def setting(database_url: str, redis_url: str, log: Path) -> AsyncIterator
 
 
 async def _storm(errands: Errands, plans: Mapping[str, list[str]], *, at_once: int) -> int:
-    """Run all errands; gives how many ended in a question."""
+    """Run all errands, and return the number that ended with a question."""
     gate = asyncio.Semaphore(at_once)
 
     async def one(code: str, points: list[str]) -> bool:
@@ -182,7 +183,7 @@ async def _storm(errands: Errands, plans: Mapping[str, list[str]], *, at_once: i
 
 
 def count_duplicates(database_url: str) -> int:
-    """Lines of the ledger that stand for the same effect of the same turn."""
+    """Count ledger entries for the same effect of the same turn."""
     query = "SELECT count(*) FROM (SELECT 1 FROM effects GROUP BY session_id, tool_id HAVING count(*) > 1) d"
     with psycopg.connect(database_url) as connection:
         row = connection.execute(query).fetchone()
@@ -196,12 +197,12 @@ def count_duplicates(database_url: str) -> int:
 async def test_each_point_of_a_step(
     database_url: str, redis_url: str, tmp_path: Path, points: tuple[str, ...]
 ) -> None:
-    """One crash at each point, each in a session of its own."""
+    """One crash at each point, each in its own session."""
     async with setting(database_url, redis_url, tmp_path / "workers.log") as errands:
         kills = errands.world.kills
         asked = 0
         for round_ in range(MOST_ROUNDS):
-            # a crash for another errand may lead past a point: that one is tried again
+            # a crash for another errand may skip a point, which is then tried again
             plans = {
                 f"E1{round_}{number:02}": [point] for number, point in enumerate(points) if not kills[point]
             }

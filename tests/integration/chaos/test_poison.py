@@ -1,4 +1,4 @@
-"""Turns that end their workers are set aside, and nobody else; with the defaults that ship (RT-26)."""
+"""Turns that crash their workers are quarantined, other turns are not, with default settings (RT-26)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SUSPECTS = 30
 
 
 def count(database: str, like: str) -> Counter[str]:
-    """The states of the turns whose text begins so."""
+    """Return the statuses of turns whose text has this prefix."""
     query = "SELECT status, count(*)::int FROM turns WHERE text LIKE %s GROUP BY 1"
     return Counter(dict(read_rows(database, query, (f"{like}%",))))
 
@@ -67,7 +67,7 @@ async def test_neighbours_of_poison_turns_are_answered(
 async def test_turns_beside_two_crashes_are_answered(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """Two killed workers leave many suspects. None of them is to blame."""
+    """Two killed workers leave many suspected turns, all innocent."""
     migrate(database_url)
     may_end = tmp_path / "may-end"
     with fleet(database_url, redis_url, tmp_path) as crew:
@@ -87,7 +87,7 @@ async def test_turns_beside_two_crashes_are_answered(
 
 
 def _count_at_work(database: str, crashes: int) -> int:
-    """How many turns are at work again after so many crashes."""
+    """Count the turns that run again after this number of crashes."""
     query = "SELECT count(*) FROM turns WHERE text LIKE 'beside%%' AND status = 'running' AND crashes = %s"
     ((found,),) = read_rows(database, query, (crashes,))
     return found

@@ -1,6 +1,7 @@
-"""Turns of real workers that are stopped at every 50 ms, in five ways, and sent again (RT-25).
+"""Turns of real workers, stopped at every 50 ms in five ways, and submitted again (RT-25).
 
-Each makes two calls that change something outside: the first is quick, the second slow. A service outside counts them.
+Each turn makes two calls with side effects: the first is fast, the second slow. An external service counts
+them.
 """
 
 from __future__ import annotations
@@ -37,24 +38,24 @@ ASK = "send a parcel to Bob"
 QUICK_S = 0.05
 WITHIN_S = 120
 NAMES = {"label": "Print a label", "parcel": "Send a parcel"}
-"""What the calls are called, in their order."""
+"""Names of the calls, in order."""
 AT_ONCE = 21
-"""Turns that one shutdown or one kill ends."""
+"""Number of turns that one shutdown or kill ends."""
 
 Times: TypeAlias = tuple[float, float]
-"""How long the slow call takes, and how far from each other the moments are at which turns are stopped."""
+"""Duration of the slow call, and interval between the stops, in seconds."""
 FEW: Times = 1.0, 0.2
 MANY: Times = 3.95, 0.05
 
 
 class Outside:
-    """Counts calls by kind and session, each at its beginning."""
+    """A counter of calls by kind and session, at their start."""
 
     def __init__(self, slow_s: float) -> None:
         self.url = ""
         self.slow_s = slow_s
         self.held_s: dict[str, float] = {}
-        """By session, how long its first call waits before it does anything."""
+        """Delay of the first call by session, in seconds."""
         self.calls: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
 
@@ -69,7 +70,7 @@ class Outside:
 
 @dataclass
 class Setting:
-    """`stopped`: sessions whose turn had not ended when it was stopped."""
+    """Stopped turns. `stopped`: sessions whose turn had not ended when it was stopped."""
 
     ports: Ports
     crew: Fleet
@@ -89,7 +90,7 @@ class Setting:
             self.stopped.add(session)
 
     async def find_repairs(self, within_s: float) -> list[RunRecord]:
-        """List the looks at sessions whose worker died; waits so long for one."""
+        """List the status queries for sessions whose worker died, and wait for a query if necessary."""
         until = time.monotonic() + within_s
         while True:
             found = await self.ports.stores.runs.list(DEFAULT_TENANT, flow=REPAIR_STATE)
@@ -102,12 +103,12 @@ class Setting:
 
 
 Moments: TypeAlias = dict[str, float]
-"""By session, how long after its submission its turn is stopped."""
+"""Delay of the stop after the submission, by session."""
 Stop: TypeAlias = Callable[[Setting, Moments], Awaitable[dict[str, TurnId]]]
 
 
 async def submit_in_turn(setting: Setting, moments: Moments) -> dict[str, TurnId]:
-    """Submit the turns so that all are stopped at one moment."""
+    """Submit the turns so that all are stopped at the same moment."""
     turns: dict[str, TurnId] = {}
     began, longest = time.monotonic(), max(moments.values())
     for session, moment in sorted(moments.items(), key=lambda pair: -pair[1]):
@@ -118,7 +119,7 @@ async def submit_in_turn(setting: Setting, moments: Moments) -> dict[str, TurnId
 
 
 async def by_deadline(setting: Setting, moments: Moments) -> dict[str, TurnId]:
-    """All have the same deadline: the first call holds its work back, so that so much of it is done by then."""
+    """Stop by deadline: all turns have the same deadline, so the first call delays its work."""
     setting.world.held_s = {
         session: setting.deadline_s - moment - QUICK_S for session, moment in moments.items()
     }
@@ -161,7 +162,7 @@ async def by_interrupt(setting: Setting, moments: Moments) -> dict[str, TurnId]:
 async def _with_the_worker(
     setting: Setting, moments: Moments, end: Callable[[Worker], object]
 ) -> dict[str, TurnId]:
-    """End the worker in the midst of so many turns, and go on with another, again and again."""
+    """Repeatedly end the worker during several turns, and continue with another."""
     turns: dict[str, TurnId] = {}
     rounds = -(-len(moments) // AT_ONCE)
     for number in range(rounds):
@@ -191,14 +192,14 @@ WAYS: dict[str, Stop] = {
     "kill": by_kill,
 }
 SHORT = ("deadline", "cancel", "kill")
-"""The others end a turn as these do; `tests/unit/agent/test_stopped_turns.py` stops turns in all ways."""
+"""Kinds of stop to test here. Other kinds are equivalent; `tests/unit/agent/test_stopped_turns.py` tests all."""
 
 
 @asynccontextmanager
 async def mailroom(
     database_url: str, redis_url: str, folder: Path, slow_s: float, way: str
 ) -> AsyncIterator[Setting]:
-    """A worker of a mailroom whose calls reach outside."""
+    """Yield a worker of a mailroom with external calls."""
     migrate(database_url)
     domain = folder / "mailroom"
     shutil.copytree(MAILROOM, domain)
@@ -263,13 +264,13 @@ async def test_a_stopped_turn_does_nothing_twice_and_its_answers_name_what_was_d
         done, first, second = before[session], _reply(answers[session]), _reply(turn)
         shown = session, done, first, second
         named = [NAMES[kind] for kind, times in done.items() if times]
-        if answers[session].status is not TurnStatus.DONE:  # else it went on: only the last call is in doubt
+        if answers[session].status is not TurnStatus.DONE:  # otherwise it continued: only the last call is uncertain
             assert [name for name in named if name not in first] == [], shown
         if named:
             assert named[-1] in first, shown
             assert named[-1] in second or _has_completed(turn), shown
             assert "send it again" not in f"{first} {second}".lower(), shown
-        elif "can't tell" not in first:  # else it was begun and may not have arrived: the user decides
+        elif "can't tell" not in first:  # otherwise it was started and may not have arrived: the user decides
             assert set(after[session].values()) == {1}, shown
     assert len(setting.stopped) >= len(moments) - 0.35 / every_s - 1
 

@@ -1,4 +1,4 @@
-"""Workers that come and go, as a scaler has them do."""
+"""Pools of workers that start and stop like under a scaler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THREADS = 8
 
 @dataclass
 class WorkerPool:
-    """`alive`: the workers that nobody has ended, the oldest first."""
+    """A pool of workers. `alive`: workers that were not ended, oldest first."""
 
     application: str
     environment: Mapping[str, str]
@@ -29,7 +29,7 @@ class WorkerPool:
     alive: list[tuple[psutil.Process, Path]] = field(default_factory=list)
 
     def begin(self) -> psutil.Process:
-        """A new worker; it is not ready yet."""
+        """Start a new worker, without waiting until it is ready."""
         name = f"n{self.started}"
         self.started += 1
         log = self.logs / f"{name}.log"
@@ -47,11 +47,11 @@ class WorkerPool:
         return worker
 
     def ready(self) -> list[psutil.Process]:
-        """The workers that take sessions, the oldest first."""
+        """Return the workers that accept sessions, oldest first."""
         return [worker for worker, log in self.alive if log.exists() and b"ready." in log.read_bytes()]
 
     def forget(self, worker: psutil.Process) -> None:
-        """Take note that somebody else ends a worker."""
+        """Remove a worker that other code ends."""
         self.alive = [entry for entry in self.alive if entry[0] != worker]
 
     def end(self, worker: psutil.Process, ending: signal.Signals) -> None:
@@ -63,7 +63,7 @@ class WorkerPool:
 def worker_pool(
     database_url: str, redis_url: str, logs: Path, *, application: str = STAND_IN, **settings: str
 ) -> Iterator[WorkerPool]:
-    """A pool that leaves no worker behind; `settings` are variables of its workers' environment."""
+    """Yield a pool, and stop its workers at the end. `settings`: environment variables of the workers."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),

@@ -1,4 +1,4 @@
-"""k8s/components and k8s/examples: a domain of one's own by image and by volume, and tools that are reached."""
+"""k8s/components and k8s/examples: custom domains by image and by volume, and access to tools."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def overlay_with(component: str, folder: Path) -> tuple[Manifest, ...]:
 
 
 def test_an_image_of_two_lines_brings_a_domain(clinic: tuple[Manifest, ...]) -> None:
-    """What the image copies is what every process is told, and no process runs another image."""
+    """Every process loads the domain that the image copies, and all processes run this image."""
     lines = (ROOT / "k8s/examples/clinic/Dockerfile").read_text().splitlines()
     assert [line.split()[0] for line in lines] == ["FROM", "COPY"]
     assert lines[1].split()[2] == domain_of(clinic) == "/domains/clinic"

@@ -1,4 +1,4 @@
-"""docker-compose.yml: valid for Compose's schema and two parsers; closed, ordered and repeatable."""
+"""docker-compose.yml: valid for Compose's schema and two parsers; private, ordered and repeatable."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.integration.deploy.fixtures.compose import (
 
 SCRAPED = ROOT / "deploy" / "prometheus" / "prometheus.yml"
 SCHEMA = Path("/usr/lib/python3/dist-packages/compose/config/compose_spec.json")
-"""Compose's own, from Debian's package docker-compose."""
+"""Compose's own schema, from Debian's package docker-compose."""
 NO_SECRETS = {"OPENAI_BASE_URL", "PARLEY_FLOWER_URL"}
 PROGRAM = shutil.which("docker-compose")
 
@@ -100,7 +100,7 @@ def test_each_service_is_in_redis_as_what_it_is(services: dict[str, Any]) -> Non
 
 
 def test_the_accounts_of_redis_are_those_that_the_code_knows() -> None:
-    """`parley redis-acl --template > deploy/redis.acl.template` mends it."""
+    """`parley redis-acl --template > deploy/redis.acl.template` updates the file."""
     assert (ROOT / "deploy" / "redis.acl.template").read_text() == write_template()
 
 
@@ -158,7 +158,7 @@ def test_stores_are_reached_from_inside_only(services: dict[str, Any]) -> None:
 
 
 def test_images_of_others_name_a_version_and_are_the_same_on_kubernetes(services: dict[str, Any]) -> None:
-    """A tag that names a release line gets its fixes; a digest would keep the faults of its day."""
+    """A release line tag gets fixes; a digest would keep old bugs."""
     images = {name: one["image"] for name, one in services.items() if name not in OURS}
     for image in images.values():
         assert re.search(r":v?\d+\.\d+(\.\d+)?(-[a-z0-9]+)?$", image), image

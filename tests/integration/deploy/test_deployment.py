@@ -1,4 +1,4 @@
-"""Every command of docker-compose.yml is run as a process, with the variables and secrets that the file gives it."""
+"""All commands of docker-compose.yml as processes, with the variables and secrets of the file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.integration.deploy.fixtures.deployment import (
 
 
 def container(name: str, secrets: Path, folder: Path) -> Container:
-    """With the secrets that the file gives this one, and no others."""
+    """Return the container with exactly its secrets from the file."""
     service = read_compose()["services"][name]
     own = mounted(secrets, mounts(service), folder / "mounted" / name)
     environment = {key: str(value) for key, value in service["environment"].items() if value is not None}
@@ -28,7 +28,7 @@ def container(name: str, secrets: Path, folder: Path) -> Container:
 
 
 def test_a_deployment_comes_up_answers_is_diagnosed_and_stops(database_url: str, tmp_path: Path) -> None:
-    """Up in the order of the file, one turn, the doctor, and down."""
+    """Start in the order of the file, one turn, the doctor, and stop."""
     secrets, services = make_secrets(tmp_path), read_compose()["services"]
     with stores_for(database_url, secrets, tmp_path) as users:
         containers = {name: container(name, secrets, tmp_path) for name in OURS}

@@ -1,4 +1,4 @@
-"""The image: small, of pinned parts, for an ordinary account, with nothing private in it."""
+"""The image: small, with pinned parts, for an unprivileged account, without private data."""
 
 from __future__ import annotations
 

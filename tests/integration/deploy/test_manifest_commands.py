@@ -1,4 +1,4 @@
-"""Every command of k8s/ that runs our image: the Job, what waits for it, the roles, their probes and hooks."""
+"""All commands of k8s/ with our image: the Job, the init containers, the roles, their probes and hooks."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 
 @dataclass
 class Pods:
-    """The pods of an overlay with the Secret's files in `secrets`; `run` are the commands that were run."""
+    """The pods of an overlay, with the Secret's files in `secrets`. `run`: the commands that were run."""
 
     secrets: Path
     folder: Path
     run: set[tuple[str, ...]] = field(default_factory=set)
 
     def container(self, pod: str, number: int = -1) -> Container:
-        """A container with what its pod mounts, and nothing else; waiting ones come first."""
+        """Return a container with exactly its pod's mounts. Init containers come first."""
         template = pods(OVERLAY)[f"parley-{pod}"]
         described = containers(template)[number]
         (items,) = [volume["secret"]["items"] for volume in template["spec"]["volumes"] if "secret" in volume]
@@ -48,7 +48,7 @@ class Pods:
         return Container(name, command, environment(OVERLAY, described), own, self.folder)
 
     def passes(self, container: Container, probe: Manifest) -> bool:
-        """What a kubelet would make of a probe of it: as many failures as the manifest allows are none yet."""
+        """Return a probe's result as a kubelet decides it, with the failure threshold of the manifest."""
         return any(self.answers(container, probe) for _ in range(probe.get("failureThreshold", 3)))
 
     def answers(self, container: Container, probe: Manifest) -> bool:
@@ -60,7 +60,7 @@ class Pods:
 
 
 def described_commands() -> set[tuple[str, ...]]:
-    """Everything that a pod of our image runs or is asked, as it stands in the manifests."""
+    """Return all commands of our image in the manifests: containers, probes and hooks."""
     found: set[tuple[str, ...]] = set()
     for name, pod in pods(OVERLAY).items():
         for container in containers(pod) if name.startswith("parley-") else []:
@@ -86,7 +86,7 @@ def test_the_pods_come_up_in_order_are_probed_answer_and_stop(database_url: str,
         assert first.run("migrate", "--check").returncode != 0, "the schema is not there yet"
         migrated = kept.container("migrate").run()
         assert migrated.returncode == 0, migrated.stderr
-        for waiting in (first, kept.container("gateway", 0)):  # the others log in as the first does
+        for waiting in (first, kept.container("gateway", 0)):  # the others log in like the first
             waited = waiting.run()
             assert waited.returncode == 0, waited.stderr
 

@@ -1,4 +1,4 @@
-"""k8s/: who may talk to whom. Everything that works needs is let through, and of all the rest nothing."""
+"""k8s/ network policies: all required connections are allowed, and no others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def namespace(overlay: str) -> str:
 
 
 def everybody(overlay: str) -> dict[str, Peer]:
-    """The pods of the overlay, pods of others, and addresses outside."""
+    """Return the pods of the overlay, other pods, and external addresses."""
     own = namespace(overlay)
     peers = [Peer(name, pod["metadata"]["labels"], own) for name, pod in pods(overlay).items()]
     peers += [
@@ -37,7 +37,7 @@ def everybody(overlay: str) -> dict[str, Peer]:
 
 
 def allowed(overlay: str) -> set[tuple[str, str, int]]:
-    """Every connection that begins or ends at a pod of the overlay and is let through."""
+    """Return all allowed connections to or from a pod of the overlay."""
     network, peers = Network(namespace(overlay), of_kind(overlay, "NetworkPolicy")), everybody(overlay)
     return {
         (source.name, target.name, port)
@@ -58,12 +58,12 @@ def wanted(overlay: str) -> set[tuple[str, str, int]]:
     if overlay == "dev":
         stores = {("postgres", 5432), ("redis", 6379)}
         return found | {(name, store, port) for name in [*ours, "keda"] for store, port in stores}
-    # Where they are is not known: somewhere in one's own networks.
+    # With an unknown location: somewhere in private networks.
     return found | {(name, PRIVATE.name, port) for name in ours for port in STORES}
 
 
 def others_inside(overlay: str) -> set[str]:
-    """Pods of other namespaces, whose addresses are private as well."""
+    """Return pods of other namespaces, whose addresses are also private."""
     return {
         name
         for name, peer in everybody(overlay).items()
@@ -89,7 +89,7 @@ def test_names_are_asked_for_by_both_protocols(overlay: str) -> None:
 
 
 def test_an_open_namespace_would_be_seen() -> None:
-    """What the test above rests on: without the policies everything passes."""
+    """Precondition of the test above: without the policies, every connection is allowed."""
     peers = everybody("prod")
     assert Network("parley").lets(peers["parley-beat"], PUBLIC, 22)
     nothing = [

@@ -1,4 +1,4 @@
-"""k8s/: valid for two releases of Kubernetes, closed pods, and names that refer to something."""
+"""k8s/: valid for two Kubernetes releases, restricted pods, and existing references."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from tests.integration.deploy.fixtures.reach import selects
 
 RELEASES = ("1.30", "1.35")
 LISTS = tuple(f"{queue}{Channel.sep}{step}" if step else queue for queue in QUEUES for step in PRIORITY_STEPS)
-"""The lists in which Redis keeps what waits, one for each priority."""
+"""Lists in which Redis stores waiting messages, one for each priority."""
 RUN_BY_READY = "turns"
-"""Its messages only wake workers: what waits is counted as sessions that are ready."""
+"""Queue whose messages only wake workers: waiting turns are counted as ready sessions."""
 ROLES = ("gateway", "turns", "submissions", "internal", "beat", "flower")
 
 PLAIN = ("dev",)
-"""Overlays that any cluster takes."""
+"""Overlays that work in any cluster."""
 WITH_OPERATORS = tuple(overlay for overlay in OVERLAYS if overlay not in PLAIN)
 
 each_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
@@ -65,7 +65,7 @@ def test_objects_of_operators_follow_their_schemas(overlay: str) -> None:
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("overlay", PLAIN)
 def test_a_plain_cluster_knows_every_object(overlay: str, release: str) -> None:
-    """As `kind create cluster` makes one: with no operator, every kind is Kubernetes' own."""
+    """With a cluster from `kind create cluster`, without operators: all kinds are Kubernetes' own."""
     for manifest in build(overlay):
         assert "." not in manifest["apiVersion"].partition("/")[0] or manifest["apiVersion"].partition("/")[
             0
@@ -137,9 +137,9 @@ def test_every_role_is_probed_and_waits_for_the_schema(overlay: str) -> None:
 
 @each_overlay
 def test_commands_and_variables_are_those_that_compose_gives(overlay: str) -> None:
-    """So that what is run for compose is run for both."""
+    """So that Compose and Kubernetes run the same commands."""
     services = read_compose()["services"]
-    # Flower has no address of its own there, and Prometheus shows a key.
+    # Flower has no public URL there, and Prometheus presents a key.
     own = {"OPENAI_BASE_URL", "PARLEY_MODEL", "PARLEY_FLOWER_URL", "PARLEY_OPEN_METRICS"}
     for role in (*ROLES, "migrate"):
         (container,) = pods(overlay)[f"parley-{role}"]["spec"]["containers"]
@@ -149,7 +149,7 @@ def test_commands_and_variables_are_those_that_compose_gives(overlay: str) -> No
 
 @each_overlay
 def test_secrets_are_mounted_as_compose_mounts_them(overlay: str) -> None:
-    """Each logs in to PostgreSQL with the rights of its role; only the migration as the owner."""
+    """Each process logs in to PostgreSQL with its role's rights; only the migration logs in as the owner."""
     services = read_compose()["services"]
     for role in (*ROLES, "migrate"):
         (items,) = [
@@ -353,5 +353,5 @@ def test_the_console_logs_in_as_the_owner_and_does_not_run_until_asked() -> None
 
 
 def test_redis_of_the_small_cluster_is_configured_as_that_of_compose() -> None:
-    """Kustomize takes no file from outside its folder, so there are two."""
+    """Kustomize accepts no files from outside its folder, so a copy exists."""
     assert (ROOT / "k8s/overlays/dev/redis.conf").read_bytes() == (ROOT / "deploy/redis.conf").read_bytes()

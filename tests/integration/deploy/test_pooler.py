@@ -1,6 +1,6 @@
 """PostgreSQL behind a pooler that shares connections between transactions (RT-21).
 
-That every port of durability keeps its promises there is shown by `tests/contract`.
+`tests/contract` tests all ports of the stores with a pooler.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.integration.deploy.fixtures.pooler import CONNECTIONS, PROGRAM, poole
 
 SESSIONS = 30
 LEASE_S = 600
-"""Longer than the test: only the lock of the worker's own connection can tell that it died."""
+"""Longer than the test: only the lock on the worker's own connection shows that it died."""
 RUNNING = "SELECT count(*) FROM turns WHERE status = 'running'"
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="Debian's package pgbouncer is not installed")
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="Debian's package p
 
 @pytest.fixture
 def login(database_url: str) -> Iterator[str]:
-    """The address of a login with the rights of a worker, as `parley migrate --login` makes it."""
+    """Return the URL of a login with a worker's rights, as `parley migrate --login` creates it."""
     migrate(database_url)
     make_roles(database_url)
     user = f"worker_{uuid4().hex[:8]}"
@@ -81,7 +81,7 @@ async def test_turns_of_a_killed_worker_are_taken_over_and_nothing_is_done_twice
 
 
 async def test_limits_hold_and_tenants_and_roles_do_not_mix(database_url: str, login: str) -> None:
-    """What a session of the server would remember is set per transaction, or is the login's own."""
+    """Session settings of the server are set per transaction, or belong to the login."""
     assert login
     with pooler([login]) as (pooled,):
         async with (

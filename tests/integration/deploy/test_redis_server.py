@@ -1,4 +1,4 @@
-"""The Redis of docker-compose.yml, with its configuration and its accounts."""
+"""Redis of docker-compose.yml, with its configuration and accounts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HARM = ("FLUSHALL", "CONFIG GET *", "KEYS *", "SHUTDOWN", "ACL LIST", "MONITOR")
 
 
 def test_accounts_may_not_harm_the_redis_server_and_strangers_may_nothing(tmp_path: Path) -> None:
-    """What each account may not do with keys of others is held by `tests/integration/access/test_redis_acl.py`."""
+    """`tests/integration/access/test_redis_acl.py` tests the accounts' access to foreign keys."""
     secrets = make_secrets(tmp_path)
     with deployed_redis(tmp_path, secrets) as urls:
         with redis.Redis.from_url(urls["worker"]) as client:

@@ -1,4 +1,4 @@
-"""Backup and restore as docs/maintain.md describes it: conversations continue, and nothing is done twice."""
+"""Backup and restore as described in docs/maintain.md: conversations continue, and nothing is done twice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SESSIONS = ("ada", "bob", "cyd")
 
 
 def documented(program: str) -> list[str]:
-    """The command of the page, as it runs inside the database's container."""
+    """Return the page's command, as it runs inside the database container."""
     (line,) = re.findall(
         rf"^docker compose exec (?:--no-TTY )?postgres ({program} [^<>\n]+)",
         (ROOT / "docs" / "maintain.md").read_text(),
@@ -49,7 +49,7 @@ def run_on(database_url: str, command: list[str], *, stdin: bytes | None = None)
 
 
 def replace_database(database_url: str) -> None:
-    """A new server in the place of the lost one."""
+    """Replace the lost server with a new server."""
     base, _, name = database_url.rpartition("/")
     with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())

@@ -1,4 +1,4 @@
-"""k8s/: what the scalers ask gives the number that they are meant to follow, on real stores under load."""
+"""k8s/: scaler queries return the intended numbers, on real stores under load."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ local kind = redis.call('TYPE', KEYS[1]).ok
 local command = {zset = 'ZCARD', list = 'LLEN', none = 'LLEN'}
 return redis.call(command[kind], KEYS[1])
 """
-"""What KEDA's scaler of this kind does with a name: it counts a sorted set as well as a list."""
+"""Redis commands of KEDA's scaler, which counts sorted sets as well as lists."""
 
 
 def triggers(scaled: str) -> dict[str, Manifest]:
@@ -30,7 +30,7 @@ def triggers(scaled: str) -> dict[str, Manifest]:
 
 
 def ask(trigger: Manifest, database_url: str, redis_url: str) -> float:
-    """What a trigger's source answers, as its scaler would ask."""
+    """Query a trigger's source like its scaler."""
     if trigger["type"] == "redis":
         with redis.Redis.from_url(redis_url) as client:
             return float(client.eval(COUNT, 1, trigger["metadata"]["listName"]))
@@ -41,7 +41,7 @@ def ask(trigger: Manifest, database_url: str, redis_url: str) -> float:
 
 
 def wanted_replicas(numbers: dict[str, float], scaled: str) -> int:
-    """How many the largest number asks for, within the bounds of the ScaledObject."""
+    """Return the number of replicas for the largest number, within the bounds of the ScaledObject."""
     spec = named("prod", "ScaledObject", scaled)["spec"]
     given = triggers(scaled)
 

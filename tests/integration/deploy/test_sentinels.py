@@ -1,4 +1,4 @@
-"""Redis with a replica and sentinels: when the master is lost, the work goes on with the other (RT-18, RT-21)."""
+"""Redis with a replica and sentinels: after losing the master, work continues with the replica (RT-18, RT-21)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def database(database_url: str) -> str:
 
 
 def submit_by_queue(url: str, session: str) -> Any:
-    """As another process does that knows only Celery and the broker."""
+    """Submit like another process that uses only Celery and the broker."""
     command = ("-m", "tests.integration.deploy.fixtures.backend", url, session)
     backend = run(command, environment=os.environ)
     return orjson.loads(backend.stdout)

@@ -1,4 +1,4 @@
-"""Stores behind TLS: every connection is encrypted, and nobody else's certificate is believed (RT-22)."""
+"""Stores with TLS: every connection is encrypted, and foreign certificates are rejected (RT-22)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.integration.deploy.fixtures.tls import (
 )
 
 MOUNTED = Path("/run/secrets/authority.pem")
-"""The authority as a container sees it."""
+"""Path of the certificate authority in a container."""
 
 pytestmark = [
     pytest.mark.skipif(
@@ -48,7 +48,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture(scope="module")
 def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Another authority, which made no certificate of these servers."""
+    """Create another authority, which signed none of the servers' certificates."""
     return Certificates.make(tmp_path_factory.mktemp("tls") / "others").authority
 
 
@@ -138,7 +138,7 @@ def test_an_address_as_services_hand_it_out_is_verified(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """`rediss://` alone: the system's authorities are believed, and nobody else."""
+    """With plain `rediss://`, only the system's authorities are trusted."""
     url = f"rediss://parley:{queues.password}@{NAME}:{queues.port}/0"
     migrate(database_url)
     with (

@@ -1,4 +1,4 @@
-"""The wheels hold all that an installation needs: they are built, unpacked in an empty place and run from there."""
+"""The wheels contain everything for an installation: they are built, unpacked in an empty folder and run there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def build(source: Path, into: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with both wheels unpacked, away from the checkout, whose files are copied: building leaves some."""
+    """Return a folder with both wheels unpacked, built from a copy of the checkout, because builds leave files."""
     source, wheels, place = (tmp_path_factory.mktemp(name) for name in ("source", "wheels", "place"))
     tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     archive = subprocess.run(
@@ -66,7 +66,7 @@ def test_the_command_and_both_domains_run_from_the_wheel(installed: Path) -> Non
 
 
 def test_the_wheel_has_the_files_that_are_not_code(installed: Path) -> None:
-    """Migrations, statements, scripts of Redis, templates, prompts, the inspector and the scaffold."""
+    """Migrations, statements, Redis scripts, templates, prompts, the inspector and the scaffold."""
     kept = (".sql", ".lua", ".j2", ".yaml", ".md", ".js", ".css", ".html", ".mako", ".ini")
     packages = ("orchestrator", "gateway", "workers", "internal_flows", "domains", "parley", "lab")
     tracked = subprocess.run(

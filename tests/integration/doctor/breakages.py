@@ -1,4 +1,4 @@
-"""Ways to break a deployment on real stores, each undone afterwards, for the doctor to find."""
+"""Faults of a deployment on real stores for the doctor to find. Each is undone afterwards."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tests.integration.chaos.fleet import wait_until
 
 NOBODY = "127.0.0.1:1"
 ELSEWHERE = "127.0.0.2"
-"""Not among the addresses that only this machine is known to reach."""
+"""An address that is not loopback."""
 
 
 @dataclass
 class Deployment:
-    """`environment`: what the doctor is given. `owner_url`: the database, with every right."""
+    """A deployment. `environment`: the doctor's variables. `owner_url`: the database with all rights."""
 
     environment: dict[str, str]
     owner_url: str
@@ -54,7 +54,7 @@ Break = Callable[[Deployment], AbstractContextManager[None]]
 
 
 def told(**variables: str) -> Break:
-    """Other variables."""
+    """Break by other variables."""
 
     @contextmanager
     def broken(deployment: Deployment) -> Iterator[None]:
@@ -65,7 +65,7 @@ def told(**variables: str) -> Break:
 
 
 def stated(before: str, after: str) -> Break:
-    """Two statements of SQL, in which ``{user}`` is the one that logs in."""
+    """Break by a SQL statement, and undo it by another. ``{user}``: the login."""
 
     @contextmanager
     def broken(deployment: Deployment) -> Iterator[None]:
@@ -111,7 +111,7 @@ def replica_redis(deployment: Deployment) -> Iterator[None]:
 
 
 def account_of_redis(rights: str, password: str = "right-password") -> Break:
-    """Another account, which shows this password."""
+    """Break by another Redis account with this password."""
 
     @contextmanager
     def broken(deployment: Deployment) -> Iterator[None]:
@@ -130,7 +130,7 @@ def account_of_redis(rights: str, password: str = "right-password") -> Break:
 
 
 def nobody_of(*roles: str) -> Break:
-    """Processes of these roles have left."""
+    """Break by stopping the processes of these roles."""
 
     @contextmanager
     def broken(deployment: Deployment) -> Iterator[None]:
@@ -203,7 +203,7 @@ fast_clock = stated(
     f" 'SELECT pg_catalog.clock_timestamp() + interval ''1 minute'''; {_OURS_FIRST}",
     "ALTER ROLE {user} RESET search_path; DROP FUNCTION public.clock_timestamp()",
 )
-"""The server's clock as this user sees it; nobody can set the machine's."""
+"""Break by a wrong clock of the server for this user, because the machine's clock can't be changed."""
 no_pgvector = stated(
     "CREATE VIEW public.pg_available_extensions AS"
     " SELECT * FROM pg_catalog.pg_available_extensions WHERE name <> 'vector';"
@@ -214,14 +214,14 @@ no_pgvector = stated(
 
 @contextmanager
 def endpoint_that_refuses(deployment: Deployment) -> Iterator[None]:
-    """A model endpoint that does not know the key."""
+    """Break by a model endpoint that rejects the key."""
 
     class Refusing(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_error(401)
 
         def log_message(self, *_: object) -> None:
-            """Nothing on the tests' standard error."""
+            """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Refusing) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -235,7 +235,7 @@ def endpoint_that_refuses(deployment: Deployment) -> Iterator[None]:
 
 @contextmanager
 def open_flower(deployment: Deployment) -> Iterator[None]:
-    """Flower as somebody starts it past `parley serve flower`, which would refuse."""
+    """Break by a Flower that was started without `parley serve flower`, which would refuse."""
     port, broker = free_port(), for_celery(deployment.environment["REDIS_URL"])
     url = f"http://{ELSEWHERE}:{port}"
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`parley doctor` on real stores: each fault is named with what to do about it."""
+"""`parley doctor` on real stores: each fault is reported with its solution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`parley doctor` on a deployment that is broken in one way: it names that, says what to do, and fails."""
+"""`parley doctor` on a deployment with one fault: it reports the fault and the solution, and fails."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
 
 @pytest.fixture(scope="module")
 def login_url(database_url: str) -> Iterator[str]:
-    """A user with the rights of the processes that run turns."""
+    """Create a login with the rights of worker processes."""
     migrate(database_url)
     make_roles(database_url)
     user = f"doctor_{uuid4().hex[:8]}"
@@ -101,7 +101,7 @@ def login_url(database_url: str) -> Iterator[str]:
 async def deployment(
     database_url: str, login_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Deployment:
-    """Everything is there: stores, schema, and somebody for every queue and for the schedule."""
+    """Yield a complete deployment: stores, schema, and processes for every queue and the schedule."""
     for name in [*os.environ]:
         if name.startswith(("PARLEY_", "OPENAI_", "FLOWER_")):
             monkeypatch.delenv(name)
@@ -116,7 +116,7 @@ async def deployment(
 def diagnose(
     deployment: Deployment, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, list[dict[str, Any]]]:
-    """The command's exit code and findings."""
+    """Return the command's exit code and findings."""
     for name, value in deployment.environment.items():
         monkeypatch.setenv(name, value)
     code = run(["doctor", "--json", "--data-dir", str(folder)])
@@ -133,7 +133,7 @@ def test_nothing_is_wrong_with_one_that_is_whole(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What every case below differs from in one point."""
+    """The reference for all cases below."""
     code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
     assert of_state(findings, "bad") == []
     assert code == 0
@@ -166,7 +166,7 @@ def test_a_server_that_is_too_old_is_sent_to_a_newer_one(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """No old server is at hand, so the bound is moved past this one."""
+    """Without an old server at hand, the minimum version is raised above this server's."""
     monkeypatch.setattr(database, "OLDEST_VERSION", 99)
     code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
     (found,) = of_state(findings, "bad")
@@ -180,7 +180,7 @@ def test_a_disk_that_is_nearly_full_is_told_where_stores_are_embedded(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The disk is as it is, so the bound is moved past what is free on it."""
+    """The minimum free disk space is raised above the actual free space."""
     deployment.environment.clear()
     for name in ("DATABASE_URL", "REDIS_URL"):
         monkeypatch.delenv(name, raising=False)

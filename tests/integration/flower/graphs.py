@@ -1,8 +1,8 @@
-"""Graphs of background flows for the comparison of Flower, Celery's results and PostgreSQL: each is a trigger.
+"""Graphs of background flows for comparing Flower, Celery's results and PostgreSQL: each is a trigger.
 
-A node is told what it does by a word: ``fail``, ``skip``, ``items``, ``bad items``, ``redo``, ``exit`` (it ends its
-worker), ``poison`` (one of its items does), ``needs`` (it fails until its file is there), ``release`` (it fails, and
-releases what depends on it).
+A word controls each node: ``fail``, ``skip``, ``items``, ``bad items``, ``redo``, ``exit`` (ends its worker),
+``poison`` (an item ends the worker), ``needs`` (fails until its file exists), ``release`` (fails and releases
+its successors).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ GRAPHS: dict[str, tuple[Shape, dict[str, str]]] = {
 
 
 class Node(InternalFlow):
-    """One node of a graph. `does`: its word."""
+    """A node of a graph. `does`: its word."""
 
     does = ""
     options = Options(concurrency=3)

@@ -1,4 +1,4 @@
-"""Starts the real Flower and asks it."""
+"""The real Flower, started for tests, with a client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GRACE_S = 30
 
 @contextmanager
 def flower(environment: dict[str, str], log: Path) -> Iterator[str]:
-    """`parley serve flower`, asked for its address."""
+    """Start `parley serve flower`, and yield its URL."""
     port = free_port()
     process = start(
         ["-m", "parley", "serve", "flower", "--port", str(port)],
@@ -39,10 +39,10 @@ def flower(environment: dict[str, str], log: Path) -> Iterator[str]:
 
 
 def ask(method: str, url: str, auth: tuple[str, str] | None = None) -> httpx.Response:
-    """Ask as patiently as a machine needs that is busy with other tests too."""
+    """Send a request with a long timeout for busy machines."""
     return httpx.request(method, url, auth=auth, timeout=GRACE_S)
 
 
 def tasks(url: str, auth: tuple[str, str]) -> dict[str, dict[str, Any]]:
-    """Every task that Flower shows, by its identifier."""
+    """Return all tasks that Flower shows, by ID."""
     return ask("GET", f"{url}/api/tasks?limit=100000", auth=auth).json()

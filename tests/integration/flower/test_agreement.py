@@ -1,4 +1,4 @@
-"""Flower, Celery's results and PostgreSQL agree on every node of a graph, and no task is seen that did not run."""
+"""Flower, Celery's results and PostgreSQL agree on every node of a graph, and no unexecuted task appears."""
 
 from __future__ import annotations
 
@@ -43,32 +43,32 @@ FROM internal_runs AS runs WHERE graph_id = (SELECT graph_id FROM internal_runs 
 
 @dataclass
 class Stack:
-    """Workers for background flows, a Flower that watches them, and a plain Celery client."""
+    """Workers for background flows, a Flower, and a plain Celery client."""
 
     crew: Fleet
     flower: str
     client: Celery
 
     def start(self, graph: str, **parameters: Any) -> dict[str, str]:
-        """Start a graph as any Celery client does; its runs by flow."""
+        """Start a graph like any Celery client, and return its runs by flow."""
         arguments = {"trigger": graph, "parameters": parameters}
         started = self.client.send_task(START_RUN, kwargs=arguments, queue="internal").get(timeout=WITHIN_S)
         return started["runs"]
 
     def runs(self, run_id: str) -> list[dict[str, Any]]:
-        """The runs of the graph of a run, as PostgreSQL has them."""
+        """Return the stored runs of a run's graph."""
         with psycopg.connect(self.crew.database_url) as connection:
             return connection.cursor(row_factory=dict_row).execute(_RUNS, [run_id]).fetchall()
 
     def ended(self, run_id: str) -> bool:
-        """Whether every run of a graph has ended. A worker that a run ended is replaced meanwhile."""
+        """Return whether all runs of a graph have ended. A worker that a run ended is replaced meanwhile."""
         for _ in [one for one in self.crew.workers if one.process.poll() is not None]:
             self.crew.workers = [one for one in self.crew.workers if one.process.poll() is None]
             launch(self.crew)
         return not any(run["open"] for run in self.runs(run_id))
 
     def redo(self, run_id: str) -> None:
-        """Run a failed run again by hand, as the gateway does."""
+        """Rerun a failed run manually, like the gateway."""
         asyncio.run(self._redo(run_id))
 
     async def _redo(self, run_id: str) -> None:
@@ -125,7 +125,7 @@ def test_flower_results_and_the_record_agree(stack: Stack, graph: str, tmp_path:
 
 
 def disagreements(stack: Stack, graph: str, run_id: str) -> list[str]:
-    """What Flower, Celery's results and PostgreSQL do not tell alike of a graph."""
+    """List the differences between Flower, Celery's results and PostgreSQL for a graph."""
     rows = stack.runs(run_id)
     shown = {
         uuid: task
@@ -134,7 +134,7 @@ def disagreements(stack: Stack, graph: str, run_id: str) -> list[str]:
         and uuid.partition(".items")[0] in {run["task_id"] for run in rows}
     }
     last = {run["task_id"]: run for run in rows}
-    # Before the last events have come, there is nothing else to compare.
+    # Compare nothing else before the last events have arrived.
     return [*wrong_states(stack.client, graph, last, shown)] or [
         *tasks_that_did_not_run(rows, shown),
         *wrong_order(graph, last, shown),
@@ -143,7 +143,7 @@ def disagreements(stack: Stack, graph: str, run_id: str) -> list[str]:
 
 
 def wrong_states(client: Celery, graph: str, last: dict[str, dict], shown: dict[str, dict]) -> Iterator[str]:
-    # A worker that is killed loses the events of its last moments.
+    # A killed worker loses the events of its last moments.
     fitting = {"SUCCESS", "STARTED"} if {"exit", "poison"} & {*GRAPHS[graph][1].values()} else {"SUCCESS"}
     for task_id, run in last.items():
         wanted, result = STATES[run["status"]], client.backend.get_task_meta(task_id)
@@ -176,7 +176,7 @@ def wrong_order(graph: str, last: dict[str, dict], shown: dict[str, dict]) -> It
             before = by_name[needed]
             if after["started"] < before["finished"]:
                 yield f"{name} began before {needed} had ended"
-            # Not before it is shown to have ended: Celery sends the next task before it tells that one has succeeded.
+            # Wait for the end event: Celery sends the next task before reporting success.
             if shown[after["task_id"]]["started"] < before["finished"]:
                 yield f"{name} is shown before {needed}"
 

@@ -1,4 +1,6 @@
-"""`internal_flows.start_run` in Celery's canvas, by a plain client with its own queue; runs are awaited natively."""
+"""`internal_flows.start_run` in Celery's canvas, by a plain client with its own queue; runs are awaited
+natively.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +31,15 @@ class Starter(Sender):
     """A backend that starts background flows."""
 
     def start(self, trigger: str = "chain", **options: Any) -> Signature:
-        """A graph, as a signature."""
+        """Return a signature that starts a graph."""
         return self.app.signature(START_RUN, kwargs={"trigger": trigger}, queue="internal", **options)
 
     def one(self, flow: str, *args: Any, **more: Any) -> Signature:
-        """One flow, as a signature."""
+        """Return a signature that starts one flow."""
         return self.app.signature(START_RUN, args=args, kwargs={"flow": flow, **more}, queue="internal")
 
     def require_runs(self, receipt: Any, count: int) -> None:
-        """Each run that the receipt names ends as an ordinary task."""
+        """Check that each run in the receipt ends as an ordinary task."""
         assert sorted(receipt["runs"].values()) == sorted(receipt["run_ids"])
         assert len(receipt["run_ids"]) == count
         for run_id in receipt["run_ids"]:
@@ -68,7 +70,7 @@ def chains(sender: Starter) -> None:
 
 
 def results_become_inputs(sender: Starter) -> None:
-    """A run with several inputs is started with what the task before it returned."""
+    """A run with several inputs uses the results of the previous task."""
     before = sender.app.signature(
         "theirs.note", args=[1, 2, 3], kwargs={"tag": f"{sender.name}-in"}, queue="theirs"
     )

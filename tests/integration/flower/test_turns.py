@@ -1,4 +1,4 @@
-"""Each turn is one task in Flower, with the state that the record has, its time and the worker that ran it."""
+"""Each turn is one task in Flower, with the stored status, its time and its worker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAID = {"quick": "say xylophone", "slow": "wait 0.5", "fail": "fail"}
 
 
 def test_turns_are_shown_as_they_ended(database_url: str, redis_url: str, tmp_path: Path) -> None:
-    """IF-16, RT-22: answered, failing, poisonous, cancelled, and taken over from a worker that was killed."""
+    """IF-16, RT-22: answered, failing, poisonous, canceled, and taken over from a killed worker."""
     migrate(database_url)
     environment = {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "FLOWER_BASIC_AUTH": ":".join(AUTH)}
     go_on = tmp_path / "go-on"
@@ -61,7 +61,7 @@ def test_turns_are_shown_as_they_ended(database_url: str, redis_url: str, tmp_pa
         wait_until(
             lambda: status(crew, taken) == "done", within_s=WITHIN_S, what="another worker has ended it"
         )
-        # A worker that dies takes with it the events of its last moments, so the next poisons it only after this.
+        # A dying worker loses the events of its last moments, so the next turn ends it only afterwards.
         wait_until(
             lambda: state(url, taken) == "SUCCESS", within_s=20, what="Flower shows the turn taken over"
         )
@@ -74,7 +74,7 @@ def test_turns_are_shown_as_they_ended(database_url: str, redis_url: str, tmp_pa
 
     slow, poisonous = shown[first["slow"]], shown[first["exit"]]
     assert {shown[turn_id]["name"] for turn_id in wanted} == {RUN_TURN}
-    assert 0.4 <= slow["runtime"] < 5  # clocks are rounded on the way
+    assert 0.4 <= slow["runtime"] < 5  # times are rounded in transfer
     assert slow["worker"].startswith("w0")
     assert shown[taken]["worker"].startswith("w1")
     assert "seen-exit" in poisonous["args"]
@@ -83,7 +83,7 @@ def test_turns_are_shown_as_they_ended(database_url: str, redis_url: str, tmp_pa
 
 
 def poison(crew: Fleet, sender: Celery) -> str:
-    """A turn that ends each worker that runs it, once it is quarantined; its sender may get no receipt."""
+    """Submit a turn that ends each of its workers, and wait for quarantine. Its sender may get no receipt."""
     arguments = {"session_id": "seen-exit", "text": "exit", "domain": "counting"}
     sender.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions", ignore_result=True)
     found: list[tuple[str, str]] = []

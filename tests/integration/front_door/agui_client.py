@@ -1,4 +1,4 @@
-"""A client of the AG-UI protocol that checks each event by the protocol's own Python types."""
+"""An AG-UI client that checks each event with the protocol's own Python types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EVENTS: TypeAdapter[Any] = TypeAdapter(AguiEvent)
 async def run(
     url: str, thread: str, run_id: str, text: str | None = None, *, domain: str = "travel", **more: Any
 ) -> list[Any]:
-    """Run once; return the events, or the status and the text of a refusal."""
+    """Run once, and return the events, or the status and the text of a refusal."""
     messages = [] if text is None else [{"id": f"{run_id}-said", "role": "user", "content": text}]
     body = {"threadId": thread, "runId": run_id, "messages": messages, "forwardedProps": {"domain": domain}}
     async with (
@@ -33,7 +33,7 @@ def text_of(events: list[Any]) -> str:
 
 
 def interrupts_of(events: list[Any]) -> dict[str, str]:
-    """The approvals that a run ended with, by tool."""
+    """Return the open approvals at the end of a run, by tool."""
     outcome = events[-1].outcome
     return (
         {one.metadata["tool_id"]: one.id for one in outcome.interrupts} if outcome.type == "interrupt" else {}

@@ -1,4 +1,4 @@
-"""Celery's guide to canvas, with turns as tasks: each entry sends one canvas and says what has to come of it."""
+"""Celery's canvas guide with turns as tasks: each entry sends a canvas and lists the expected results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REFUSED = {"text": "  "}
 
 
 class Sender:
-    """A backend with its own queue. `wait`: as its turns are submitted with; `words`: what each of them says."""
+    """A backend with its own queue. `wait`: whether its turns wait for the answer. `words`: text of each turn."""
 
     def __init__(
         self, app: Celery, server: redis.Redis, wait: float | None, name: str, words: str, within_s: float
@@ -30,7 +30,7 @@ class Sender:
         self.name = name
 
     def turn(self, session: str, **more: Any) -> Signature:
-        """One turn of a session, as a signature."""
+        """Return a signature of a turn in a session."""
         arguments = {"session_id": f"{self.name}-{session}", "domain": "counting", "text": self.words, **more}
         return self.submitting({name: given for name, given in arguments.items() if given is not None})
 
@@ -40,7 +40,7 @@ class Sender:
         return self.app.signature("orchestrator.submit_turn", kwargs=arguments, queue="submissions")
 
     def note(self, tag: str, *, immutable: bool = False, **options: Any) -> Signature:
-        """A task of their own, in their own queue."""
+        """Return a signature of the backend's own task, in its own queue."""
         kwargs = {"tag": f"{self.name}-{tag}"}
         return self.app.signature(
             "theirs.note", kwargs=kwargs, queue=THEIRS, immutable=immutable, app=self.app, **options
@@ -50,7 +50,7 @@ class Sender:
         return result.get(timeout=self.within_s, interval=0.05)
 
     def noted(self, tag: str, count: int = 1) -> list[list[Any]]:
-        """What a task of theirs was called with, once for each identifier that it had."""
+        """Return the arguments of the backend's task, once for each task ID."""
 
         def found() -> dict[str, list[Any]]:
             return {entry["id"]: entry["args"] for entry in self._entries(tag)}
@@ -61,7 +61,7 @@ class Sender:
         return list(found().values())
 
     def calls(self, tag: str) -> list[str]:
-        """The identifiers of all calls of a task of theirs, those that are calls of the same one too."""
+        """Return the task IDs of all calls of the backend's task, including repeated calls."""
         return [entry["id"] for entry in self._entries(tag)]
 
     def _entries(self, tag: str) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ class Sender:
         return [entry for entry in entries if entry["tag"] == f"{self.name}-{tag}"]
 
     def require_answer(self, given: Any, session: str) -> None:
-        """With `wait` it is the turn object, else the receipt."""
+        """Check for the turn object with `wait`, or else for the receipt."""
         assert given["session_id"] == f"{self.name}-{session}"
         if self.wait is None:
             assert sorted(given) == ["position", "seq", "session_id", "status", "turn_id"]
@@ -99,7 +99,7 @@ def link_error(sender: Sender) -> None:
 
 
 def behind_and_before(sender: Sender) -> None:
-    """The result of the task before is the text; the turn's goes on to the task behind."""
+    """The previous task's result is the text, and the turn's result is passed to the next task."""
     say = sender.app.signature("theirs.say", args=["hello"], queue=THEIRS)
     result = chain(say, sender.turn("a", text=None), sender.note("end"), app=sender.app).apply_async()
     (given,) = sender.get(result)
@@ -110,7 +110,7 @@ def behind_and_before(sender: Sender) -> None:
 
 
 def turns_in_a_row(sender: Sender) -> None:
-    """A result that is not needed is left out, and an immutable signature gets none."""
+    """An unneeded result is ignored, and an immutable signature receives none."""
     row = chain(sender.turn("a"), sender.turn("b"), sender.turn("c").set(immutable=True), app=sender.app)
     sender.require_answer(sender.get(row.apply_async(link=sender.note("end"))), "c")
     ((given,),) = sender.noted("end")
@@ -193,10 +193,10 @@ CANVASES: list[Callable[[Sender], None]] = [
 
 
 def sessions_twice(rows: list[tuple[str, int]]) -> list[str]:
-    """Sessions that have more than the one turn that was sent to each."""
+    """Return the sessions that have more turns than were sent."""
     return [session for session, turns in Counter(dict(rows)).items() if turns != 1]
 
 
 def settle(seconds: float) -> None:
-    """Whatever would come a second time has time to come."""
+    """Wait until a possible duplicate would have arrived."""
     time.sleep(seconds)

@@ -1,4 +1,4 @@
-"""Talks over HTTP while workers are killed at random and others start."""
+"""HTTP conversations while workers are killed at random and replaced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WITHIN_S = 240.0
 
 
 async def say(http: httpx.AsyncClient, session: str, text: str) -> JsonObject:
-    """Return one turn once it is done, however long workers take to start."""
+    """Submit a turn and return it when it is done, regardless of how long workers need to start."""
     sent = await http.post(f"/v1/sessions/{session}/turns", json={"text": text})
     assert sent.status_code == 202, sent.text
     while True:
@@ -26,7 +26,7 @@ async def say(http: httpx.AsyncClient, session: str, text: str) -> JsonObject:
 
 
 async def kill_for(crew: Fleet, seconds: float, chance: random.Random) -> None:
-    """Kill a worker now and then, each time with another one started before."""
+    """Kill workers at random moments, each after starting its replacement."""
     ends_at = asyncio.get_running_loop().time() + seconds
     while asyncio.get_running_loop().time() < ends_at:
         await asyncio.sleep(chance.uniform(0.3, 1.0))

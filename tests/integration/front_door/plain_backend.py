@@ -1,7 +1,7 @@
-"""Somebody else's Celery application: it knows a broker, a store of results and the names of tasks, not Parley.
+"""A foreign Celery application that knows a broker, a result store and task names, but not Parley.
 
-`celery -A tests.integration.front_door.plain_backend worker -Q theirs` is its worker. What its tasks were called with
-is kept in a list of Redis, one entry for each time a task ran.
+Start its worker with `celery -A tests.integration.front_door.plain_backend worker -Q theirs`. A Redis list
+stores the arguments of each execution of its tasks.
 """
 
 import json
@@ -16,7 +16,7 @@ THEIRS = "theirs"
 
 
 def make_app(broker: str, results: str) -> Celery:
-    """The application, with what the documentation tells senders to configure."""
+    """Return the application with the configuration that the documentation recommends for senders."""
     app = Celery("theirs", broker=broker, backend=results, set_as_current=False)
     app.conf.task_create_missing_queue_type = "quorum"
     app.conf.task_default_queue = THEIRS
@@ -45,18 +45,18 @@ def _log(task: Task, **facts: Any) -> None:
 
 @app.task(bind=True, name="theirs.note")
 def note(self: Task, *args: Any, tag: str) -> list[Any]:
-    """Keep what it was called with, and return it."""
+    """Store the arguments, and return them."""
     _log(self, tag=tag, args=args)
     return list(args)
 
 
 @app.task(name="theirs.say")
 def say(word: str) -> str:
-    """Return the words for a turn."""
+    """Return the text for a turn."""
     return f"say {word}"
 
 
 @app.task(bind=True, name="theirs.hand_over")
 def hand_over(self: Task, arguments: dict[str, Any]) -> Any:
-    """Replace itself by a turn."""
+    """Replace this task with a turn."""
     return self.replace(app.signature("orchestrator.submit_turn", kwargs=arguments, queue="submissions"))

@@ -1,4 +1,4 @@
-"""The AG-UI protocol, by its own Python types and by its own client in Node."""
+"""The AG-UI protocol, with its own Python types and its own client in Node."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.processes.gateway import gateway
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "agui"
 WISH = f"Book a flight from Oslo to Sydney on {datetime.now(UTC) + timedelta(days=20):%d %B %Y} for 8 people"
-"""Costs more than may be booked without an approval."""
+"""A request above the price limit for bookings without approval."""
 TRAVEL = {"PARLEY_DOMAIN": "travel", "OPENAI_BASE_URL": ""}
 
 
 @pytest.fixture(scope="module")
 def url(database_url: str, module_redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A gateway with a worker of the travel domain."""
+    """Yield the URL of a gateway with a worker of the travel domain."""
     migrate(database_url)
     folder = tmp_path_factory.mktemp("agui")
     stores = {"DATABASE_URL": database_url, "REDIS_URL": module_redis_url}
@@ -96,7 +96,7 @@ async def test_a_denied_approval_ends_the_task(url: str) -> None:
 
 
 async def test_the_client_of_the_protocol_chats(url: str, tmp_path: Path) -> None:
-    """The example as it stands: text, tools, state and an approval, through `@ag-ui/client`."""
+    """The unmodified example: text, tools, state and an approval, with `@ag-ui/client`."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:
         pytest.skip("Node and npm are not installed")

@@ -1,4 +1,4 @@
-"""Approvals over AG-UI interrupts: two at once in reverse order, after a restart, and too late (PX-17)."""
+"""Approvals over AG-UI interrupts: two in reverse order, after a restart, and too late (PX-17)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TREASURY = Path(__file__).resolve().parents[3] / "examples" / "treasury"
 
 @dataclass(frozen=True)
 class House:
-    """Where gateways and workers of the treasury are started."""
+    """A place to start gateways and workers of the treasury domain."""
 
     database_url: str
     redis_url: str
@@ -58,7 +58,7 @@ async def ledger(url: str, thread: str) -> list[tuple[Any, str]]:
 
 
 async def test_two_interrupts_are_answered_in_reverse_order(house: House) -> None:
-    """In a run each with talk between, and then in one run."""
+    """In separate runs with conversation between them, and then in one run."""
     async with house.gateway() as url:
         await say(url, "thread-1", "run-1", "pay the invoice of Acme")
         asked = await say(url, "thread-1", "run-2", "close the account of Madrid")
@@ -92,7 +92,7 @@ async def test_two_interrupts_are_answered_in_reverse_order(house: House) -> Non
 
 
 async def test_an_interrupt_is_answered_after_a_restart(house: House) -> None:
-    """A new gateway and a new worker know what the thread waits for; the run that is sent again decides once."""
+    """A new gateway and worker know the thread's open interrupt; a repeated run decides once."""
     async with house.gateway() as url:
         asked = await say(url, "thread-3", "run-1", "pay the invoice of Acme")
         waiting = interrupts_of(asked)

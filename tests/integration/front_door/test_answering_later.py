@@ -1,4 +1,4 @@
-"""Tools that answer later: the example as it stands; once, and nothing lost, although workers die (RT-32)."""
+"""Asynchronous tools: the unmodified example; exactly once and without loss, although workers die (RT-32)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 DONATIONS = EXAMPLES / "donations"
 BANK = ("127.0.0.1", 8711)
 SHORT_LIVED = httpx.Limits(keepalive_expiry=2)
-"""A connection is not used again at the moment at which the server closes it, after five seconds."""
+"""Keep-alive shorter than five seconds, when the server closes connections."""
 SESSIONS = 6
 KILLING_S = 6.0
 
@@ -67,7 +67,7 @@ async def test_the_example_runs_as_it_stands(database_url: str, redis_url: str, 
 
 
 class _Bank(BaseHTTPRequestHandler):
-    """Accepts each charge once and knows what it has accepted."""
+    """A bank that accepts each charge once and reports the accepted charges."""
 
     charges: dict[str, JsonObject]
     requests: list[str]
@@ -110,7 +110,7 @@ def _bank() -> Iterator[type[_Bank]]:
 async def test_each_result_has_its_effect_once_although_workers_are_killed(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """Charges are accepted and confirmed, each twice, while workers are killed at random."""
+    """Charges are accepted and confirmed twice, while workers are killed at random."""
     migrate(database_url)
     suspect_nobody(database_url)
     chance = random.Random(32)
@@ -150,7 +150,7 @@ async def _donate(http: httpx.AsyncClient, session: str, chance: random.Random) 
 
 
 async def _confirm_all(http: httpx.AsyncClient, bank: type[_Bank], chance: random.Random) -> None:
-    """Tell each result twice, while the users talk about something else."""
+    """Deliver each result twice, while the users talk about something else."""
     for number, charge in enumerate(list(bank.charges.values())):
         await asyncio.sleep(chance.uniform(0, 0.5))
         aside = {"text": "where does the money go?"}
@@ -162,7 +162,7 @@ async def _confirm_all(http: httpx.AsyncClient, bank: type[_Bank], chance: rando
 
 
 async def _settled(http: httpx.AsyncClient, session: str) -> list[JsonObject]:
-    """The session's turns, once all have ended and nothing is awaited."""
+    """Return the session's turns, when all have ended and no result is awaited."""
     while True:
         turns = (await http.get(f"/v1/sessions/{session}/turns")).json()
         state = (await http.get(f"/v1/sessions/{session}")).json()

@@ -1,4 +1,4 @@
-"""Approvals over HTTP and Celery: the example as it stands; each call once although workers die (PX-17)."""
+"""Approvals over HTTP and Celery: the unmodified example; each call once although workers die (PX-17)."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _count_orders(database_url: str) -> int:
 
 
 async def _ask(http: httpx.AsyncClient, session: str) -> dict[str, str]:
-    """A session in which two calls wait for an approval, by tool."""
+    """Create a session in which two calls wait for approval. Return the approvals by tool."""
     await http.post("/v1/sessions", json={"domain": "treasury", "session_id": session})
     for text in ("pay the invoice of Acme", "close the account of Madrid"):
         await say(http, session, text)
@@ -130,7 +130,7 @@ async def _ask(http: httpx.AsyncClient, session: str) -> dict[str, str]:
 
 
 async def _settled(http: httpx.AsyncClient, session: str) -> None:
-    """Wait until all turns have ended and nothing is on the stack."""
+    """Wait until all turns have ended and the stack is empty."""
     while True:
         turns = (await http.get(f"/v1/sessions/{session}/turns")).json()
         state = (await http.get(f"/v1/sessions/{session}")).json()["state"]

@@ -1,4 +1,4 @@
-"""A submission is a task like any other: Celery's guide to canvas by a plain client, into its own queue (RT-30)."""
+"""A submission is an ordinary task: Celery's canvas guide with a plain client and its own queue (RT-30)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from tests.redis_numbers import numbered
 
 WITHOUT = pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitmq-server is not installed")
 REDIS_NUMBER = 11
-"""A database of Redis that lives as long as the module."""
+"""A Redis database for the whole module."""
 QUICK_S, KILLED_S = 30.0, 90.0
 FIRST_KILL_S, BETWEEN_KILLS_S = 0.02, 0.75
 
 
 @contextmanager
 def their_worker(broker: str, redis_url: str, log: Path) -> Iterator[None]:
-    """A worker of a plain Celery application."""
+    """Yield a worker of a plain Celery application."""
     addresses = {"THEIR_BROKER": broker, "THEIR_RESULTS": for_celery(redis_url), "THEIR_LOG": redis_url}
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **addresses}
     command = [sys.executable, "-m", "celery", "-A", "tests.integration.front_door.plain_backend", "worker"]
@@ -71,7 +71,7 @@ def their_worker(broker: str, redis_url: str, log: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class World:
-    """A broker, Parley's workers on it, and a worker of theirs."""
+    """A broker with Parley's workers and a foreign worker."""
 
     kind: str
     database_url: str
@@ -105,7 +105,7 @@ def world(
         app = stack.enter_context(connected(make_app(broker, for_celery(redis_url))))
         server = stack.enter_context(redis.Redis.from_url(redis_url))
         yield World(request.param, database_url, crew, app, server)
-        app.backend.result_consumer.subscribed_to.clear()  # results that nobody asked for are given up
+        app.backend.result_consumer.subscribed_to.clear()  # unrequested results are ignored
         app.backend.result_consumer.stop()
         app.backend.client.close()
 
@@ -125,7 +125,7 @@ def test_a_turn_behaves_as_a_task(world: World, wait: float | None, canvas: Call
 
 
 def test_a_callback_that_is_sent_again_has_the_same_id(world: World) -> None:
-    """A message is redelivered if its worker is killed after the callbacks and before the acknowledgement."""
+    """A message is redelivered if its worker is killed after the callbacks and before the acknowledgment."""
     sender = sender_of(world, None, f"redelivered.{world.kind}", "say", QUICK_S)
     turn = sender.turn("a")
     turn.freeze()
@@ -146,7 +146,7 @@ def was_called(sender: Sender, tag: str, times: int) -> bool:
 def test_a_chord_ends_though_the_worker_that_claimed_its_body_was_killed(
     world: World, wait: float | None
 ) -> None:
-    """Celery's claim outlives the worker, and the part that comes again is the last that counts."""
+    """Celery's claim outlives the worker, so the redelivered part counts as the last."""
     sender = sender_of(world, wait, f"claimed.{world.kind}.{wait}", "say", QUICK_S)
     body, group_id = sender.note("body"), uuid()
     body.freeze()
@@ -165,7 +165,7 @@ def test_a_chord_ends_though_the_worker_that_claimed_its_body_was_killed(
 def test_workers_are_killed_in_the_middle(
     world: World, wait: float | None, canvas: Callable[[Sender], None]
 ) -> None:
-    """Each worker is killed, one after the other, while the canvas is at work; every turn is there once."""
+    """Each worker is killed in turn while the canvas is running; every turn exists once."""
     name = f"killed.{canvas.__name__}.{world.kind}.{wait}"
     over = threading.Event()
     killer = threading.Thread(target=_kill_in_turn, args=(world.crew, over))
@@ -182,7 +182,7 @@ def test_workers_are_killed_in_the_middle(
 
 
 def _kill_in_turn(crew: Fleet, over: threading.Event) -> None:
-    """Kill the worker of each queue in turn, and start another; the first one before it can have taken all."""
+    """Kill the worker of each queue in turn, and start another, because the first may have taken all messages."""
     alive = {worker.queues: worker for worker in crew.workers if worker.process.poll() is None}
     pause_s = FIRST_KILL_S
     for queues in ("submissions", "turns") * 3:

@@ -1,4 +1,4 @@
-"""One tenant's burst holds up nobody else (RT-5), and refusals cost less than acceptances."""
+"""One tenant's burst delays no other tenant (RT-5), and refusals cost less than acceptances."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def app(redis_url: str) -> Iterator[Celery]:
 def test_another_tenant_is_answered_within_a_second(
     crew: Fleet, app: Celery, database: str, behind: str, sessions: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Behind a burst of submissions that wait in the broker, and behind as many turns that wait for a worker."""
+    """Behind a burst of submissions in the broker, and behind as many turns waiting for a worker."""
     name = f"{behind}-{sessions}"
 
     def send(tenant: str, session: str, **more: Any) -> Any:
@@ -88,7 +88,7 @@ def test_another_tenant_is_answered_within_a_second(
         return found
 
     held = crew.workers[:2] if behind == "turns" else crew.workers[2:]
-    for worker in held:  # or they would keep up with the sender
+    for worker in held:  # otherwise they would keep up with the sender
         worker.freeze()
     for number in range(BURST):
         send("loud", f"loud-{name}-{number % sessions}")
@@ -200,7 +200,7 @@ def test_a_message_tells_its_tenant_or_counts_as_the_default_one() -> None:
 
 
 async def test_a_session_that_is_held_up_holds_up_no_other(database: str) -> None:
-    """Submissions that wait for a locked lane do not take all connections."""
+    """Submissions that wait for a locked lane do not use all connections."""
     async with Database(database) as connections:
         inbox = PostgresInbox(connections)
         held, free = new_session_id(), new_session_id()
@@ -268,7 +268,7 @@ async def test_refusing_costs_less_than_accepting(database: str) -> None:
 
 
 async def _count_log_bytes(database: Database, inbox: PostgresInbox, name: Any, times: int) -> int:
-    """Submit so often; return the bytes of PostgreSQL's log that it took."""
+    """Submit this many times, and return the size of PostgreSQL's log for this, in bytes."""
     log = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"
     before = await database.fetch_one(log, {})
     for _ in range(times):

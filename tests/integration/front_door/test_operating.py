@@ -1,4 +1,4 @@
-"""Operating turns through the broker alone: show, cancel, decide, revoke and expire."""
+"""Operation of turns through the broker only: show, cancel, decide, revoke and expire."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Backend:
             return [status for (status,) in connection.execute(query, (session,))]
 
     def note_effect(self, session: str, turn_id: str, tool_id: str) -> None:
-        """A line of the ledger, as a call of the turn leaves it."""
+        """Insert a ledger entry like a call of the turn."""
         with psycopg.connect(self._database_url) as connection:
             connection.execute(
                 "INSERT INTO effects (session_id, fingerprint, tenant_id, turn_id, step_key, idempotency_key, flow_id,"
@@ -198,12 +198,12 @@ def test_an_approval_that_is_not_there_is_refused(backend: Backend) -> None:
 def test_an_approval_is_decided_and_its_call_made_once(
     empty_database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """In a database of its own, where the other tests' workers do not look for turns."""
+    """In a separate database, in which other tests' workers do not look for turns."""
     migrate(database := empty_database_url)
     environment = {"PARLEY_DOMAIN": str(ROOT / "tests" / "transcripts" / "domains" / "desk")}
 
     def ask(session: str) -> str:
-        """Have the assistant ask for an approval; its ID."""
+        """Make the assistant request an approval, and return its ID."""
         backend.call("submit_turn", session_id=session, text="wipe disk of printer one", wait=40)
         with psycopg.connect(database) as connection:
             query = "SELECT approval_id FROM approvals WHERE session_id = %s AND status = 'pending'"

@@ -1,4 +1,4 @@
-"""Submissions wait in the broker while a store is away or refuses writes; no process ends of it (RT-34)."""
+"""Submissions wait in the broker while a store is down or refuses writes, and no process ends (RT-34)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EVERY_S = 0.25
 
 @dataclass(frozen=True)
 class World:
-    """Stores of the test's own, which it may hurt, and Parley's workers on them."""
+    """Separate stores that the test can break, with Parley's workers."""
 
     database: Store
     redis: Store
@@ -71,7 +71,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 class Sender:
-    """Submits a turn of a session of its own again and again, until the broker has taken it."""
+    """A sender that repeatedly submits a turn of its own session until the broker has accepted it."""
 
     def __init__(self, app: Celery) -> None:
         self.prefix = new_id("sent")
@@ -101,7 +101,7 @@ class Sender:
                 self.results[session] = sent
 
     def _try(self, arguments: dict[str, Any], task_id: str, *, ignored: bool) -> Any:
-        """Send until the broker has the message; one that came through although it seemed lost is known by its id."""
+        """Send until the broker has the message. The ID detects a message that only seemed lost."""
         while True:
             try:
                 return self._app.send_task(
@@ -118,7 +118,7 @@ class Sender:
 
 @contextmanager
 def database_frozen(world: World, _folder: Path) -> Iterator[None]:
-    """Every process of PostgreSQL stands still."""
+    """Freeze all processes of PostgreSQL."""
     server = psutil.Process(world.database.child.pid)
     family = [server, *server.children(recursive=True)]
     for process in family:
@@ -141,7 +141,7 @@ def _changed(world: World, change: Callable[[redis.Redis], object], back: Callab
 
 
 def redis_is_a_replica(world: World, _folder: Path) -> AbstractContextManager[None]:
-    """READONLY, as in a failover."""
+    """READONLY, as during a failover."""
     return _changed(world, lambda it: it.replicaof("127.0.0.1", 1), lambda it: it.replicaof("NO", "ONE"))
 
 
@@ -153,7 +153,7 @@ def redis_has_no_replicas(world: World, _folder: Path) -> AbstractContextManager
 
 @contextmanager
 def redis_cannot_save(world: World, _folder: Path) -> Iterator[None]:
-    """MISCONF, as with a disk that is full: the process that writes the dump was killed, and the next one is slow."""
+    """MISCONF, as with a full disk: the dump process was killed, and the next is slow."""
     server = psutil.Process(world.redis.child.pid)
     with redis.Redis.from_url(world.redis.url) as client:
         client.config_set("appendonly", "no")
@@ -172,7 +172,7 @@ def redis_cannot_save(world: World, _folder: Path) -> Iterator[None]:
 
 @contextmanager
 def disk_of_the_database_is_full(world: World, folder: Path) -> Iterator[None]:
-    """A tablespace of 24 MB holds the turns, and something else fills it."""
+    """A tablespace of 24 MB contains the turns, and other data fill it."""
     place = folder / "small"
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=1777", "tmpfs", str(place)], check=True)
@@ -262,5 +262,5 @@ def test_a_submission_expires_in_an_outage(world: World) -> None:
         time.sleep(6)
     with pytest.raises(TaskRevokedError, match="expired"):
         sent.get(timeout=40, interval=0.05)
-    # The frozen server may have had the statement already, and runs it when it goes on.
+    # The frozen server may already have the statement, and executes it after waking up.
     assert world.rows("SELECT status FROM turns WHERE session_id = 'expires'") in ([], [("cancelled",)])

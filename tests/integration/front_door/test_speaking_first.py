@@ -1,4 +1,6 @@
-"""The assistant speaks first over every door: HTTP, Celery, events, webhooks; once although workers die (RT-31)."""
+"""Messages that the assistant initiates, over HTTP, Celery, events and webhooks; once although workers die
+(RT-31).
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "speak_first.py"
 TRAVEL = {"PARLEY_DOMAIN": "travel", "OPENAI_BASE_URL": "", "PARLEY_LEASE_TTL_S": "3"}
 SESSIONS = 6
 CHANGES = 3
-"""Events from outside for each session, beside its reminder."""
+"""External events for each session, in addition to its reminder."""
 SPREAD_S = 6.0
 
 
@@ -48,7 +50,7 @@ def _settings(database_url: str, redis_url: str, **more: Any) -> Settings:
 async def test_over_http_celery_events_and_webhooks(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """The example runs as it stands; Celery's tasks do the same, and a webhook has the assistant's words."""
+    """The unmodified example runs; Celery tasks do the same, and a webhook receives the message."""
     migrate(database_url)
     settings = _settings(database_url, redis_url, webhook_networks=("127.0.0.0/8",))
     environment = {**TRAVEL, "PARLEY_WEBHOOK_NETWORKS": '["127.0.0.0/8"]'}
@@ -145,7 +147,7 @@ async def test_each_event_is_told_once_although_workers_are_killed(
 
 
 async def _prepare(ports: Ports, session: SessionId, chance: random.Random) -> None:
-    """Book a flight and ask for a reminder; then have it, and events from outside, fall due within seconds."""
+    """Book a flight and request a reminder, then make it and external events due within seconds."""
     day = datetime.now(UTC) + timedelta(days=5)
     for text in (f"Book a flight from Oslo to Madrid on {day:%d %B %Y}", "yes", "remind me an hour before"):
         turn = await run_turn(ports, session, text, "travel")
@@ -165,7 +167,7 @@ def _soon(chance: random.Random) -> datetime:
 
 
 async def _settled(ports: Ports, session: SessionId) -> list[TurnRecord]:
-    """The session's turns of the system, once all have ended."""
+    """Return the session's system turns, when all have ended."""
     while True:
         turns = await ports.stores.inbox.turns(DEFAULT_TENANT, session_id=session)
         of_system = [turn for turn in turns if turn.input.kind is TurnKind.SYSTEM]

@@ -1,4 +1,4 @@
-"""A storm of submissions by Celery: shuffled, some of them twice, while workers are killed (RT-17, RT-27)."""
+"""Many submissions by Celery: shuffled, some twice, while workers are killed (RT-17, RT-27)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RABBIT = pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitm
 
 @contextmanager
 def killing(crew: Fleet, every_s: float) -> Iterator[list[Worker]]:
-    """Kill the workers in turn, each replaced at once, until the block ends; gives those that were killed."""
+    """Kill and replace the workers in turn until the block ends. Yield the killed workers."""
     alive = [(queues, crew.start(1, queues=queues)[0]) for queues in QUEUES]
     killed: list[Worker] = []
     over = threading.Event()
@@ -105,14 +105,14 @@ def test_all_are_answered_once_and_in_order(
         kills = len(killed)
     with capsys.disabled():
         print(f"\n{broker}: {sessions} × {turns} in {took_s:.1f} s, {kills} kills, {len(results)} receipts")
-    # The counting agent answers with the number of the turn that it has come to.
+    # The counting agent answers with the turn count.
     assert [row[:3] for row in rows] == [(name, number, number) for name, number in sorted(wanted)]
     turn_ids = {(session, number): turn_id for session, number, _, turn_id in rows}
     assert [receipt["turn_id"] for receipt in receipts] == [turn_ids[one] for one in sent]
 
 
 def submit(app: Any, session: str, number: int) -> Any:
-    """One turn by its number; the message that is sent twice has the same key, and another ID."""
+    """Submit a turn by number. The repeated message has the same key and another ID."""
     arguments = {"session_id": session, "domain": "counting", "text": "say", "sequence": number}
     return app.send_task(
         "orchestrator.submit_turn",

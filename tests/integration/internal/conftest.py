@@ -1,4 +1,4 @@
-"""A house of sessions over real stores, for the flows that work there."""
+"""Fixtures for background flows on sessions over real stores."""
 
 from __future__ import annotations
 

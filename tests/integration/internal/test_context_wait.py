@@ -1,4 +1,4 @@
-"""A flow that cannot go on is helped by `gather_context` on real workers, and waits for it durably (PX-16)."""
+"""A blocked flow gets help from `gather_context` on real workers, and waits durably (PX-16)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TURNS, INTERNAL = "turns,submissions", "internal,urgent"
 
 class Talk(DepotTalk):
     async def told(self) -> JsonObject:
-        """The system turn that brought the findings, once it is decided."""
+        """Return the system turn with the findings, when it is finished."""
         ends_at = time.monotonic() + WITHIN_S
         while True:
             for turn in await self.ports.stores.inbox.turns(DEFAULT_TENANT, session_id=self.session_id):
@@ -45,7 +45,7 @@ class Talk(DepotTalk):
 
 @contextmanager
 def depot(tmp_path: Path, database_url: str, redis_url: str, resilience: str) -> Iterator[Fleet]:
-    """Workers-to-be with a depot of their own."""
+    """Yield stores for workers with their own depot."""
     folder = tmp_path / "depot"
     shutil.copytree(DEPOT, folder)
     with (folder / "domain.yaml").open("a") as settings:
@@ -85,7 +85,7 @@ async def test_what_an_earlier_task_knew_is_found_within_the_turn(
 async def test_the_wait_outlives_the_worker_that_began_it(
     database_url: str, redis_url: str, tmp_path: Path, known: bool
 ) -> None:
-    """Nobody can look while it is parked, its worker is killed, and others finish both."""
+    """Nobody can search while the flow is parked. Its worker is killed, and other workers finish both."""
     resilience = "{context_in_turn_s: 0, context_wait_s: 600, max_recovery_attempts: 0}"
     with depot(tmp_path, database_url, redis_url, resilience) as crew:
         [first] = crew.start(1, application="workers.app", queues=TURNS, threads=8)

@@ -1,4 +1,4 @@
-"""A preference from its first word to its last: learned, used, corrected, forgotten, and then nowhere (CO-4, RT-28)."""
+"""The life of a preference: learned, used, corrected, forgotten, and deleted everywhere (CO-4, RT-28)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def anna() -> UserId:
 
 
 def saying(text: str) -> JsonObject:
-    """A state in which the user has said something."""
+    """Return a state in which the user has said something."""
     state = DialogueState.new(SessionId("any"))
     state.begin_turn()
     state.say("user", text)
@@ -57,7 +57,7 @@ def saying(text: str) -> JsonObject:
 
 
 async def find(house: House, *traces: str) -> list[str]:
-    """Where any of some words is stored."""
+    """Return where any of these words is stored."""
     stored = (await everything(house)).items()
     return [f"{trace} in {name}" for name, body in stored for trace in traces if trace.encode() in body]
 
@@ -144,7 +144,7 @@ async def test_a_session_at_work_is_left_to_the_next_run(house: House, anna: Use
 async def test_a_worker_forgets_what_it_remembers_of_a_session(
     house: House, anna: UserId, before: int, after: int
 ) -> None:
-    """They stand in a diff, not the last, and in the state at hand; so many turns came from elsewhere meanwhile."""
+    """They are in an earlier diff and in the working state, and other workers ran turns meanwhile."""
     told = [saying("Nothing yet. " * 40) for _ in range(3)]
     for state in told[1:]:
         state["messages"].append({"role": "user", "text": "Velvet curtains calm me.", "turn": 1})
@@ -172,13 +172,13 @@ async def test_a_worker_forgets_what_it_remembers_of_a_session(
 async def test_who_waits_for_a_session_meanwhile_takes_it_up_without_them(
     house: House, anna: UserId, database_url: str
 ) -> None:
-    """The state was read before it was rewritten, and its epoch is still the same."""
+    """The state was read before it was rewritten, and its epoch is unchanged."""
     session_id = await house.session(saying("Velvet curtains calm me."), user=anna)
     await house.ports.stores.inbox.submit(submission(DEFAULT_TENANT, session_id))
     forgetting = PostgresForgetting(house.ports.stores.database)
 
     async with await psycopg.AsyncConnection.connect(database_url) as holder:
-        await holder.execute("LOCK TABLE plans")  # so that the rewriting lasts, and holds the session
+        await holder.execute("LOCK TABLE plans")  # so that rewriting takes time and locks the session
         erasing = asyncio.create_task(
             forgetting.take_out(DEFAULT_TENANT, session_id, collect_unwanted([liking("velvet curtains")]))
         )
@@ -194,7 +194,7 @@ async def test_who_waits_for_a_session_meanwhile_takes_it_up_without_them(
 
 
 async def wait_for_locks(house: House, count: int) -> None:
-    """Wait until so many of this database wait for others."""
+    """Wait until this number of transactions of the database wait for locks."""
     waiting = (
         "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
     )
@@ -237,7 +237,7 @@ async def test_another_users_words_stay(house: House, anna: UserId) -> None:
 
 
 async def test_what_nobody_s_conversation_forgot_is_taken_out_of_its_branches(house: House) -> None:
-    """ST-4: they share a memory."""
+    """ST-4: forks share a memory."""
     store, root = house.ports.stores, await house.session(saying("Paper lanterns please me."))
     branch = (await store.sessions.branch(DEFAULT_TENANT, root)).session_id
     owner = UserId(f"session:{root}")
@@ -251,7 +251,7 @@ async def test_what_nobody_s_conversation_forgot_is_taken_out_of_its_branches(ho
 
 
 async def test_names_of_what_sessions_are_made_of_stay(house: House, anna: UserId) -> None:
-    """A domain and a task may be called as what was forgotten."""
+    """A domain and a task can have the same name as something forgotten."""
     session_id = await house.session(
         saying("I like to book a flight."), user=anna, archived=(booked("business"),)
     )
@@ -328,7 +328,7 @@ async def test_a_forgotten_habit_does_not_come_back_from_what_was_done_before(
 
 
 async def test_everything_is_what_was_said_and_noted_and_learned(house: House, anna: UserId) -> None:
-    """Over HTTP an empty list says the same; deeds stay, and no summary brings anything back."""
+    """Over HTTP, an empty list means the same; completed actions remain, and no summary restores anything."""
     store, pad = house.ports.stores.preferences, house.ports.shared.scratchpad
     summary = {"text": "Anna is allergic to nuts.", "through_turn": 1}
     state = {**saying("My shoes are green."), "summary": summary}

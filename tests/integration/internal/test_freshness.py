@@ -1,4 +1,4 @@
-"""A flow that needs a summary no older than three turns: waited for, made here, or flagged, on real workers (IF-13)."""
+"""A flow that needs a summary at most three turns old: awaited, created or flagged, on real workers (IF-13)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SAID = (
 
 class Talk(DepotTalk):
     async def summarised(self) -> int:
-        """The turn up to which the state's summary goes."""
+        """Return the last turn in the state's summary."""
         state = (await self.ports.stores.sessions.get(DEFAULT_TENANT, self.session_id)).state or {}
         return state.get("summary", {}).get("through_turn", 0)
 

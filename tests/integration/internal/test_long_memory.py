@@ -1,4 +1,4 @@
-"""What is told early in a long conversation serves late in it, and the prompts do not grow with it (CO-1, CO-4)."""
+"""Information from early in a long conversation is used later, and prompts do not grow with it (CO-1, CO-4)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUEUES = "turns,submissions,internal,urgent"
 
 
 class Talk:
-    """A conversation of one user, turn by turn."""
+    """A user's conversation, turn by turn."""
 
     def __init__(self, ports: Ports) -> None:
         self.ports = ports
@@ -36,7 +36,7 @@ class Talk:
         return await say(self.ports, self.session_id, text, "travel", user_id=self.user)
 
     async def pass_time(self, until: int) -> None:
-        """Say other things up to a turn."""
+        """Send other messages up to a turn."""
         while self.turn < until:
             await self.say(f"list my bookings please, number {self.turn}")
 
@@ -49,7 +49,7 @@ class Talk:
         await eventually("a summary", summarised)
 
     async def wait_for_what_is_noticed(self) -> None:
-        """What a user tells in passing is remembered after a summary, unlike what is told to be remembered."""
+        """Wait for a memory of something mentioned, which appears after a summary, unlike an explicit request."""
 
         async def noticed() -> bool | None:
             known = await self.ports.stores.preferences.of_user(DEFAULT_TENANT, self.user)
@@ -62,7 +62,7 @@ class Talk:
 async def test_what_is_told_early_serves_late_without_a_model(
     database_url: str, redis_url: str, tmp_path: Path, length: int
 ) -> None:
-    """A rule fills its slot; what was said in passing is noticed, and told when it is asked for."""
+    """A rule fills its slot; a mentioned fact is remembered and returned on request."""
     migrate(database_url)
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": "travel"}) as crew:
@@ -83,11 +83,11 @@ async def test_what_is_told_early_serves_late_without_a_model(
 
 
 REMEMBERED_BYTES = 1_000
-"""By how much a prompt may be longer than that of the second turn: latest messages, a summary, memories."""
+"""Maximum growth of a prompt after the second turn: latest messages, a summary, memories."""
 
 
 def understand(request: Request) -> Reply:
-    """Understand who lives where, if it stands in the prompt."""
+    """Interpret who lives where, if the prompt contains it."""
     text = str(request.data["utterance"])
     if "Clara lives" not in text or "take" not in text:
         return Answer(json={"kind": "chitchat", "flows": [], "slots": {}})
@@ -97,7 +97,7 @@ def understand(request: Request) -> Reply:
 
 
 def summarize(request: Request) -> Reply:
-    """Keep what is told of Clara, as a model would that knows what matters."""
+    """Summarize facts about Clara, like a model that recognizes important facts."""
     lines = [str(request.data["summary"]), *(str(line["text"]) for line in request.data["turns"])]
     kept = dict.fromkeys(s for line in lines for s in re.findall(r"[^.]*Clara lives in \w+", line))
     return Answer(json={"summary": " ".join(("They look at bookings.", *kept)), "findings": []})

@@ -1,4 +1,4 @@
-"""The flows that come with the system, at work on real stores."""
+"""The built-in background flows on real stores."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ DAYS = 86_400.0
 
 @dataclass
 class House:
-    """Sessions with states of the test's choice, and the flows over them."""
+    """Sessions with states from the test, and the flows over them."""
 
     ports: Ports
     lane: Lane
     config: dict[str, JsonObject]
 
     async def session(self, *states: JsonObject, user: str | None = None, **more: Any) -> SessionId:
-        """A session whose turns left these states."""
+        """Create a session whose turns produced these states."""
         session_id = SessionId(new_id("session"))
         owner = None if user is None else UserId(user)
         await self.ports.stores.sessions.create(
@@ -87,7 +87,7 @@ class House:
 
 
 def spoken(turns: int, summary: JsonObject | None = None) -> JsonObject:
-    """A state after so many turns."""
+    """Return a state after this number of turns."""
     state = DialogueState.new(SessionId("any"))
     for number in range(1, turns + 1):
         state.turn = number
@@ -190,7 +190,7 @@ async def test_tasks_that_were_interrupted_for_long_are_proposed_to_be_abandoned
 async def test_a_broken_state_is_noted_first_and_proposed_when_it_is_found_again(
     house: House, dry_run: bool
 ) -> None:
-    """IF-12: the diff stands in the dry run's note and in the proposal."""
+    """IF-12: the dry run's note and the proposal contain the diff."""
     broken = [flow_body("book_flight", "Active", started_at=1.0), flow_body("check_booking", "Active")]
     session_id = await house.session({**spoken(1), "stack": broken})
     sound = await house.session({**spoken(1), "stack": broken[1:]})
@@ -211,7 +211,9 @@ async def test_a_broken_state_is_noted_first_and_proposed_when_it_is_found_again
 
 
 async def test_rows_that_must_not_be_are_put_right_when_they_are_found_again(house: House) -> None:
-    """A turn left running is swept, a frame without its flow goes, a plan that is not on the stack is closed."""
+    """An abandoned turn is cleaned up, a frame without its flow is deleted, and a plan outside the stack is
+    closed.
+    """
     session_id = await house.session({**spoken(1), "stack": [flow_body("book_flight", "Active")]})
     sound = await house.session({**spoken(1), "stack": [flow_body("book_flight", "Active")]})
     await house.ports.stores.inbox.submit(submission(DEFAULT_TENANT, session_id))
@@ -257,7 +259,7 @@ async def test_idle_sessions_are_closed_and_old_ones_deleted(house: House) -> No
 
 
 async def test_closing_makes_a_checkpoint_of_the_whole_state(house: House) -> None:
-    """CO-1: the last epoch alone gives the state back."""
+    """CO-1: the last epoch alone is enough to restore the state."""
     states = [spoken(number) for number in (1, 2, 3)]
     session_id = await house.session(*states)
     await house.ports.stores.sessions.close(DEFAULT_TENANT, session_id)
@@ -277,7 +279,7 @@ async def test_what_was_remembered_of_a_session_goes_with_it(house: House) -> No
 
 
 async def test_nothing_of_a_deleted_session_is_left_in_any_table(house: House) -> None:
-    """Not in a plan, nor in what a run of the session was given."""
+    """Not in a plan, nor in the inputs of the session's runs."""
     secret = "passport X4711"
     session_id = await house.session(spoken(1))
     run = NewRun("summarize_session", inputs=(secret,), tenant_id=DEFAULT_TENANT, session_id=session_id)

@@ -1,5 +1,5 @@
-"""What is kept beyond a session: summaries by a model and without, promotion, embedding, over real stores
-and over real workers (CO-4, IF-10, RT-14).
+"""Data kept beyond a session: summaries by model and rule, promotion, embedding, on stores and workers (CO-4,
+IF-10, RT-14).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 async def run_graph(house: House, session_id: SessionId) -> dict[str, RunRecord]:
-    """The flows of a summary, by the runner that defines what they mean."""
+    """Run the flows of a summary with the reference runner."""
     tools = make_tools(house.ports)
     catalogue = Catalogue(FLOWS, tools=tools, configure=lambda name: house.config.get(name, {}))
     tools["triggers"].bind(catalogue)
@@ -56,7 +56,7 @@ async def search(ports: Ports, user: str | None, question: str) -> list[Passage]
 
 
 async def eventually(what: str, look: Callable[[], Awaitable[T | None]]) -> T:
-    """Wait for something; fails naming it."""
+    """Wait for a condition. Fail with its name."""
     ends_at = time.monotonic() + WITHIN_S
     while (found := await look()) is None:
         assert time.monotonic() < ends_at, what
@@ -67,7 +67,7 @@ async def eventually(what: str, look: Callable[[], Awaitable[T | None]]) -> T:
 async def test_findings_become_the_users_documents_and_preferences_and_leave_the_scratchpad(
     house: House,
 ) -> None:
-    """Explicit, frequent, salient; with provenance and labels; tidied in the end."""
+    """Explicit, frequent, salient; with provenance and labels; cleaned up at the end."""
     user = new_id("user")
     session_id = await house.session(spoken(3), user=user)
     given = (
@@ -102,7 +102,7 @@ async def test_findings_become_the_users_documents_and_preferences_and_leave_the
 
 
 async def test_what_was_made_of_a_labelled_session_carries_its_labels(house: House) -> None:
-    """PX-3: from the session's state into its summary, from the summary's findings into a document."""
+    """PX-3: from the session's state to its summary, and from the summary's findings to a document."""
     user, note_of_labels = new_id("user"), dump(LabelSource(Label.PRIVATE, "List salaries", 1))
     session_id = await house.session({**spoken(3), "labels": [note_of_labels]}, user=user)
     finding = note(LOUNGE, data={"about": "business", "explicit": True}, labels=("private", "untrusted"))
@@ -258,7 +258,7 @@ async def test_the_schedule_embeds_what_is_not_in_the_present_space(house: House
 async def test_workers_embed_and_keep_the_notes_of_turns(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """RT-14: what a turn notes is in the shared scratchpad after it, also once Redis was emptied."""
+    """RT-14: a turn's notes are in the shared scratchpad afterwards, also after Redis was emptied."""
     migrate(database_url)
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     session_id, user = SessionId(new_id("session")), UserId(new_id("user"))
@@ -289,7 +289,7 @@ async def test_workers_embed_and_keep_the_notes_of_turns(
 
 
 async def _notes(ports: Ports, session_id: SessionId) -> list[Entry] | None:
-    """The entries, once those of both turns are there."""
+    """Return the entries when those of both turns exist."""
     entries = await ports.shared.scratchpad.read(DEFAULT_TENANT, session_id, touch=False)
     return entries if len({entry.origin for entry in entries}) == 2 else None
 

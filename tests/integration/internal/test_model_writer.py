@@ -1,4 +1,4 @@
-"""What background flows ask a model is counted for whose session it is (CO-2)."""
+"""Model calls of background flows count for the session's budget (CO-2)."""
 
 from __future__ import annotations
 

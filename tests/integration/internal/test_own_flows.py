@@ -1,4 +1,4 @@
-"""A flow in a domain's folder is picked up, with its configuration, and carried out by a worker (IF-5, IF-16)."""
+"""A flow in a domain's folder is found, with its configuration, and run by a worker (IF-5, IF-16)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Bad(InternalFlow):
 async def test_readiness_names_flows_that_are_off(
     domain: Path, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """The gateway says what its workers have found; all other flows run."""
+    """The gateway reports its workers' findings; all other flows run."""
     (domain / "internal_flows.py").write_text(OWN + BAD)
     migrate(database_url)
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)

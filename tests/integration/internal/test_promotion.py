@@ -1,4 +1,4 @@
-"""Only statements that somebody has judged are kept beyond a session (CO-4)."""
+"""Only assessed statements are kept beyond a session (CO-4)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.integration.internal.test_memory_flows import note, run_graph
 
 
 async def test_what_tools_returned_or_was_looked_up_is_no_statement_and_is_not_promoted(house: House) -> None:
-    """Whatever words of the user's it repeats; what nobody has judged is not salient."""
+    """Even if it repeats the user's words. Unassessed statements are not salient."""
     state = spoken(3)
     session_id = await house.session(state, user=new_id("user"))
     looked_up = note(

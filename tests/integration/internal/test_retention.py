@@ -1,4 +1,4 @@
-"""What is old goes however much there is, and what is to be forgotten is nowhere any more (RT-28, ST-3)."""
+"""Old data are deleted at any volume, and forgotten data are deleted everywhere (RT-28, ST-3)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ INSERT INTO events (session_id, number, tenant_id, body, at)
 SELECT 'old-' || n, number, 'default', '[]', now() - ({rows} - number) * interval '1 hour'
 FROM generate_series(1, {sessions}) AS n, generate_series(1, {rows}) AS number;
 ANALYZE sessions, lanes, state_history, events"""
-"""A thousand hours of a thousand epochs and events each; 720 hours are thirty days."""
+"""A thousand hours with a thousand epochs and events each; 720 hours are thirty days."""
 
 KEPT_EPOCHS = """
     SELECT sum(count)::int, max(count), min(count)
@@ -60,16 +60,16 @@ LEFT_OUT = """
 
 
 async def test_every_table_of_a_session_goes_with_it(house: House) -> None:
-    """A table that is added without a foreign key would keep what its session left."""
+    """A new table without a foreign key would keep a deleted session's data."""
     assert await house.execute(LEFT_OUT) == [
-        ("internal_claims",),  # who is at work, for seconds
-        ("internal_runs",),  # its sessions need not be there; they are removed by name
+        ("internal_claims",),  # running processes, for seconds only
+        ("internal_runs",),  # its sessions may not exist; entries are deleted by name
         ("sessions",),
     ]
 
 
 async def everything(house: House) -> dict[str, bytes]:
-    """All that is stored, by where it is: each table, and each key of Redis."""
+    """Return all stored data by place: each table, and each Redis key."""
     stored: dict[str, bytes] = {}
     for table in metadata.tables:
         rows = await house.execute(f"SELECT row::text FROM {table} AS row")
@@ -82,7 +82,7 @@ async def everything(house: House) -> dict[str, bytes]:
 
 
 async def test_a_user_who_is_forgotten_is_nowhere_any_more(house: House) -> None:
-    """RT-28: whatever a conversation, its notes, its runs and its memory held."""
+    """RT-28: data of the conversation, its notes, its runs and its memory."""
     secret: dict[str, Any] = {"text": SECRET}
     sessions = [await house.session({**spoken(1), "notes": secret}, user="ann") for _ in range(2)]
     bystander = await house.session({**spoken(1), "notes": {"text": "tea"}}, user="bob")
@@ -113,7 +113,7 @@ async def test_a_user_who_is_forgotten_is_nowhere_any_more(house: House) -> None
 async def test_a_note_that_arrives_while_its_session_is_deleted_is_deleted_with_it(
     house: House, flow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """RT-28: the outbox delivers what a turn noted at any moment, and Redis would keep it for a week."""
+    """RT-28: the outbox delivers a turn's note at any time, and Redis would keep it for a week."""
     session_id = await house.session(spoken(1), user="late")
     note = Entry("look", "turn 1", EntryKind.FINDING, time.time(), text=SECRET)
     delete = PostgresMaintenance.delete_session
@@ -135,7 +135,7 @@ async def test_a_note_that_arrives_while_its_session_is_deleted_is_deleted_with_
 
 
 async def test_what_is_forgotten_is_forgotten_in_branches_too(house: House) -> None:
-    """RT-28, ST-4: of a user in all of theirs; of one session in those that go on from it, and in no other."""
+    """RT-28, ST-4: of a user in all their sessions; of a session in its forks, and in no other."""
     branch, secret = house.ports.stores.sessions.branch, {"text": SECRET}
     root = await house.session({**spoken(1), "notes": secret}, user="xavier")
     first = (await branch(DEFAULT_TENANT, root)).session_id
@@ -171,7 +171,7 @@ async def test_histories_stay_bounded_while_turns_run(
     chains = [await house.run(flow) for flow in ("prune_archive", "prune_runtime")]
     took_s = time.monotonic() - began
     talking.cancel()
-    with pytest.raises(asyncio.CancelledError):  # and nothing that a turn met
+    with pytest.raises(asyncio.CancelledError):  # and no data of a turn
         await talking
 
     [(epochs, most, least)] = await house.execute(KEPT_EPOCHS)

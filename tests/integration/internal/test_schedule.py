@@ -1,4 +1,4 @@
-"""Three beats at once: every firing once, whoever is killed or frozen, Redis there or not (IF-15)."""
+"""Three concurrent beats: every due time once, despite kills, freezes and a Redis outage (IF-15)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def beats(database_url: str, domain: Path, tmp_path: Path) -> Iterator[list[Fork
 
 
 def firings(database_url: str, job: str = "every_second") -> list[tuple[float, float]]:
-    """Due times and when they were fired, in order."""
+    """Return due times and actual times, in order."""
     query = (
         "SELECT extract(epoch FROM due_at)::float8, extract(epoch FROM fired_at)::float8"
         " FROM schedule_firings WHERE job = %s ORDER BY due_at"
@@ -78,13 +78,13 @@ def firings(database_url: str, job: str = "every_second") -> list[tuple[float, f
 
 
 def started_runs(database_url: str) -> list[float]:
-    """Due times of the graphs that were started."""
+    """Return the due times of the started graphs."""
     query = "SELECT (parameters ->> 'due')::float8 FROM internal_runs WHERE flow = 'scripted' ORDER BY 1"
     return [due for (due,) in read_rows(database_url, query)]
 
 
 async def test_firings_go_on_and_happen_once(beats, database_url: str, tmp_path: Path) -> None:
-    """No broker is there at all; one beat is frozen, one is killed."""
+    """Without a broker; one beat is frozen, another is killed."""
 
     def fired(count: int) -> None:
         already = len(firings(database_url))
@@ -103,7 +103,7 @@ async def test_firings_go_on_and_happen_once(beats, database_url: str, tmp_path:
     seen = firings(database_url)
     due = [at for at, _ in seen]
     assert due == [due[0] + number for number in range(len(due))], "a due time was missed"
-    # Nothing carries these runs out, so every later firing is coalesced with the first one (IF-11).
+    # No worker runs these graphs, so later due times are merged with the first (IF-11).
     assert len(started_runs(database_url)) == 1
     assert started_runs(database_url)[0] in due
 
@@ -111,7 +111,7 @@ async def test_firings_go_on_and_happen_once(beats, database_url: str, tmp_path:
 async def test_what_was_missed_while_no_beat_was_there_is_fired_once(
     beats, database_url: str, domain: Path, tmp_path: Path
 ) -> None:
-    """Beats that are killed and started again neither double nor lose a schedule."""
+    """Killed and restarted beats neither repeat nor lose a schedule."""
     await asyncio.to_thread(
         wait_until, lambda: firings(database_url), within_s=40, what="the first job is fired"
     )

@@ -1,4 +1,4 @@
-"""A report that was ordered for every day comes into the conversation by itself, once each time (IF-15)."""
+"""A daily report appears in the conversation once each time (IF-15)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def session() -> SessionId:
 
 
 async def fire(ports: Ports) -> Json:
-    """What a beat starts every minute."""
+    """Do what beat does every minute."""
     started = await ports.stores.runs.start((NewRun("send_reports"),))
     await ports.messages.send_runs(started)
     run_id = started.runs["send_reports"]
@@ -59,7 +59,7 @@ async def fire(ports: Ports) -> Json:
 
 
 def test_beat_fires_it_every_minute() -> None:
-    """Whichever domain the process takes for sessions that name none."""
+    """Regardless of the process's default domain."""
     folders = served_folders("travel")
     jobs = {job.name: job for job in read_jobs(FlowSettings(folders).schedule()).jobs}
     assert jobs["send_reports"].every_s == 60

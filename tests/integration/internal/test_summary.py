@@ -1,5 +1,6 @@
-"""From the twentieth turn to a summary in the state, over real workers: started by the turn's outbox, proposed by
-the flow, applied by the lane (IF-12, RT-4).
+"""A summary in the state after the twentieth turn, on real workers (IF-12, RT-4).
+
+The turn's outbox starts it, the flow proposes it, and the lane applies it.
 """
 
 from __future__ import annotations

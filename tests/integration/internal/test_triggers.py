@@ -1,4 +1,4 @@
-"""A trigger joins the flows that are at work already, and starts the others after them (IF-11)."""
+"""A trigger joins the running flows, and starts the other flows after them (IF-11)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Messages that are sent by `understand` at random moments of a turn, to real workers and stores (RT-5, RT-25).
+"""Messages with policy `understand` at random moments of a turn, on real workers and stores (RT-5, RT-25).
 
-A turn makes a call that changes nothing, then two that do; a service outside counts them. What the store holds, what
-was called with which arguments, and what the user was told is judged by the table of `docs/interruptions.md`.
+A turn makes a call without side effects, then two with side effects, which an external service counts. The
+table in `docs/interruptions.md` defines the expected store, calls and replies.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from tests.unit.interruptions.judge import ASK, SAID, Outcome, find_faults
 from tests.unit.interruptions.setting import write_mailroom
 
 CALL_S = 0.4
-"""How long each of the three calls takes."""
+"""Duration of each of the three calls, in seconds."""
 STAGES = ("accepted", "letters", "label", "parcel")
-"""What has happened already when the clock of a moment starts: however slow the machine is, each stage is met."""
+"""Event that starts the clock of a moment, so that each stage is reached on slow machines."""
 LAST_MOMENT_S = CALL_S + 0.1
-"""The next stage has begun by then."""
+"""Time limit until the next stage, in seconds."""
 AT_ONCE = 14
 WITHIN_S = 120
 KEYS = {"label": "tool:parcel_label:1", "parcel": "tool:parcel_send:1"}
 
 
 class Outside:
-    """Counts calls by session, kind and recipient, each at its beginning."""
+    """A counter of calls by session, kind and recipient, at their start."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -78,7 +78,7 @@ async def mailroom(database_url: str, redis_url: str, folder: Path, world: Outsi
 async def interrupt(
     setting: Setting, kind: str, session: str, text: str, stage: str, after_s: float
 ) -> Outcome:
-    """Say something a while after a turn has come to a stage; gives what became of both."""
+    """Send a message some time after a turn has reached a stage, and return both results."""
     first = await setting.submit(session, ASK)
     world: Outside = setting.world  # type: ignore[assignment]  # `mailroom` has put it there
     async with asyncio.timeout(WITHIN_S):
@@ -93,7 +93,7 @@ async def interrupt(
 async def outcome_of(
     setting: Setting, kind: str, session: str, first: TurnRecord, second: TurnRecord
 ) -> Outcome:
-    """Read what became of two turns."""
+    """Return the results of two turns."""
     journal = PostgresArchive(setting.ports.stores.database)
     steps = await journal.journal(DEFAULT_TENANT, SessionId(session), turn_id=first.turn_id)
     at = {step["key"]: datetime.fromisoformat(step["at"]) for step in steps}
@@ -145,7 +145,7 @@ async def test_interruptions_of_each_kind_come_to_what_the_table_says(
 async def test_a_message_is_heard_within_moments_of_a_long_call(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """Bounded delay: the call that changes nothing is interrupted."""
+    """Bounded delay: a call without side effects is interrupted."""
     world = Outside()
     world.call_s = 20.0
     async with mailroom(database_url, redis_url, tmp_path, world) as setting:

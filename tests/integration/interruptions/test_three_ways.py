@@ -1,6 +1,6 @@
-"""The same words over HTTP, WebSocket and Celery: one talk of each kind over each of them, on real workers (RT-5).
+"""The same messages over HTTP, WebSocket and Celery, on real workers (RT-5).
 
-No message and no session names a rule, so each is understood.
+No message or session specifies a policy, so each is interpreted.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from tests.unit.interruptions.judge import ASK, SAID, find_faults
 AT_ONCE = 4
 
 Say: TypeAlias = Callable[[str], Coroutine[Any, Any, tuple[str, str]]]
-"""Says something, and gives the turn with the words of its answer."""
+"""A function that sends a message, and returns the turn with the text of its answer."""
 
 
 class Held(Outside):
-    """Counts the letters of a session no further than to the moment at which it is let go on."""
+    """A service that stops counting a session's letters until it is released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ async def by_http(house: House, session: str) -> AsyncIterator[Say]:
 
 @asynccontextmanager
 async def by_socket(house: House, session: str) -> AsyncIterator[Say]:
-    """Answers come as they are given, each with its turn."""
+    """Receive answers as they arrive, each with its turn."""
     made = {"session_id": session, "domain": "mailroom"}
     assert (await house.http.post("/v1/sessions", json=made)).status_code == 201
     asked = dict[str, asyncio.Future[tuple[str, str]]]()
@@ -76,7 +76,7 @@ async def by_socket(house: House, session: str) -> AsyncIterator[Say]:
     async def listen() -> None:
         async for message in socket:
             told = json.loads(message)
-            if told["type"] in {"text", "error"}:  # of a turn that was stopped
+            if told["type"] in {"text", "error"}:  # of a stopped turn
                 turn = await house.ports.stores.inbox.turn(DEFAULT_TENANT, told["turn_id"])
                 asked[turn.input.text or ""].set_result((told["turn_id"], told["text"]))
 
@@ -106,7 +106,7 @@ async def talk(
     kind: str,
     session: str,
 ) -> list[str]:
-    """Interrupt a turn while it counts letters; gives the words of both answers."""
+    """Interrupt a turn while it counts letters, and return both answers."""
 
     async def accepted(number: int) -> list[TurnRecord]:
         while (

@@ -1,4 +1,4 @@
-"""Puts the clinic's service back to the beginning before each conversation."""
+"""Reset the clinic's service before each conversation."""
 
 from urllib.request import Request, urlopen
 

@@ -1,4 +1,4 @@
-"""A part can only be fetched when somebody knows its shelf; the user is the last to be asked."""
+"""Policies of Transform flows: a part can be fetched only if its shelf is known. The user is asked last."""
 
 from __future__ import annotations
 

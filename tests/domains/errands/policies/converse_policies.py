@@ -1,1 +1,1 @@
-"""None of its own."""
+"""Policies of Converse flows (empty)."""

@@ -1,1 +1,1 @@
-"""None of its own."""
+"""Policies of Plan flows (empty)."""

@@ -1,1 +1,1 @@
-"""None of its own."""
+"""Policies of Prepare flows (empty)."""

@@ -1,1 +1,1 @@
-"""None of its own."""
+"""Policies of Schedule flows (empty)."""

@@ -1,1 +1,1 @@
-"""Policies of Transform flows: an errand is run by its skill."""
+"""Policies of Transform flows: a skill runs an errand."""

@@ -1,4 +1,4 @@
-"""How the flows that change something are carried out."""
+"""Policies of the flows that change something."""
 
 from __future__ import annotations
 

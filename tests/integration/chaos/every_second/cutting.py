@@ -1,4 +1,4 @@
-"""Stands between the workers and PostgreSQL, and breaks a connection in the middle of a commit."""
+"""A proxy between workers and PostgreSQL that breaks a connection during a commit."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 COMMITTED = b'"digest"'
-"""Stands in what a client sends with a commit, and with nothing else: the new state of a counting agent."""
+"""Bytes that a client sends only with a commit: the new state of a counting agent."""
 SOCKET = ".s.PGSQL.5432"
 AT_ONCE = 1 << 16
 CLOSED_WITHIN_S = 5.0
-"""Once the clients have ended."""
+"""True after the clients have ended."""
 
 
 class Cutter:
-    """Passes everything on; each `cut` breaks one commit, before the server has it, or before its answer is heard."""
+    """The proxy. Each `cut` breaks one commit, before the server receives it or before the answer arrives."""
 
     def __init__(self, server: str) -> None:
         self.cuts: Counter[str] = Counter()
@@ -27,15 +27,15 @@ class Cutter:
         self._asked: list[str] = []
 
     def cut(self, moment: str) -> None:
-        """Break the next commit: ``before`` the server has it, or ``after``."""
+        """Break the next commit: ``before`` the server receives it, or ``after``."""
         self._asked.append(moment)
 
     def withdraw(self) -> None:
-        """Break no commit that is still to come."""
+        """Cancel pending cuts."""
         self._asked.clear()
 
     async def serve(self, client_reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
-        """Pass one connection on, both ways, until either side ends."""
+        """Forward a connection in both directions until either side closes."""
         with closing(client), suppress(OSError):
             server_reader, server = await asyncio.open_unix_connection(self._server)
             silent = asyncio.Event()
@@ -65,7 +65,7 @@ class Cutter:
 async def _pass_back(
     server: asyncio.StreamReader, client: asyncio.StreamWriter, silent: asyncio.Event
 ) -> None:
-    """Pass the server's answers on, but for the one that is cut off."""
+    """Forward the server's answers, except for the answer to break."""
     with closing(client), suppress(OSError):
         while (data := await server.read(AT_ONCE)) and not silent.is_set():
             client.write(data)
@@ -74,9 +74,9 @@ async def _pass_back(
 
 @contextmanager
 def cutter(database_url: str, folder: Path) -> Iterator[tuple[Cutter, str]]:
-    """A cutter on a thread of its own, and the address at which clients reach the database through it.
+    """Run a proxy in its own thread, and yield the database address of the proxy.
 
-    `folder`: where it puts its socket.
+    `folder`: folder for the socket.
     """
     server = unquote(urlsplit(database_url).netloc.rpartition("@")[2].rpartition(":")[0])
     between, loop, stopped = Cutter(server), asyncio.new_event_loop(), asyncio.Event()

@@ -1,5 +1,5 @@
-"""A fault every second, of every kind, with the defaults that ship: nothing is lost, doubled, reordered, repeated or
-skipped (RT-17).
+"""A fault of every kind each second, with default settings: no turn is lost, duplicated, reordered or skipped
+(RT-17).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AGAIN_AFTER_S = 0.2
 
 @dataclass(frozen=True)
 class Load:
-    """So many sessions with so many turns each, spread over so many seconds."""
+    """Sessions with turns, spread over some seconds."""
 
     sessions: int
     turns: int
@@ -38,7 +38,7 @@ class Load:
 
 
 SHORT = Load(sessions=8, turns=5, seconds=8, longest_freeze_s=2)
-LONG = Load(sessions=500, turns=20, seconds=270, longest_freeze_s=20, down_after=60)  # of a lease of 15 s
+LONG = Load(sessions=500, turns=20, seconds=270, longest_freeze_s=20, down_after=60)  # for a lease of 15 s
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler, which the shifted clocks need")
@@ -81,7 +81,7 @@ async def test_nothing_is_lost_doubled_reordered_repeated_or_skipped(
 
 
 async def _submit_all(client: Submitter, load: Load) -> None:
-    """Submit each session's turns one after the other, each until it is accepted."""
+    """Submit each session's turns in order, each until it is accepted."""
     chance = random.Random(load.turns)
 
     async def one(session: str) -> None:
@@ -106,7 +106,7 @@ async def _insist(client: Submitter, session: str, number: int) -> None:
 
 
 def _check_texts(history: History, load: Load) -> list[str]:
-    """Each session has each of its turns once, in the order in which they were submitted."""
+    """Check that each session has each of its turns once, in submission order."""
     wanted = [str(number) for number in range(load.turns)]
     return [
         f"{name} has the turns {said}"

@@ -1,4 +1,4 @@
-"""Workers over stores of their own, two with clocks two hours apart: and everything that may happen to them."""
+"""Workers on their own stores, two with clocks two hours apart, and all faults that can happen."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from tests.processes.forked import ROOT, start
 
 HOUR_S = 3600
 CLOCKS_S: Final = (-HOUR_S, HOUR_S, 0, 0)
-"""By how much each worker's clock is off."""
+"""Clock offset of each worker."""
 REDIS_FROZEN_S = 4.0
 DOWN_S = 60.0
 CHOICES = 8
-"""So many faults are thought of each second, of which the first is caused that breaks nothing broken."""
+"""Number of candidate faults per second. The first that hits nothing already broken is caused."""
 CUT_WITHIN_S = 10.0
 EACH_ONCE_WITHIN_S = 120
 LEAST_WORKERS = 2
-"""So many are at work before another is killed or frozen, so that the run gets on."""
+"""Minimum number of running workers before another is killed or frozen, so that the run progresses."""
 
 
 @dataclass
 class Worker:
-    """One place for a worker; whoever dies there is followed by another."""
+    """A place for a worker. A dead worker is replaced."""
 
     process: psutil.Process
     log: Path
@@ -54,9 +54,10 @@ class Worker:
 
 @dataclass
 class World:
-    """`longest_freeze_s`: of a worker.
+    """The stores and workers.
 
-    `happened`: the faults so far; `busy`: what is being broken right now, which nothing else breaks.
+    `longest_freeze_s`: maximum freeze of a worker, in seconds. `happened`: faults so far. `busy`: targets of
+    current faults, which no other fault breaks.
     """
 
     redis: Store
@@ -90,7 +91,7 @@ class World:
         able = [place for place, worker in enumerate(self.workers) if worker.is_at_work()]
         return self.chance.choice(able) if len(able) > LEAST_WORKERS else None
 
-    # Each fault returns once all is up again; False: it could not be caused now.
+    # Each fault returns after recovery, or returns False if it could not be caused now.
 
     def kill_worker(self) -> bool:
         place = self._pick()
@@ -143,7 +144,7 @@ class World:
         return self._cut("after")
 
     def _cut(self, moment: str) -> bool:
-        """Wait until a commit has come and was broken; asking for it alone breaks nothing."""
+        """Wait until a commit was broken. The request alone breaks nothing."""
         before, ends_at = self.cutter.cuts[moment], time.monotonic() + CUT_WITHIN_S
         self.cutter.cut(moment)
         while self.cutter.cuts[moment] == before and time.monotonic() < ends_at:
@@ -163,7 +164,7 @@ class World:
 
 @dataclass(frozen=True)
 class Fault:
-    """`target`: what it breaks, one at a time; `often`: beside the others."""
+    """A kind of fault. `target`: what it breaks, one at a time. `often`: relative frequency."""
 
     do: Callable[[World], bool]
     target: str
@@ -171,7 +172,7 @@ class Fault:
 
 
 DOWN: Final = "Redis down for a minute"
-# The cuts are the first, because they need turns that are at work.
+# Cuts come first, because they need running turns.
 FAULTS: Final[Mapping[str, Fault]] = {
     "cut before COMMIT": Fault(World.cut_before_commit, "cut", 3),
     "cut after COMMIT": Fault(World.cut_after_commit, "cut", 3),
@@ -187,9 +188,9 @@ FAULTS: Final[Mapping[str, Fault]] = {
 
 
 async def break_again_and_again(world: World, stopping: asyncio.Event, *, down_after: int | None) -> None:
-    """Cause a fault every second, each kind once at least; what was broken is whole at the end.
+    """Cause a fault every second, each kind at least once. Everything is recovered at the end.
 
-    `down_after`: after so many of them Redis is down for a minute.
+    `down_after`: number of faults before Redis is stopped for a minute.
     """
     names, weights = zip(*((name, fault.often) for name, fault in FAULTS.items()), strict=True)
     async with asyncio.TaskGroup() as lasting:
@@ -209,7 +210,7 @@ async def break_again_and_again(world: World, stopping: asyncio.Event, *, down_a
 
 
 def _cause_one(world: World, lasting: asyncio.TaskGroup, names: Sequence[str]) -> None:
-    """Cause the first of these faults that breaks nothing that is broken now."""
+    """Cause the first of these faults whose target is not already broken."""
     name = next((name for name in names if FAULTS[name].target not in world.busy), None)
     if name is not None:
         world.busy.add(FAULTS[name].target)
@@ -225,10 +226,10 @@ async def _cause(world: World, name: str) -> None:
 
 @contextmanager
 def world(folder: Path, seed: int, longest_freeze_s: float) -> Iterator[World]:
-    """Everything started; nothing is left running."""
+    """Start everything, and stop everything at the end."""
     with ExitStack() as stack:
         redis_store = stack.enter_context(open_redis(folder, durable=False))
-        # Durable: what was committed must be there after a crash.
+        # Durable: committed data must survive a crash.
         database = stack.enter_context(open_database(folder, durable=True))
         migrate(database.url)
         sockets = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -262,7 +263,7 @@ def _compile_clock(folder: Path) -> Path:
 
 
 def _start_worker(shift_s: int, log: Path, library: Path, environment: dict[str, str]) -> psutil.Process:
-    """A worker; one whose clock is off cannot be forked, because its library is loaded first of all."""
+    """Start a worker. A worker with a clock offset cannot be forked, because its library must be loaded first."""
     arguments = [
         *("-m", "celery", "-A", STAND_IN, "worker", "-P", "threads", "-c", "8"),
         *("-Q", "turns,submissions", "-n", f"{log.stem}@clocks", "-l", "INFO"),

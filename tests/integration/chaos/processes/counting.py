@@ -1,7 +1,7 @@
-"""A tiny agent whose state counts its turns: whatever goes wrong with a lane shows in the count.
+"""A small agent whose state counts its turns, so that lane errors show in the count.
 
-The text of a turn says what it does: words such as ``wait 0.2``, ``until FILE``, ``effect``, ``fail``, ``exit``.
-Its result names the process that it ran in.
+The turn's text is a program with words such as ``wait 0.2``, ``until FILE``, ``effect``, ``fail``, ``exit``.
+The result contains the process ID.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ INSERT_EFFECT = parse(
 
 
 def fold(state: dict[str, Any], text: str) -> dict[str, Any]:
-    """The state after one more turn: its count and a digest over every text so far."""
+    """Return the state after another turn: the count and a digest of all texts so far."""
     digest = hashlib.sha256(f"{state['digest']}|{text}".encode()).hexdigest()[:16]
     return {"count": state["count"] + 1, "digest": digest}
 
@@ -64,7 +64,7 @@ class CountingAgent:
         said = ""
         for place, word in enumerate(words):
             if word in {"wait", "until"} and journal.stopped:
-                break  # what was done is told, and no more is done
+                break  # report completed calls, and make no further calls
             if word == "wait":
                 await asyncio.sleep(float(words[place + 1]))
             elif word == "until":
@@ -78,7 +78,7 @@ class CountingAgent:
         return said
 
     async def _have_effect(self, lease: Lease, journal: Journal) -> str:
-        """An effect outside the turn's transaction, which nothing but the journal keeps from repeating."""
+        """Have an effect outside the turn's transaction, which only the journal prevents from repeating."""
 
         async def insert(idempotency_key: str) -> str:
             await self._ports.stores.database.fetch_all(

@@ -1,4 +1,4 @@
-"""Wraps an agent so that its process dies at planned points of its journaled steps. For the tests alone."""
+"""A wrapper that kills an agent's process at planned points of its journal steps. For tests only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CODE = re.compile(r"E[0-9]{4}")
 
 
 class DyingSteps:
-    """The journal of a turn, with death before, in and after each of its steps."""
+    """The journal of a turn, with planned deaths before, in and after each step."""
 
     def __init__(self, steps: Journal, code: str) -> None:
         self._steps = steps
@@ -46,7 +46,7 @@ class DyingSteps:
         return outcome
 
     def _name(self, key: str, kind: str) -> str:
-        """Tools go by their key; the questions to a model by their place, for theirs are digests."""
+        """Return a step's name: a tool's key, or the position of a model call, whose key is a digest."""
         if kind != "model":
             return key
         self._asked += 1
@@ -72,7 +72,7 @@ class DyingAgent:
 
 
 async def die_at(code: str, point: str) -> None:
-    """Ask whether this process is to die here, and do so."""
+    """Ask the test whether to die here, and die if so."""
     if await asyncio.to_thread(_is_to_die, code, point):
         os.kill(os.getpid(), signal.SIGKILL)
 

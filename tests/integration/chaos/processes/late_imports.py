@@ -1,4 +1,4 @@
-"""A worker that says, once it is ready, what was imported after it was forked from a process prepared for it."""
+"""A worker that lists the modules imported after its fork from a prepared process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The mailroom, whose calls are counted outside of the workers; `MAILROOM_URL` says where.
+"""The mailroom with calls counted outside of the workers, at `MAILROOM_URL`.
 
-It is copied into the domain's folder, in place of the services there.
+The test copies this file into the domain's folder, in place of its services.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from parley import JsonObject, Service, ToolCall
 
 
 async def post(path: str, **body: str) -> None:
-    """Post to the counting service, and wait until it has done what was asked; as many at once as there are turns."""
+    """Post to the counting service and wait for completion, concurrently for all turns."""
     address = urlsplit(os.environ["MAILROOM_URL"])
     data = json.dumps(body).encode()
     reader, writer = await asyncio.open_connection(address.hostname, address.port)

@@ -1,7 +1,7 @@
 """The real agents in a process that is killed once after each step of a turn.
 
-A step is a call that the journal keeps. What changes the world is met twice: after its effect, before anybody
-has written down that there was one; and after that.
+A step is a journaled call. A call with side effects has two deaths: after its effect but before recording it,
+and after recording.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import Json
 
 KILLS = "PARLEY_TEST_KILLS"
-"""A folder: each kill leaves a file, so that it happens once."""
+"""A folder with a file for each kill, so that each kill happens once."""
 ONLY = "PARLEY_TEST_KILLS_ONLY"
-"""Parts of names, separated by commas: where kills happen; everywhere when there are none."""
+"""Comma-separated parts of step names: where kills happen. Empty for everywhere."""
 SPARED = "spared"
-"""Sessions whose name begins so are never killed in."""
+"""Prefix of session names without kills."""
 
 
 def die_once(name: str) -> None:
@@ -40,7 +40,7 @@ def die_once(name: str) -> None:
 
 
 class DeadlySteps:
-    """The journal of a turn, each of whose calls is the death of its process, once."""
+    """The journal of a turn. Each of its calls kills the process once."""
 
     def __init__(self, journal: Journal, turn_id: str) -> None:
         self._steps = journal

@@ -1,4 +1,4 @@
-"""The worker's application with agents that die: `celery -A tests.integration.chaos.processes.plan_killer worker`."""
+"""The worker's application with dying agents: `celery -A tests.integration.chaos.processes.plan_killer worker`."""
 
 from __future__ import annotations
 

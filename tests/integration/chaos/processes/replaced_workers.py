@@ -1,8 +1,8 @@
-"""Worker processes that are replaced as soon as they die.
+"""Worker processes that are replaced immediately when they die.
 
-Run ``python -m tests.integration.chaos.processes.replaced_workers COUNT``. Each is a real
-`WorkerProcess`, forked from a parent that has imported and trained everything, and opened nothing: a new one is
-there at once.
+Run ``python -m tests.integration.chaos.processes.replaced_workers COUNT``. Each is a real `WorkerProcess`,
+forked from a parent that has imported and trained everything without opening connections, so that a
+replacement starts immediately.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from orchestrator.types import SessionId, TenantId
 from tests.integration.chaos.processes.dying import DyingAgent
 from workers.process import WorkerProcess
 
-# Else each would import it for itself, when it opens its model.
+# Otherwise each process would import it when opening its model.
 import_module("orchestrator.adapters.models.chat")
 import_module("jsonschema")
 SETTINGS = load_settings()
@@ -37,7 +37,7 @@ SYSTEM1 = System1.for_domain(LOADED.domain)
 
 
 def build(name: str, ports: Ports) -> DyingAgent:
-    """The agent of the one domain, as `bootstrap` makes it, around what was trained already."""
+    """Create the agent of the domain like `bootstrap`, with the trained models."""
     assert name == LOADED.domain.name
 
     def services(tenant_id: TenantId) -> dict[str, object]:
@@ -58,7 +58,7 @@ def work() -> None:
 
 
 def keep(count: int) -> None:
-    """Keep so many workers alive until told to stop."""
+    """Keep this number of workers alive until told to stop."""
     children: set[int] = set()
 
     def stop(*_: Any) -> None:

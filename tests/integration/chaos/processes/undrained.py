@@ -1,4 +1,4 @@
-"""The same worker with the line cut that hands a lane over when its worker leaves: it has to be found out."""
+"""A worker that doesn't release lanes on shutdown. Tests must detect it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workers.app import create_app
 
 
 def _go_on(_: LaneRunner) -> None:
-    """Leave without handing over."""
+    """Leave without releasing lanes."""
 
 
 LaneRunner.drain = _go_on  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""The same worker with the fence cut out of the SQL text: it has to fail the checker."""
+"""A worker without the fence in the SQL text. The checker must detect it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _unfenced(name: str) -> str:
     return written.replace(FENCE, "")
 
 
-# Statements are read when they are first needed, so whoever has imported them already gets the cut one too.
+# Statements are read on first use, so importers get the modified statements too.
 sql.source = _unfenced
 sql.statement.cache_clear()
 
