@@ -264,13 +264,13 @@ async def test_a_stopped_turn_does_nothing_twice_and_its_answers_name_what_was_d
         done, first, second = before[session], _reply(answers[session]), _reply(turn)
         shown = session, done, first, second
         named = [NAMES[kind] for kind, times in done.items() if times]
-        if answers[session].status is not TurnStatus.DONE:  # otherwise it continued: only the last call is uncertain
+        if answers[session].status is not TurnStatus.DONE:  # continued: only the last call is uncertain
             assert [name for name in named if name not in first] == [], shown
         if named:
             assert named[-1] in first, shown
             assert named[-1] in second or _has_completed(turn), shown
             assert "send it again" not in f"{first} {second}".lower(), shown
-        elif "can't tell" not in first:  # otherwise it was started and may not have arrived: the user decides
+        elif "can't tell" not in first:  # started, but may not have arrived: the user decides
             assert set(after[session].values()) == {1}, shown
     assert len(setting.stopped) >= len(moments) - 0.35 / every_s - 1
 
