@@ -27,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if _TRAINED not in os.environ:
         folder = config.rootpath / ".tmp" / "trained"
         made = next(each for each in (folder, *folder.parents) if each.exists())
-        if not os.access(made, os.W_OK):  # a clone of another account, or one in which that account ran the tests
+        if not os.access(made, os.W_OK):  # the clone or folder of another account
             folder = Path(tempfile.mkdtemp(prefix="parley-trained-"))
             config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         patch = pytest.MonkeyPatch()

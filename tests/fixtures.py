@@ -39,7 +39,7 @@ def _train_once(folder: Path) -> None:
     def train_alone(kept: TrainedModels | None, key: str, train: Callable[[], LinearModel]) -> LinearModel:
         if kept is not None:
             return once(kept, key, train)
-        with (folder / f"{key}.lock").open("w") as lock:  # the second process loads the models of the first process
+        with (folder / f"{key}.lock").open("w") as lock:  # the second process loads the first's models
             fcntl.flock(lock, fcntl.LOCK_EX)
             return once(TrainedFiles(folder), key, train)
 

@@ -1,6 +1,6 @@
-"""PX-17, RT-10: a call that is approved twice at once, from two processes and in the chat, is made once.
+"""PX-17, RT-10: a call with concurrent approvals, from two processes and in the chat, is made once.
 
-Two gateways and two Celery workers, each a process of its own, on real stores.
+Two gateways and two Celery workers, each in its own process, on real stores.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def two_gateways(environment: dict[str, str], logs: Path) -> AsyncIterator
 
 
 async def say(client: httpx.AsyncClient, session: str, **body: object) -> JsonObject:
-    """One turn, to its end."""
+    """Run a turn to its end."""
     sent = await client.post(f"/v1/sessions/{session}/turns", json=body)
     assert sent.status_code in {200, 201, 202}, sent.text
     return await ended(client, sent.json()["turn_id"])
@@ -52,7 +52,7 @@ async def ended(client: httpx.AsyncClient, turn_id: str) -> JsonObject:
 
 
 async def ask(client: httpx.AsyncClient) -> tuple[str, JsonObject]:
-    """A session whose task waits for an approval."""
+    """Create a session with a task that waits for an approval."""
     session = (await client.post("/v1/sessions", json={})).json()["session_id"]
     await say(client, session, text="wipe disk of printer one")
     answer = await client.get("/v1/approvals", params={"session_id": session, "status": "pending"})

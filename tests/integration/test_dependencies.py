@@ -1,4 +1,6 @@
-"""What is installed is pinned, in the image with hashes; `make audit` looks it up, or says what it could not."""
+"""Installed packages are pinned, in the image with hashes; `make audit` checks them, or reports what it
+couldn't.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def test_what_the_project_asks_for_is_among_them() -> None:
 
 
 def locked() -> dict[str, tuple[str, list[str]]]:
-    """What the image installs: version and hashes, by name."""
+    """Return the packages of the image: version and hashes, by name."""
     text = (ROOT / "deploy" / "locked.txt").read_text().replace("\\\n", " ")
     found = {}
     for line in text.splitlines():
@@ -78,7 +80,7 @@ def test_the_image_installs_what_the_project_asks_for_without_the_embedded_store
 
 
 def audit(folder: Path, day: str, **changes: object) -> subprocess.CompletedProcess[str]:
-    """Audit the project's packages with a list of this day, which the changes are made to."""
+    """Audit the project's packages with a list of this day, after these changes."""
     (folder / "deploy").mkdir()
     for name in ("constraints.txt", "deploy/audit.py"):
         shutil.copy(ROOT / name, folder / name)
@@ -125,7 +127,7 @@ def test_an_audit_fails_when_something_could_not_be_checked(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_the_bill_of_materials_names_all_that_the_image_installs() -> None:
-    """It takes its tool from the network."""
+    """It downloads its tool."""
     subprocess.run(["make", "-s", "bom"], cwd=ROOT, check=True)
     bill = json.loads((ROOT / "build" / "bom.json").read_text())
 

@@ -33,7 +33,7 @@ from tests.processes.stores import connections_of_stores
 
 @contextmanager
 def hold_stores(folder: Path) -> Iterator[tuple[ForkedProcess, Stores]]:
-    """Another process runs the stores of this folder; they answer. It is killed in the end."""
+    """Run the stores of this folder in another process, which is killed at the end."""
     said = folder.with_suffix(".said")
     holder = start(["-m", "tests.processes.holder", str(folder)], environment=os.environ, log=said)
     try:
@@ -48,7 +48,7 @@ def hold_stores(folder: Path) -> Iterator[tuple[ForkedProcess, Stores]]:
 
 @contextmanager
 def hold_stores_apart(folder: Path, *wrapper: str) -> Iterator[Stores]:
-    """The same by an interpreter that nothing was prepared for."""
+    """Run the stores in a new interpreter, without prepared imports."""
     command = [*wrapper, sys.executable, "-m", "tests.processes.holder", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as holder:
         try:
@@ -59,13 +59,13 @@ def hold_stores_apart(folder: Path, *wrapper: str) -> Iterator[Stores]:
 
 
 def wait_until_ended(processes: list[psutil.Process]) -> None:
-    """Wait for processes that are not ours; the test's own time limit bounds the wait."""
+    """Wait for processes that are not children. The test's timeout limits the wait."""
     while not all(has_ended(process) for process in processes):
         time.sleep(0.01)
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
-    """Every store process that works on this folder."""
+    """Return all store processes of this folder."""
     return [
         process
         for process in psutil.process_iter(["cmdline"])
@@ -84,7 +84,7 @@ def test_stores_answer_and_have_pgvector(stores: Stores) -> None:
 
 
 def test_others_find_the_stores_by_the_folder(tmp_path: Path) -> None:
-    """As the doctor does, which looks at an `up` that runs on a folder."""
+    """Like the doctor, which examines an `up` that runs on a folder."""
     with stores(tmp_path, durable=False) as running:
         found = running_database(tmp_path), running_redis(tmp_path)
         assert found == (running.database_url, running.redis_url)
@@ -108,7 +108,7 @@ def test_only_sockets_and_only_with_the_password(stores: Stores) -> None:
 
 
 def test_who_connects_hashes_a_random_password_once(stores: Stores) -> None:
-    """4096 times, as for one that a person has chosen, takes both ends longer than all else of a connection."""
+    """4096 iterations, as for human passwords, would take longer than the rest of a connection."""
     with psycopg.connect(stores.database_url) as connection:
         (kept,) = connection.execute("SELECT rolpassword FROM pg_authid WHERE rolname = 'parley'").fetchall()
     assert kept[0].startswith("SCRAM-SHA-256$1:")
@@ -146,7 +146,7 @@ def test_data_survive_a_restart_and_nothing_is_left_running(tmp_path: Path) -> N
 def test_a_second_start_on_the_same_folder_names_the_first_and_leaves_the_folder_as_it_was(
     tmp_path: Path,
 ) -> None:
-    """The first may have opened it to the account of its PostgreSQL, which is making its cluster at that moment."""
+    """The first may have opened the folder to PostgreSQL's account, which is creating the cluster."""
     with hold_stores(tmp_path) as (holder, _):
         tmp_path.chmod(0o710)
         with pytest.raises(FolderInUse, match=rf"\(pid {holder.pid}\)") as refusal, stores(tmp_path):
@@ -168,7 +168,7 @@ def test_leftovers_of_a_killed_run_are_ended(tmp_path: Path) -> None:
     with hold_stores(tmp_path):
         orphans = processes_of(tmp_path)
         for process in orphans:
-            process.suspend()  # a frozen process cannot act on the death of its parent
+            process.suspend()  # a frozen process cannot react to the death of its parent
     assert not any(has_ended(process) for process in orphans)
 
     with stores(tmp_path, durable=False) as running:

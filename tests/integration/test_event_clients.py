@@ -1,4 +1,4 @@
-"""Clients that follow a session: each durable event once and in order, whatever happens in between (RT-15)."""
+"""Clients that follow a session: each durable event once and in order, despite interruptions (RT-15)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.integration.gateway import House, open_house
 
 RECONNECTIONS = 100
 PAUSE_S = 0.04
-"""Between two turns: whoever listens a few events at a time must not fall behind for ever."""
+"""Pause between two turns, so that a client that reads few events at a time can keep up."""
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
 async def test_a_client_that_reconnects_a_hundred_times_misses_nothing(
     database_url: str, redis_url: str
 ) -> None:
-    """At random moments, with Redis flushed and its connections cut in between."""
+    """At random moments, with Redis flushed and connections cut in between."""
     chance = random.Random(15)
     async with open_house(database_url, redis_url) as house, AsyncClient(house.url) as client:
         session = await house.session()
@@ -81,7 +81,7 @@ def _last(seen: list[SessionEvent]) -> int:
 async def _listen_for_a_while(
     client: AsyncClient, session: SessionId, seen: list[SessionEvent], events: int
 ) -> None:
-    """Take some events, or none: the connection is closed while they come."""
+    """Read some events, or none, and close the connection while more arrive."""
     async with aclosing(client.stream(session, after=_last(seen))) as stream:
         for _ in range(events):
             seen.append(await anext(stream))  # noqa: PERF401  # kept when it is interrupted
@@ -105,7 +105,7 @@ async def test_a_client_goes_on_when_redis_restarts(database_url: str, tmp_path:
 
 
 async def test_what_is_told_live_comes_again_when_redis_is_back(database_url: str, tmp_path: Path) -> None:
-    """The gateway listens anew to the Redis that took the place of the one that went away."""
+    """The gateway connects to the new Redis that replaced the lost one."""
     with open_stores(tmp_path, durable=False) as stores:
         redis_url = stores.redis_url
         async with open_house(database_url, redis_url) as house, AsyncClient(house.url) as client:
@@ -125,7 +125,7 @@ async def test_what_is_told_live_comes_again_when_redis_is_back(database_url: st
 
 @contextmanager
 def _start_redis_again(folder: Path) -> Iterator[None]:
-    """On the port and with the password that it had."""
+    """Restart Redis with the same port and password."""
     with Popen([find_server(), str(folder / "redis" / "redis.conf")], stdout=DEVNULL) as process:
         try:
             yield
@@ -134,7 +134,7 @@ def _start_redis_again(folder: Path) -> Iterator[None]:
 
 
 async def _tell_until_cancelled(house: House, session: SessionId, turn_id: str) -> None:
-    """A hint that is told while nobody listens is lost, so it is told again."""
+    """Repeat an event, because a live event without listeners is lost."""
     token = Event(session, "token", TurnId(turn_id), {"text": "I am", "offset": 0})
     while True:
         await house.ports.shared.live.publish(session, (token,))
@@ -142,7 +142,7 @@ async def _tell_until_cancelled(house: House, session: SessionId, turn_id: str) 
 
 
 async def test_a_client_comes_back_by_itself(database_url: str, redis_url: str) -> None:
-    """The gateway goes away and another takes its place."""
+    """The gateway stops and another replaces it."""
     port = _free_port()
     async with open_house(database_url, redis_url, port=port) as house:
         session = await house.session()
@@ -183,7 +183,7 @@ async def test_the_blocking_client_follows_too(house: House) -> None:
 
 
 async def test_who_leaves_does_not_interrupt_who_stays(house: House, redis_url: str) -> None:
-    """All listeners share one connection, which a client that goes away must not take with it."""
+    """All listeners share a connection, which must survive the end of a client."""
     staying, leaving = await house.session(), await house.session()
     with Redis.from_url(redis_url) as redis:
         channel = f"{CHANNEL}{leaving}"
@@ -213,7 +213,7 @@ async def test_what_cannot_be_followed_is_said_at_once(house: House) -> None:
 
 
 async def test_a_submission_whose_answer_was_lost_is_one_turn(house: House) -> None:
-    """The client repeats it with the same key."""
+    """The client repeats the submission with the same key."""
     session = await house.session()
     lossy = _Lossy(house.url)
     async with lossy, AsyncClient(lossy.url) as client:
@@ -224,7 +224,7 @@ async def test_a_submission_whose_answer_was_lost_is_one_turn(house: House) -> N
 
 
 class _Lossy:
-    """Stands between client and gateway and loses the first answer."""
+    """A proxy between client and gateway that loses the first answer."""
 
     def __init__(self, gateway: str) -> None:
         host, _, port = gateway.removeprefix("http://").partition(":")

@@ -32,7 +32,7 @@ class Stream:
         self._lines = response.aiter_lines()
 
     async def __anext__(self) -> dict[str, Any]:
-        """The next event, with its `id` if it has one."""
+        """Return the next event, with its `id` if any."""
         fields: dict[str, str] = {}
         async for line in self._lines:
             if not line and "data" in fields:
@@ -120,7 +120,7 @@ async def test_a_page_that_comes_back_gets_the_text_so_far(house: House) -> None
 
 
 async def test_what_a_dead_worker_left_is_not_shown_after_its_turn(house: House) -> None:
-    """The turn was ended by somebody who did not know of its streamed text."""
+    """Another worker without the streamed text ended the turn."""
     session = await house.session()
     turn_id = await house.submit(session)
     await house.ports.shared.live.publish(session, (token(session, turn_id, 0, "left over"),))
@@ -133,7 +133,7 @@ async def test_what_a_dead_worker_left_is_not_shown_after_its_turn(house: House)
 
 
 async def test_without_live_events_the_log_is_looked_at(house: House) -> None:
-    """Nobody publishes: a follower learns of it within moments."""
+    """Without publishers, a follower still receives events soon."""
     session = await house.session()
     async with house.http.stream("GET", f"/v1/sessions/{session}/events") as response:
         stream = Stream(response)
@@ -151,7 +151,7 @@ async def test_a_session_that_is_not_there_has_no_events(house: House) -> None:
 
 
 async def test_an_empty_number_is_none(house: House) -> None:
-    """An EventSource that was cut off before it saw an event may send an empty header."""
+    """An EventSource that was cut off before the first event may send an empty header."""
     session = await house.session()
     await house.submit(session)
     for headers in ({"Last-Event-ID": ""}, {}):
@@ -161,7 +161,7 @@ async def test_an_empty_number_is_none(house: House) -> None:
 
 
 async def test_a_message_of_a_socket_may_name_a_rule_and_is_told_its_place(house: House) -> None:
-    """RT-5: over every door; what has to wait is told how many turns are before it."""
+    """RT-5: over every interface; a waiting turn reports the number of turns before it."""
     session = await house.session()
     async with websockets.connect(
         house.url.replace("http", "ws", 1) + f"/v1/sessions/{session}/ws"
@@ -185,7 +185,7 @@ async def test_a_message_of_a_socket_may_name_a_rule_and_is_told_its_place(house
 
 
 async def test_a_conversation_over_a_socket(house: House) -> None:
-    """Several turns over one socket; a message that is wrong is answered by an error and nothing else."""
+    """Several turns over one socket; an invalid message only causes an error."""
     session = await house.session()
     url = house.url.replace("http", "ws", 1) + f"/v1/sessions/{session}/ws"
     async with websockets.connect(url) as socket:
@@ -241,7 +241,7 @@ async def test_a_socket_tells_of_pieces_and_of_what_was_missed(house: House) -> 
 
 
 async def test_a_revoked_key_listens_no_longer(database_url: str, redis_url: str) -> None:
-    """RT-22: what was opened with a key ends soon after the key does; nothing is told in between."""
+    """RT-22: connections opened with a key end soon after its revocation, without further events."""
     async with open_house(database_url, redis_url, auth="required", recheck_every_s=0.1) as house:
         key, text = await house.ports.stores.keys.create(DEFAULT_TENANT, "shop", frozenset({Scope.USER}))
         headers = {"Authorization": f"Bearer {text}"}
@@ -268,7 +268,7 @@ async def test_a_revoked_key_listens_no_longer(database_url: str, redis_url: str
 
 
 async def test_no_answer_lasts_longer_than_the_gateway_lets_one(database_url: str, redis_url: str) -> None:
-    """RT-15: a wait is over sooner than was asked; a stream ends, and goes on where it was when it is opened again."""
+    """RT-15: a wait ends before the requested time; a stream ends, and continues when it is opened again."""
     async with open_house(database_url, redis_url, longest_response_s=0.2) as house:
         session = await house.session()
         turn = await house.submit(session)

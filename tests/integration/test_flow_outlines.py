@@ -1,4 +1,4 @@
-"""The flows of a domain over HTTP, from which the inspector draws where a flow is."""
+"""A domain's flows over HTTP, from which the inspector draws a flow's progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real worker on real stores whose model fails: turns go on in System 1, say so, and return (NL-2, CO-2)."""
+"""A real worker on real stores with a failing model: turns use System 1, report this, and recover (NL-2, CO-2)."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def model() -> Iterator[ScriptedModel]:
 
 @dataclass
 class Talk:
-    """One session of the real system, through its stores."""
+    """A session of the real system, through its stores."""
 
     ports: Ports
     session: SessionId
 
     async def say(self, text: str) -> dict[str, Any]:
-        """Submit a turn and give its finished turn object."""
+        """Submit a turn and return its finished turn object."""
         done = await run_turn(self.ports, self.session, text, "modelled", within_s=30)
         assert done.result is not None, done
         return done.result | {"status": done.status.value, "attempts": done.attempts}
@@ -80,7 +80,7 @@ async def talking(crew: Fleet, session: str, folder: Path) -> AsyncIterator[Talk
 
 
 def environment(model: ScriptedModel, folder: Path, **more: str) -> dict[str, str]:
-    """An endpoint without a key is one."""
+    """Return the environment of an endpoint without a key."""
     return {
         "PARLEY_DOMAIN": str(folder),
         "OPENAI_BASE_URL": model.base_url,
@@ -101,7 +101,7 @@ def logged(worker: Worker, event: str) -> list[dict[str, Any]]:
 async def test_turns_go_on_without_the_model_and_return_to_it(
     database: str, redis_url: str, tmp_path: Path, folder: Path, model: ScriptedModel
 ) -> None:
-    """NL-2, CO-2: killed in the middle of a conversation, then back."""
+    """NL-2, CO-2: killed during a conversation, then restarted."""
     settings = environment(model, folder, PARLEY_MODEL_FAILURES="2", PARLEY_MODEL_COOLING_S="4")
     with fleet(database, redis_url, tmp_path, settings) as crew:
         (worker,) = crew.start(1, application=APPLICATION)
@@ -114,7 +114,7 @@ async def test_turns_go_on_without_the_model_and_return_to_it(
             model.follow(script_of(understood("correction", "book_flight", date=next_monday())))
             model.start()
             back = await until_asked(talk, model)
-            async with asyncio.timeout(30):  # what the breaker became is noted beside the turn
+            async with asyncio.timeout(30):  # the breaker's state is recorded with the turn
                 while up := await talk.ports.shared.circuits.read():
                     await asyncio.sleep(0.05)
 
@@ -141,13 +141,13 @@ async def test_turns_go_on_without_the_model_and_return_to_it(
 
 
 def next_monday() -> str:
-    """A day of travel on which seats are free, whatever today is: on a Monday, that of next week."""
+    """Return a travel day with free seats: next Monday, or in a week on Mondays."""
     today = datetime.now(UTC).date()
     return (today + timedelta(days=7 - today.weekday())).isoformat()
 
 
 async def until_asked(talk: Talk, model: ScriptedModel) -> dict[str, Any]:
-    """Talk on until the model understands again; every message is another one."""
+    """Send different messages until the model interprets again."""
     async with asyncio.timeout(40):
         for number in count():
             before = len(model.requests)
@@ -174,7 +174,7 @@ WEATHER: dict[str, Reply] = {
     "slow": Answer(json=NOTHING, delay_s=60),
 }
 
-# After these the breaker is open for minutes, so each has a worker to itself.
+# These open the breaker for minutes, so each has its own worker.
 LASTING: dict[str, Reply] = {
     "rate limited for long": Fail(429, retry_after_s=120),
     "refused": Fail(400),
@@ -186,7 +186,7 @@ LASTING: dict[str, Reply] = {
 def unlucky(
     database: str, stores: Any, tmp_path_factory: pytest.TempPathFactory, folder: Path
 ) -> Iterator[tuple[Fleet, ScriptedModel]]:
-    """One worker for every weather; its breaker never opens, so that each is met."""
+    """Yield a worker for all failures. Its breaker never opens."""
     with ScriptedModel(script_of(CITY)) as model:
         settings = environment(model, folder, PARLEY_MODEL_FAILURES="1000", PARLEY_TURN_DEADLINE_S="4")
         with fleet(
@@ -233,7 +233,7 @@ async def answer_in(crew: Fleet, model: ScriptedModel, folder: Path, weather: st
 async def test_the_model_is_asked_again_when_its_answer_does_not_fit(
     unlucky: tuple[Fleet, ScriptedModel], folder: Path
 ) -> None:
-    """CO-2: a bad answer is repaired, and the turn is not degraded."""
+    """CO-2: an invalid answer is repaired, and the turn is not degraded."""
     crew, model = unlucky
     model.follow(
         Script(rules=(Rule(replies=(Answer(text="let me see"), understood("task", "list_bookings"))),))
@@ -263,7 +263,7 @@ async def test_what_a_model_invents_does_nothing(unlucky: tuple[Fleet, ScriptedM
 async def test_answers_are_steps_of_their_turns(
     unlucky: tuple[Fleet, ScriptedModel], folder: Path, database: str
 ) -> None:
-    """RT-8: with nothing of what was said in the step's name."""
+    """RT-8: the step's name contains no message text."""
     crew, model = unlucky
     model.follow(script_of(CITY))
     async with talking(crew, "journaled", folder) as talk:

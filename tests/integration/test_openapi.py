@@ -1,6 +1,6 @@
-"""The OpenAPI document holds what the gateway does: every answer is described, none is a server error.
+"""The OpenAPI document matches the gateway: every answer is described, none is a server error.
 
-Requests are made from the document by Schemathesis, with all of its checks, against real stores.
+Schemathesis creates requests from the document and runs all of its checks against real stores.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.integration.openapi_hooks import KNOWN_NAME
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Right after a session was made nothing is planned in it, and it had no earlier state; the document says so.
+# A new session has no plan and no earlier state, as the document says.
 NOT_THERE_YET = """
 [[operations]]
 include-operation-id = "{name}"
@@ -37,7 +37,7 @@ SHORT = ("--phases", "examples,fuzzing", "-n", "3")
 LONG = ("-n", "8")
 AT_LEAST, AT_LEAST_LONG = 150, 2_000  # requests that are made
 MADE_WITHIN_S = 60
-"""The document, on a busy machine; Schemathesis would give up after ten seconds."""
+"""Timeout for the document on a busy machine. The default is ten seconds."""
 
 
 @cache
@@ -74,7 +74,7 @@ def test_every_answer_has_a_shape_and_every_error_is_a_problem() -> None:
 
 
 def named_as_perhaps_missing() -> list[str]:
-    """Name the operations whose document says that a session which is there is not all that they need."""
+    """Return the operations that, according to the document, need more than an existing session."""
     return [
         operation["operationId"]
         for operation in operations()
@@ -97,7 +97,7 @@ async def test_more_than_a_thousand_requests_are_answered_as_described(
 
 
 async def _examine(database_url: str, redis_url: str, folder: Path, options: tuple[str, ...]) -> int:
-    """How many cases Schemathesis made; fails with its report when it found something."""
+    """Return the number of Schemathesis cases. Fail with its report if it found problems."""
     settings = folder / "schemathesis.toml"
     settings.write_text("\n".join(NOT_THERE_YET.format(name=name) for name in named_as_perhaps_missing()))
     async with open_house(database_url, redis_url, longest_response_s=0.2) as house:
@@ -134,7 +134,7 @@ async def _examine(database_url: str, redis_url: str, folder: Path, options: tup
 
 
 async def _make_things(house: House) -> dict[str, str]:
-    """A session with an answered turn, a frame with rows, a run; their identifiers by parameter."""
+    """Create a session with an answered turn, a frame with rows, and a run. Return identifiers by parameter."""
     session = await house.session()
     turn_id = await house.submit(session)
     frame = {

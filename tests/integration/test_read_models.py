@@ -1,4 +1,4 @@
-"""Reading what turns left behind, over HTTP on real stores."""
+"""Read calls for data of turns, over HTTP on real stores."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def analytics(house: House) -> SessionId:
 
 
 async def test_the_pages_of_a_table_come_from_its_domain(house: House) -> None:
-    """CO-3: a page has 512 rows; the last has the rest."""
+    """CO-3: a page has 512 rows; the last has the remaining rows."""
     session = await analytics(house)
     tables = Tables(ServiceContext(PostgresRecords(house.ports.stores.database, DEFAULT_TENANT, "analytics")))
     shown = await tables.describe(
@@ -77,7 +77,7 @@ async def test_the_pages_of_a_table_come_from_its_domain(house: House) -> None:
 
 
 async def test_an_export_is_downloaded_by_its_owner_alone(house: House) -> None:
-    """RS-5: the path that the answer names is signed and gives the whole file; the plain one is for its owner."""
+    """RS-5: the path in the answer is signed and returns the whole file; the plain path is for its owner."""
     session, other = await analytics(house), await analytics(house)
     exports = Exports(
         ServiceContext(PostgresRecords(house.ports.stores.database, DEFAULT_TENANT, "analytics"))
@@ -168,7 +168,7 @@ class Worker:
 
 
 async def test_a_sessions_log_tells_of_its_runs(house: House) -> None:
-    """RT-15: begun, ended, left unrun, cancelled; runs without a session are not told."""
+    """RT-15: started, ended, not run, canceled; runs without a session are not reported."""
     session = await house.session()
     runs, work = (
         PostgresRuns(house.ports.stores.database),

@@ -1,4 +1,4 @@
-"""The Redis client: what its commands owe to the tasks that wait for them."""
+"""Cancellation and connection errors of the Redis client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TIMES = 300
 
 
 async def test_a_cancellation_that_comes_while_a_command_is_sent_is_not_forgotten(redis_url: str) -> None:
-    """A worker's shutdown cancels each task once: one that forgets it keeps the worker from ending."""
+    """A worker's shutdown cancels each task once. A lost cancellation would block the shutdown."""
     async with connect(redis_url, max_connections=1) as redis:
         for turns_of_the_loop in range(TIMES):
             task = asyncio.create_task(_repeat(redis))
@@ -42,14 +42,14 @@ async def _is_lost(connection) -> None:
 
 
 async def _is_dropped_by_its_reader(connection) -> None:
-    # It runs as the sending begins.
+    # Runs when sending begins.
     connection.dropped = asyncio.ensure_future(connection.disconnect(nowait=True))
 
 
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 @pytest.mark.parametrize("it", [_is_lost, _is_dropped_by_its_reader])
 def test_a_connection_that_is_closed_is_lost_in_the_words_of_the_driver(it, run, redis_url: str) -> None:
-    """Callers take what the driver raises for "Redis is away"; anything else would be a fault of ours."""
+    """Callers handle the driver's error for an unreachable Redis; other errors would count as internal."""
 
     async def send_on_a_closed_connection() -> bool:
         async with connect(redis_url, max_connections=1) as redis:

@@ -1,4 +1,4 @@
-"""Finished conversations are decided once more: what did not change is the same, what did is found, nothing is done."""
+"""Replay of finished conversations: unchanged decisions are equal, changes are found, and nothing is executed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TALKS = {
     "pruned": ("travel", "Find flights from Oslo to Rome next Friday", "thanks"),
 }
 OF_EACH = 4
-"""Shipped conversations of each domain, besides."""
+"""Number of additional shipped conversations per domain."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Recorded:
     model: ScriptedModel
     folder: Path
     asked: int
-    """Requests that the model has had."""
+    """Requests that the model has received."""
 
     def replay(self, *sessions: str, **wanted: Any) -> list[JsonObject]:
         return replay(self.url, Wanted(tuple(map(SessionId, sessions)), **wanted))[1]
@@ -62,13 +62,13 @@ class Recorded:
             return connection.execute(query.encode()).fetchall()
 
     def digest(self) -> dict[str, Any]:
-        """Every row of every table."""
+        """Return a digest of all rows of all tables."""
         names = self.ask("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         whole = "SELECT count(*), sum(hashtextextended(one::text, 0)::numeric) FROM {} AS one"
         return {name: self.ask(whole.format(name)) for (name,) in names}
 
     def copy(self, name: str) -> Path:
-        """A copy of the travel domain, to plant something in."""
+        """Copy the travel domain for modification."""
         place = self.folder / name
         shutil.copytree(ROOT / "domains" / "travel", place, ignore=shutil.ignore_patterns("__pycache__"))
         return place
@@ -107,12 +107,12 @@ async def _record(own: Stores, talked: str, *domains: str, prefix: str = "") -> 
             await ports.stores.sessions.branch(
                 DEFAULT_TENANT, SessionId("withdrawn"), epoch=Epoch(1), branch_id=branch
             )
-            for line in ("yes", "yes"):  # the offer is made anew, and taken
+            for line in ("yes", "yes"):  # the offer is repeated and accepted
                 await say(ports, lanes, branch, "travel", TurnInput(line))
 
 
 def found(outcomes: list[JsonObject]) -> dict[tuple[str, int], set[str]]:
-    """The turns that came out otherwise, by session and epoch, with the aspects."""
+    """Return the different turns, by session and epoch, with the aspects."""
     return {
         (one["session"], turn["epoch"]): set(turn["changes"]) for one in outcomes for turn in one["different"]
     }
@@ -120,7 +120,7 @@ def found(outcomes: list[JsonObject]) -> dict[tuple[str, int], set[str]]:
 
 @pytest.mark.parametrize(("domain", "least"), [("travel", 16), ("analytics", 5), (MODELLED, 2)])
 def test_what_has_not_changed_is_decided_the_same(recorded: Recorded, domain: str, least: int) -> None:
-    """Also what a model was asked: it is not asked again."""
+    """Also model requests: the model is not called again."""
     place = recorded.folder / MODELLED if domain == MODELLED else domain
     outcomes = recorded.replay(of=domain, domain=str(place), last=100)
 
@@ -229,14 +229,14 @@ def test_what_retention_took_is_told_and_so_is_where_to_begin(recorded: Recorded
 
 
 CALLS_OF_A_TURN = {"travel": 1_900, "analytics": 2_250}
-"""Function calls for a turn that is decided anew, at most: with its reading, and the comparison."""
+"""Maximum number of function calls for a replayed turn, including reading and comparison."""
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_deciding_a_turn_anew_costs_no_more_than_this(
     recorded: Recorded, domain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the second round, so that nothing counts which a process does once."""
+    """In the second round, without work that a process does only once."""
     loaded = prepare(Wanted(), domain)
     setup = Setup(
         recorded.url, read_settings(**NO_STORES), loaded, System1.for_domain(loaded.domain), None, 0

@@ -1,4 +1,4 @@
-"""A long chat has the same answers with all maintenance on as with it off, on real workers (IF-12)."""
+"""A long chat has the same answers with and without maintenance, on real workers (IF-12)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def _done(ports: Ports, session_id: SessionId) -> list[RunRecord]:
 
 
 async def _await_background(ports: Ports, session_id: SessionId) -> None:
-    """What is said from here on is answered after something was tidied, however slow the machine."""
+    """Wait until maintenance has changed something, so that later messages are answered after it."""
     ends_at = time.monotonic() + WITHIN_S
     while not await _done(ports, session_id):
         assert time.monotonic() < ends_at, "no run was done"

@@ -1,4 +1,4 @@
-"""PX-10: Python that a model wrote runs in a limited process without network, whatever it tries."""
+"""PX-10: model-written Python runs in a limited process without network."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.unit.tools.guardrail_samples import RULES, Sample, in_short, read_ben
 HOSTILE = read_hostile("python")
 BENIGN = read_benign("python")
 ALL_IMPORTS = frozenset(RULES.allowed_imports)
-# Endless loops are ended by their processor time, so that a busy machine changes nothing; what ends otherwise has
-# far more of it than it needs, so that a slow machine changes nothing either.
+# Endless loops end by a CPU time limit, independent of machine load. Other code has much more CPU time than
+# it needs.
 ENDLESS = SandboxLimits(wall_s=60, cpu_s=1, memory_bytes=192 * 1024 * 1024)
 QUICK = replace(ENDLESS, cpu_s=30)
 EVERY = 4
-"""Of the benign samples one in so many runs in the short form; `test_guardrails.py` checks all of them."""
+"""The short form runs one in this many benign samples; `test_guardrails.py` checks all."""
 
 REACHES_OUTSIDE = [
     sample
@@ -93,7 +93,7 @@ async def test_the_limits_hold_where_both_watchers_are_gone(sample: Sample) -> N
 
     result = await sandbox.run_python(sample.code, {}, QUICK, imports=ALL_IMPORTS)
 
-    if outcome(result) != "unavailable":  # without a network namespace it is not even started
+    if outcome(result) != "unavailable":  # without a network namespace, it is not even started
         assert isinstance(result, Stopped)
         assert result.category is StopCategory.ERROR
         assert "Error" in result.message

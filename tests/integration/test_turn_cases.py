@@ -28,7 +28,7 @@ async def client(house: House) -> AsyncIterator[AsyncClient]:
 
 
 async def converse(house: House, *said: str, **result: Any) -> list[str]:
-    """The IDs of a session's turns; the last has a result."""
+    """Return the IDs of a session's turns. The last turn has a result."""
     session_id, turns = await house.session(), list[str]()
     for text in said:
         turns.append(await house.submit(session_id, text))

@@ -39,7 +39,7 @@ def signal(kind: str, /, **payload: Any) -> JsonObject:
 
 
 async def answer(house: House, said: str, reply: str = "Fine.", *signals: JsonObject, **result: Any) -> str:
-    """A turn of a session of its own; returns its ID."""
+    """Create a session with a turn, and return the turn ID."""
     session_id = await house.session()
     turn_id = await house.submit(session_id, said)
     await house.answer(session_id, result={"reply": reply, **result}, signals=signals)
@@ -97,7 +97,7 @@ async def test_turns_are_found_by_their_quality(house: House, client: AsyncClien
 
 
 async def test_pages_lead_to_every_turn_once(house: House, client: AsyncClient) -> None:
-    """A page that has read its share without finding enough leads on."""
+    """A page that has read its limit without enough matches links to the next."""
     for number in range(7):
         await answer(house, f"number {number}", "Even." if number % 2 == 0 else "Odd.")
 

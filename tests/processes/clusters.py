@@ -1,4 +1,4 @@
-"""PostgreSQL's clusters made once and copied, since `initdb` takes a second of a processor for each."""
+"""PostgreSQL clusters created once and copied, because `initdb` takes a second of CPU time."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any, Final
 from parley.embedded import postgres
 
 PASSWORD: Final = "of-all-clusters-of-the-tests"
-"""A cluster knows its password, so that copies have the same one."""
+"""File with the cluster's password, so that copies have the same password."""
 make_cluster: Final = postgres._make_cluster
 read_password: Final = postgres._password
 
 
 def make_clusters_once(folder: Path) -> None:
-    """Have this process, and those forked from it, copy their clusters from one that is kept in the folder."""
+    """Make this process and its forks copy clusters from a stored cluster in the folder."""
     postgres._password = _password
     postgres._make_cluster = partial(_copy, folder)
 
 
 def _password(data_dir: Path) -> str:
-    """Give a cluster that is there already the password that it knows."""
+    """Use the stored password of an existing cluster."""
     path = data_dir / "postgres.password"
     if path.exists():
         return read_password(data_dir)
@@ -34,7 +34,7 @@ def _password(data_dir: Path) -> str:
 
 
 def _copy(folder: Path, cluster: Path, binaries: Path, account: Any, password: str, *, durable: bool) -> None:
-    """Keep one for each version of the programs, of what calls them, and for each account."""
+    """Copy a stored cluster for this program version, calling code and account."""
     initdb = (binaries / "initdb").stat()
     known = f"{Path(postgres.__file__).read_text()} {initdb.st_size} {initdb.st_mtime_ns} {account}"
     kept = folder / f"cluster-{hashlib.sha256(known.encode()).hexdigest()[:12]}"

@@ -1,4 +1,4 @@
-"""Commands of a shell, such as `parley`, that a server forks, so that none has to import anything first."""
+"""Shell commands such as `parley`, forked by a server to save imports."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ sys.exit(code if code >= 0 else 128 - code)
 
 @contextmanager
 def forked_command(name: str, module: str, *, imports: Sequence[str] = ()) -> Iterator[Path]:
-    """A folder for ``PATH`` with a program that runs the module with its caller's words, folder, variables and streams.
+    """Yield a folder for ``PATH`` with a program that runs the module with the caller's arguments, folder,
+    variables and streams.
 
-    It takes what is asked for until the block ends, ends with the code of what was run, and what was run ends with it.
-    `imports`: what the server that forks is to import before.
+    The program returns the exit code, and its process ends with the caller. `imports`: modules that the
+    server imports before.
     """
-    # A first one that does nothing, since whoever runs the others may not wait until all is imported.
+    # A first command that does nothing, because later callers may not wait for imports.
     start(["-m", "__future__"], environment={}, log=Path(os.devnull), imports=imports).wait()
     with ExitStack() as stack:
         listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
@@ -56,7 +57,7 @@ def forked_command(name: str, module: str, *, imports: Sequence[str] = ()) -> It
 
 
 def _serve(listener: socket.socket, module: str, imports: Sequence[str]) -> None:
-    """Each command in a thread of its own, until nobody can connect any more."""
+    """Serve each command in a separate thread, until shutdown."""
     commands: list[threading.Thread] = []
     while True:
         try:
@@ -86,7 +87,7 @@ def _run(asking: socket.socket, module: str, imports: Sequence[str]) -> None:
             )
         watching = threading.Thread(target=_end_with, args=(asking, process))
         watching.start()
-        with suppress(BrokenPipeError):  # who asked was killed
+        with suppress(BrokenPipeError):  # the caller was killed
             asking.send(str(process.pid).encode())
             asking.send(str(process.wait()).encode())
         process.wait()
@@ -95,6 +96,6 @@ def _run(asking: socket.socket, module: str, imports: Sequence[str]) -> None:
 
 
 def _end_with(asking: socket.socket, process: ForkedProcess) -> None:
-    """Nobody says anything more, but a killed caller's end is heard."""
+    """Wait without reading until the caller has ended."""
     asking.recv(1)
     process.kill()

@@ -1,9 +1,9 @@
-"""A process that has imported what our programs need, and forks them when told to on a socket.
+"""A server process with imported modules, which forks Parley's programs on request over a socket.
 
-Each order is a JSON object, `arguments` of the interpreter (``-m module …``), `folder`, `environment` and `imports`,
-which stay for those that follow, with the three streams of the child; it is answered with ``started PID``. When a child
-has ended that is told by ``ended PID CODE``. Once nobody is left to give orders, what still runs is killed. Nothing is
-opened and no thread is started here.
+Each request is a JSON object with `arguments` of the interpreter (``-m module …``), `folder`, `environment`
+and `imports` (kept for later requests), and with the child's three streams. Responses are ``started PID`` and
+later ``ended PID CODE``. When all clients are gone, running children are killed. The server itself opens no
+files and starts no threads.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from tests.processes.clusters import make_clusters_once
 COMMANDS = ("parley.main", *(f"parley.commands.{name}" for name in ("chat", "doctor", "keys", "serve", "up")))
 DOMAINS = ("domains.analytics.internal_flows", "domains.travel.weekend")
 MODELS = ("anyio._backends._asyncio", "jsonschema", "orchestrator.adapters.models.chat", "truststore")
-"""What a role with a model imports, which takes as long as all else of its start."""
+"""Modules of a role with a model, which take half of its startup time."""
 LONGEST_ORDER = 200_000
 
 
 def fork(order: bytes, streams: tuple[int, int, int]) -> int:
-    """Start a child that does as the order says."""
+    """Fork a child for the request."""
     told = orjson.loads(order)
     for needed in told.get("imports", ()):
         import_module(needed)
@@ -47,14 +47,14 @@ def fork(order: bytes, streams: tuple[int, int, int]) -> int:
 
 
 def serve(orders: socket.socket) -> None:
-    """Take orders until there are no more."""
+    """Handle requests until the socket closes."""
     running: set[int] = set()
     ended, wakeup = os.pipe()
     for end in (ended, wakeup):
         os.set_blocking(end, False)
     signal.set_wakeup_fd(wakeup)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asked for the processes ends them
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the client ends its processes
     with selectors.DefaultSelector() as selector:
         selector.register(ended, selectors.EVENT_READ)
         selector.register(orders, selectors.EVENT_READ)
@@ -90,7 +90,7 @@ if __name__ == "__main__":
         import_module(needed)
     load_domain(
         "travel"
-    )  # with the airports, most of what its workers and many others compute before they are warm
+    )  # with the airports, most of what workers and many other processes compute at startup
     make_clusters_once(Path(os.environ[TRAINED_FOLDER]))
     gc.collect()
     serve(socket.socket(fileno=int(sys.argv[1])))

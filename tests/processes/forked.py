@@ -1,4 +1,4 @@
-"""Starts our own programs as processes that need not import anything: the tests' side of `fork_server`."""
+"""Parley's programs as processes without import time: the client of `fork_server`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class ForkedProcess:
-    """A process of the server, with the part of `subprocess.Popen` that tests use."""
+    """A process of the fork server, with the methods of `subprocess.Popen` that tests use."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -53,7 +53,7 @@ class ForkedProcess:
 
 
 class ForkServer:
-    """One server for this test process; it ends with it."""
+    """A fork server for this test process, which ends with it."""
 
     def __init__(self) -> None:
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -104,9 +104,9 @@ def start(
     folder: Path = ROOT,
     imports: Sequence[str] = (),
 ) -> ForkedProcess:
-    """Run ``python ARGUMENTS``, which begin with ``-m``; what it prints is added to the log, `errors` likewise.
+    """Run ``python ARGUMENTS``, beginning with ``-m``. Append the output to the log, and errors to `errors`.
 
-    `given`: its input; without one it has none. `imports`: what it needs beside our programs.
+    `given`: input, or None for no input. `imports`: additional modules.
     """
     assert arguments[0] == "-m"
     order = {

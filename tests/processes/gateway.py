@@ -1,4 +1,4 @@
-"""A real gateway, and a whole stack, for tests that look at them from outside."""
+"""A real gateway, and a whole stack, for tests from outside."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.processes.forked import ROOT, ForkedProcess, start
 def gateway(
     environment: Mapping[str, str], log: Path, *, program: Sequence[str] = ("-m", "gateway", "--port")
 ) -> Iterator[str]:
-    """A gateway on a free port; gives its URL once it answers. `program`: takes the port as its last argument."""
+    """Yield the URL of a gateway on a free port. `program`: takes the port as its last argument."""
     port = free_port()
     surroundings = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     process = start([*program, str(port)], environment=surroundings, log=log)
@@ -35,7 +35,7 @@ def gateway(
 def stack(
     data_dir: Path, environment: Mapping[str, str], *options: str
 ) -> Iterator[tuple[ForkedProcess, str]]:
-    """A running ``parley up`` that has said it is ready, and what it said; it is ended if it runs still."""
+    """Yield a ready ``parley up`` with its output, and stop it at the end."""
     log = data_dir.with_suffix(".said")
     command = ("-m", "parley", "up", "--data-dir", str(data_dir), "--port", str(free_port()), *options)
     up = start(command, environment=environment, log=log)

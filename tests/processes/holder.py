@@ -1,4 +1,4 @@
-"""Runs the stores of a folder, its only argument, says where they answer, and waits to be ended."""
+"""A program that runs the stores of a folder, its only argument, prints their addresses, and waits."""
 
 import signal
 import sys

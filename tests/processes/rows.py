@@ -1,4 +1,4 @@
-"""Looks at a database again and again by one connection: to make another takes as much as fifty looks."""
+"""Repeated database reads with one connection, because a new connection costs as much as fifty reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _keeping = threading.Lock()
 def read_rows(
     database_url: str, query: LiteralString, parameters: Sequence[object] | None = None
 ) -> list[tuple[Any, ...]]:
-    """Give the rows as they are now; also from several threads. The connection ends when another database is read."""
+    """Return the current rows; thread-safe. The connection closes when another database is read."""
     with _keeping:
         if database_url not in _kept or not _is_usable(_kept[database_url]):
             _forget()
@@ -25,7 +25,7 @@ def read_rows(
 
 
 def _is_usable(connection: psycopg.Connection[Any]) -> bool:
-    """Say whether it is: a test may have replaced the database."""
+    """Return whether the connection is usable, because a test may have replaced the database."""
     try:
         connection.execute("")
     except psycopg.OperationalError:

@@ -1,4 +1,4 @@
-"""The store processes that a test has started."""
+"""Store processes that a test has started."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SERVERS = {"postgres", "valkey-server", "redis-server"}
 
 
 def connections_of_stores() -> list[Any]:
-    """Every connection over a network of the stores below this process; fails when there are none."""
+    """Return all network connections of stores below this process. Fail if there are none."""
     servers = {
         process.pid for process in psutil.Process().children(recursive=True) if process.name() in SERVERS
     }

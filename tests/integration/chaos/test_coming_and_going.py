@@ -199,7 +199,7 @@ async def test_what_runs_side_by_side_follows_the_workers(
         "PARLEY_LANES_PER_PROCESS": str(LANES),
         "PARLEY_SHUTDOWN_GRACE_S": "0",
         "PARLEY_LEASE_TTL_S": str(LEASE_S),
-        "PARLEY_TURN_DEADLINE_S": str(LEASE_S),  # no turn may end before a busy machine has started all of them
+        "PARLEY_TURN_DEADLINE_S": str(LEASE_S),  # so that all can start first
     }
     with worker_pool(database, redis_url, tmp_path, **settings) as pool:
         async with submitter(database, redis_url) as client:

@@ -1,4 +1,4 @@
-"""A prompt engineer over the real client, before a scripted model."""
+"""A prompt engineer with the real client and a scripted model."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -33,7 +33,7 @@ CONFIG = ModelConfig(
 
 
 class Waits:
-    """Waits that are noted and not waited for."""
+    """Waits that are recorded and skipped."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -76,7 +76,7 @@ def script(*replies: Reply) -> Script:
 
 
 class Bench:
-    """A scripted model, and an engineer that asks it."""
+    """A scripted model, and an engineer that calls it."""
 
     def __init__(self, model: ScriptedModel, engineer: PromptEngineer, signals: list[Signal]) -> None:
         self.model = model

@@ -1,4 +1,4 @@
-"""Answers and refusals as endpoints of the field send them, over a real HTTP server."""
+"""Answers and refusals of real endpoints, over a real HTTP server."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,7 @@ CALL = {
 
 
 def completion(message: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """A whole answer, with some of it replaced."""
+    """Return a complete answer with some replaced members."""
     message = {"role": "assistant", "content": json.dumps(GOOD)} if message is None else message
     choice = {"index": 0, "finish_reason": "stop", "message": message}
     body = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
@@ -33,7 +33,7 @@ def sent(body: Any, status: int = 200) -> Raw:
 
 
 def streamed(*chunks: Any, done: bool = True) -> Raw:
-    """Chunks as server-sent events; text goes out as it is."""
+    """Return chunks as server-sent events. Text is sent unchanged."""
     lines = [chunk if isinstance(chunk, str) else json.dumps(chunk) for chunk in chunks]
     events = "".join(f"data: {line}\n\n" for line in [*lines, *(["[DONE]"] if done else [])])
     return Raw(events, "text/event-stream")
@@ -51,7 +51,7 @@ def chunk(delta: Any = None, finish_reason: str | None = None, **more: Any) -> d
 
 
 def refusing(refuses: Callable[[Request], Any], then: Reply, status: int = 400) -> Computed:
-    """An endpoint that answers what `refuses` makes of a request, and `then` if that is nothing."""
+    """Return an endpoint that answers with the result of `refuses`, or with `then` if there is none."""
 
     def reply(request: Request) -> Reply:
         body = refuses(request)

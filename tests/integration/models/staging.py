@@ -1,4 +1,4 @@
-"""A conversation with a scripted model, over the travel domain."""
+"""A conversation with a scripted model in the travel domain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def travel() -> tuple[LoadedDomain, System1]:
 
 @dataclass
 class Stage:
-    """The travel domain with a scripted model; `calls` are the model's signals."""
+    """The travel domain with a scripted model. `calls`: signals of model calls."""
 
     model: ScriptedModel
     simulator: Simulator

@@ -1,4 +1,4 @@
-"""CO-2: local models are loaded before users wait, and `explain` says when a model did not answer."""
+"""CO-2: local models are loaded before users wait, and `explain` reports that a model did not answer."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""CO-2: `parley doctor --model` says what an endpoint takes, and what Parley can't do without it."""
+"""CO-2: `parley doctor --model` reports what an endpoint supports, and which missing features Parley needs."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""CO-2, NL-2: however a model fails, a turn ends with an answer, and nobody is invited to try what cannot succeed."""
+"""CO-2, NL-2: every turn ends with an answer despite model failures, without suggesting hopeless retries."""
 
 import json
 

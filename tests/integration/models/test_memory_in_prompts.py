@@ -1,4 +1,4 @@
-"""What is remembered of a user reaches the models that understand, fill and carry out, with where it is from (CO-4)."""
+"""Memories of a user in prompts for interpretation, slot filling and execution, with their source (CO-4)."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ POLICY = NewDocument(
     ("document", "found", "taken"),
     [
         (POLICY, "Bergen", "BGO"),
-        (POLICY, "Oslo", None),  # stands in no document
+        (POLICY, "Oslo", None),  # in no document
         (replace(POLICY, labels=("untrusted",)), "Bergen", None),
     ],
 )
 async def test_a_missing_value_is_looked_up_in_documents(
     document: NewDocument, found: str, taken: str | None
 ) -> None:
-    """PX-4: and the user is told in which; what strangers wrote, and what no document says, fills nothing."""
+    """PX-4: the user learns which document; foreign or unsupported text fills nothing."""
     script = rules(
         nlu_think=understood("task", "book_flight", destination="Rome"),
         slot_fill=Answer(json={"slots": {"origin": found, "departure_date": "2026-12-04"}}),

@@ -1,4 +1,4 @@
-"""CO-2: what a call of the prompt engineer sends over the real client, what it notes, and what it may cost."""
+"""CO-2: what a call of the prompt engineer sends over the real client, records and costs."""
 
 import asyncio
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.integration.models.quirks import openai_error, sent
 
 
 async def test_the_wire_carries_schema_name_metadata_and_data():
-    """Model protocol: a stand-in can tell from the request alone what is asked."""
+    """Model protocol: the request alone shows a stand-in what is requested."""
     async with bench(script(Answer(json=GOOD))) as at:
         assert await at.think() == GOOD
 
@@ -83,7 +83,7 @@ async def test_every_call_leaves_one_signal():
 
 
 async def test_prompts_and_answers_are_kept_where_that_is_wanted_and_logged_nowhere():
-    """CO-6: of the last request, without secrets; in the signal as it is kept with its turn, not in the log."""
+    """CO-6: of the last request, without secrets; in the turn's signal, not in the log."""
     hidden = "my password=hunter22 please"
     with capture_logs() as logs:
         async with bench(script(Answer(text="Well done you")), keep_prompts=True) as at:
@@ -155,7 +155,7 @@ async def test_the_key_is_sent_and_shown_nowhere():
 
 
 async def test_a_refusal_is_one_warning_that_says_why():
-    """For the operator: endpoint, status, code and field stand in the line."""
+    """The log line for operators has endpoint, status, code and field."""
     error = openai_error("Unsupported value", code="unsupported_value", param="frobnicate")
     async with bench(script(sent(error, 400))) as at:
         with pytest.raises(ModelRejected):

@@ -1,4 +1,4 @@
-"""CO-2: models that fail, stay away, are killed and come back, under the prompt engineer."""
+"""CO-2: models that fail, are unreachable, are killed and return, below the prompt engineer."""
 
 import asyncio
 from dataclasses import replace
@@ -46,7 +46,7 @@ async def test_each_failure_has_its_name_and_its_number_of_tries(reply, error):
         with pytest.raises(error):
             await at.word()
 
-    # A refusal that names no part of the request is tried once more, with the least that a request can have.
+    # An unspecific refusal is retried once with the smallest possible request.
     tries = {ModelFailed: 3, RateLimited: 3, ModelRejected: 2}
     assert len(at.model.requests) == tries.get(error, 1)
     told = at.calls()[0]
@@ -163,7 +163,7 @@ async def test_each_prompt_may_have_its_own_model_and_provider():
 
 
 async def test_killed_and_back_on_the_same_port():
-    """The breaker opens, is seen, keeps quiet, probes and closes: NLU can follow `available`."""
+    """The breaker opens, is visible, blocks calls, probes and closes: NLU can use `available`."""
     clock = Clock()
     waits = Waits()
 

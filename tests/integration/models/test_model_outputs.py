@@ -1,4 +1,4 @@
-"""CO-2: output that does not fit is asked for again with the reason; loops over tools."""
+"""CO-2: invalid output is requested again with the reason; loops over tools."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""CO-2: answers that a model streams, whole and broken off."""
+"""CO-2: streamed answers of a model, complete and interrupted."""
 
 from dataclasses import replace
 

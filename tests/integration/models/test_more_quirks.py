@@ -1,4 +1,4 @@
-"""CO-2: further ways of endpoints to answer and to refuse, each with where it was reported."""
+"""CO-2: further forms of answers and refusals of endpoints, each with its source."""
 
 import json
 from dataclasses import replace
@@ -37,7 +37,7 @@ def called(name: str, arguments: Any) -> dict[str, Any]:
 
 
 def written(call: Any) -> str:
-    """A call as models write it."""
+    """Return a call as models write it."""
     return f"<tool_call>\n{json.dumps(call)}\n</tool_call>"
 
 
@@ -49,10 +49,10 @@ def written(call: Any) -> str:
         # https://github.com/google-gemini/cookbook/issues/1374
         called("default_api.flight_search", DAY),
         called("functions.flight_search", DAY),
-        # https://github.com/NousResearch/Hermes-Function-Calling: a server without a parser for its form
+        # https://github.com/NousResearch/Hermes-Function-Calling: a server without a parser for its format
         {"role": "assistant", "content": written({"name": "flight_search", "arguments": {"day": "mon"}})},
         {"role": "assistant", "content": f"<think>Hm.</think>{written({'name': 'flight_search', 'arguments': DAY})}"},
-        # https://github.com/QuantumNous/new-api/pull/652: text beside a call
+        # https://github.com/QuantumNous/new-api/pull/652: text in addition to a call
         called("flight_search", DAY) | {"content": "Let me look."},
     ],
     ids=range(6),
@@ -116,7 +116,9 @@ async def test_an_object_may_be_where_thoughts_belong(name: str) -> None:
 
 
 async def test_a_thought_is_no_text() -> None:
-    """https://github.com/NousResearch/hermes-agent/issues/46131: what is only thought is asked for again."""
+    """https://github.com/NousResearch/hermes-agent/issues/46131: an answer with thoughts only is requested
+    again.
+    """
     thought = {"role": "assistant", "content": "", "reasoning_content": "They want a flight."}
     async with bench(script(sent(completion(thought)), FINE)) as at:
         assert await at.word() == "Fine."
@@ -158,7 +160,7 @@ async def test_comments_and_odd_lines_of_a_stream_say_nothing() -> None:
     [
         # https://github.com/apache/rocketmq-dashboard/issues/2178, maximhq/bifrost #5040
         {"error": {"message": "quota exceeded", "code": "insufficient_quota"}},
-        # https://openrouter.ai/docs/api-reference/errors: its status as a code
+        # https://openrouter.ai/docs/api-reference/errors: HTTP status as a code
         {"error": {"message": "Insufficient credits", "code": 402}, "choices": []},
     ],
     ids=range(2),
@@ -253,7 +255,7 @@ async def test_schemas_that_a_server_cannot_use_are_left_out(status: int, words:
 
 
 async def test_a_server_that_takes_schemas_or_nothing_is_asked_in_the_prompt() -> None:
-    """https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/189, and a schema that it cannot use."""
+    """https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/189, and a schema that the server can't use."""
     refusals = {
         "json_schema": {"error": "response_format: schema is too complex"},
         "json_object": {"error": "'response_format.type' must be 'json_schema' or 'text'"},
@@ -294,7 +296,7 @@ async def test_a_limit_that_is_too_high_is_left_to_the_model(words: str) -> None
 
 
 async def test_a_model_without_tools_is_asked_for_none_twice() -> None:
-    """https://github.com/ollama/ollama/issues/6027, pydantic/pydantic-ai #703: nothing helps, and it is final."""
+    """https://github.com/ollama/ollama/issues/6027, pydantic/pydantic-ai #703: the failure is final."""
     refusal = openai_error("registry.ollama.ai/library/gemma3:4b does not support tools")
     endpoint = refusing(lambda request: refusal if request.body.get("tools") else None, FINE)
     async with bench(script(endpoint)) as at:
@@ -308,7 +310,7 @@ async def test_a_model_without_tools_is_asked_for_none_twice() -> None:
 
 
 async def test_a_refusal_after_an_earlier_success_is_corrected_too() -> None:
-    """An unnamed refusal: of a form that was not sent before at once, of one that was accepted when it returns."""
+    """An unspecific refusal: a new form is dropped at once, an accepted form on the second refusal."""
 
     def refuses(request: Request):
         return {"error": "Bad Request"} if request.body.get("tool_choice") == "required" else None

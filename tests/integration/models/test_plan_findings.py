@@ -1,4 +1,4 @@
-"""PL-2: the model sees what a background flow found when it checks a plan."""
+"""PL-2: the model gets the findings of background flows when it checks a plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEAK = "Printer Two leaks toner and has been taken out of service."
 
 
 async def test_a_finding_is_put_to_the_model_with_its_labels() -> None:
-    """PX-3: a plan that a model checks with untrusted text derives from it."""
+    """PX-3: a plan that a model checks with untrusted text derives from this text."""
     async with talking(plan_decompose=steps(COUNTER, TONER), plan_replan=KEEP, plan_complete=MET) as talk:
         await talk.say(REQUEST)
         simulator, session_id = talk.conversation.simulator, talk.conversation.session_id

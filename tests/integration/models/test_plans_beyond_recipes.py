@@ -1,4 +1,4 @@
-"""A model decomposes a request if its words fit no slot of the plan, or always if the domain says so (PL-1, PL-5)."""
+"""Decomposition by a model, for words that fit no slot of the plan, or always if configured (PL-1, PL-5)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_declared_steps_are_not_decomposed_by_a_model(mode: str, read: Ans
 
 
 async def test_words_that_fit_no_slot_are_for_the_planner() -> None:
-    """PL-5, NL-9: the model that reads the message names them, and they are not said to be not understood."""
+    """PL-5, NL-9: the interpreting model reports them, and they are not reported as not understood."""
     [turn], asked = await ask(
         FITTING + BACK, mode="auto", nlu_think=understood("return flight first", **TRIP)
     )
@@ -92,7 +92,7 @@ async def test_words_for_the_planner_wait_for_the_values_of_the_plan() -> None:
     ("plans", "decomposed"), [({"model": "off"}, BACK_FIRST), ({"model": "auto"}, Fail(400))]
 )
 async def test_words_that_nobody_plans_for_are_named(plans: dict[str, str], decomposed: Any) -> None:
-    """IR-6: the declared steps are taken, and the user reads what was left out."""
+    """IR-6: the declared steps are used, and the user learns what was ignored."""
     read = understood("return flight first", **TRIP)
     [turn], _ = await ask(FITTING + BACK, plans=plans, mode="auto", nlu_think=read, plan_decompose=decomposed)
 
@@ -101,7 +101,7 @@ async def test_words_that_nobody_plans_for_are_named(plans: dict[str, str], deco
 
 
 async def test_a_domain_may_let_the_model_decompose_every_request() -> None:
-    """Its plan is followed to the end; no declared step is added."""
+    """The model's plan is completed without declared steps."""
     [turn], asked = await ask(FITTING + BACK, plans={"model": "on"})
 
     assert asked[0] == "plan_decompose"

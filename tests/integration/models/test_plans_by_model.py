@@ -1,4 +1,6 @@
-"""Plans that a model makes, changes and judges, over HTTP against the scripted endpoint (PL-1, PL-2, PL-3, PL-5)."""
+"""Plans that a model creates, changes and assesses, over HTTP with the scripted endpoint (PL-1, PL-2, PL-3,
+PL-5).
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,7 @@ class Talk:
 async def talking(
     plans: JsonObject | None = None, **replies: Reply | tuple[Reply, ...]
 ) -> AsyncIterator[Talk]:
-    """A conversation with a desk whose model answers to each prompt as it is told."""
+    """Start a conversation in the desk domain, with scripted answers by prompt."""
     loaded, system1 = desk()
     rules = [
         Rule(prompt=prompt, replies=reply if isinstance(reply, tuple) else (reply,))
@@ -96,14 +98,14 @@ def outcomes(plan: JsonObject) -> list[str]:
 
 
 def as_pairs(step: JsonObject) -> JsonObject:
-    """Write a step as a model does whose endpoint enforces the schema."""
+    """Return a step in the form of models whose endpoint enforces the schema."""
     pairs = [{"name": name, "value": value} for name, value in step["slots"].items()]
     return {"needs": []} | step | {"slots": pairs}
 
 
 @pytest.mark.parametrize("written", [dict, as_pairs])
 async def test_a_model_decomposes_and_judges(written: Callable[[JsonObject], JsonObject]) -> None:
-    """PL-1, PL-3: structured output over the catalogue; the goal is met when the model says so."""
+    """PL-1, PL-3: structured output from the catalogue; the goal is reached if the model says so."""
     decomposed = steps(written(COUNTER), written(TONER))
     async with talking(plan_decompose=decomposed, plan_replan=KEEP, plan_complete=MET) as talk:
         first = await talk.say(REQUEST)
@@ -119,7 +121,7 @@ async def test_a_model_decomposes_and_judges(written: Callable[[JsonObject], Jso
 
 
 async def test_what_is_no_step_is_dropped_and_a_plan_in_a_plan_refused() -> None:
-    """PL-1: unknown dacts are repaired away, and a draft without a usable step is asked for once more."""
+    """PL-1: unknown flows are removed, and a draft without a usable step is requested once more."""
     nested = steps({"dact": "care"}, {"dact": "make_coffee"})
     async with talking(plan_decompose=(nested, steps(COUNTER)), plan_complete=MET) as talk:
         turn = await talk.say(REQUEST)
@@ -206,7 +208,7 @@ async def test_the_rule_decides_when_the_model_is_down() -> None:
 
 
 async def test_a_goal_that_is_not_met_gets_more_steps_and_then_an_honest_end() -> None:
-    """PL-3: rounds are bounded."""
+    """PL-3: rounds are limited."""
     unmet = Answer(json={"complete": False, "missing": ["the auditor's coffee"], "summary": ""})
     async with talking(
         {"max_rounds": 2},
@@ -224,7 +226,7 @@ async def test_a_goal_that_is_not_met_gets_more_steps_and_then_an_honest_end() -
 
 
 def score(request: Request) -> Reply:
-    """Plans that wipe the disk last are best."""
+    """Score plans best that wipe the disk last."""
     good = [plan[-1]["dact"] == "wipe_disk" for plan in request.data["plans"]]
     fault = "wipe_disk comes too early"
     return Answer(
@@ -233,7 +235,7 @@ def score(request: Request) -> Reply:
 
 
 async def test_a_long_decomposition_is_searched_for_and_the_tree_is_kept() -> None:
-    """PL-5: from four steps on; candidates, scores, faults and the choice can be inspected."""
+    """PL-5: from four steps on; candidates, scores, faults and the choice are stored."""
     first = steps(DISK, COUNTER, OTHER_COUNTER, TONER, alternatives="order")
     bad = {"steps": [TONER, DISK, COUNTER]}
     good = {"steps": [COUNTER, OTHER_COUNTER, DISK]}
@@ -272,7 +274,7 @@ async def test_the_tree_can_be_off() -> None:
 
 
 async def test_a_domain_says_how_many_plans_the_search_asks_for() -> None:
-    """PL-5: at the root, where the first one is one of them; and of each that is looked into."""
+    """PL-5: for the root, including the first plan, and for each expanded plan."""
     long = steps(DISK, COUNTER, OTHER_COUNTER, TONER, alternatives="order")
     async with talking(
         {"tree_candidates": 2, "tree_variants": 5},
@@ -312,7 +314,7 @@ async def test_after_a_failure_the_model_is_asked_about_a_declared_plan_too() ->
 
 
 async def test_the_obvious_order_skips_the_tree() -> None:
-    """PL-5: as many steps alone do not warrant a search."""
+    """PL-5: the number of steps alone does not justify a search."""
     long = steps(DISK, COUNTER, OTHER_COUNTER, TONER)
     async with talking(plan_decompose=long, plan_replan=KEEP) as talk:
         await talk.say(REQUEST)
@@ -320,7 +322,7 @@ async def test_the_obvious_order_skips_the_tree() -> None:
 
 
 async def test_a_model_that_proposes_a_done_step_again_ends_the_plan() -> None:
-    """PL-2: it is neither done nor offered twice."""
+    """PL-2: the step is neither run nor offered twice."""
     unmet = Answer(json={"complete": False, "missing": ["the toner"], "summary": ""})
     async with talking(plan_decompose=steps(COUNTER), plan_replan=KEEP, plan_complete=unmet) as talk:
         turn = await talk.say(REQUEST)
@@ -331,7 +333,7 @@ async def test_a_model_that_proposes_a_done_step_again_ends_the_plan() -> None:
 
 
 async def test_a_model_judges_declared_plans() -> None:
-    """PL-2, PL-3: the replanning check and the end, for a plan made by a recipe as well."""
+    """PL-2, PL-3: the replanning check and the end, also for declared plans."""
     async with talking(plan_replan=KEEP, plan_complete=MET) as talk:
         await talk.say("take care of printer two")
         turn = await talk.say("yes")

@@ -1,4 +1,4 @@
-"""CO-2: every provider can be asked under our port, and what it answers has a name."""
+"""CO-2: every provider is reachable through the model port, and its refusals have names."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ CONFIG = ModelConfig(default=ModelChoice("m"), retries=RetryPolicy(attempts=1))
 async def test_a_provider_is_asked_and_its_refusal_has_a_name(
     provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that knows none of their paths answers 404 or 400, as a wrong URL does."""
+    """A server without the provider's paths answers 404 or 400, like a wrong URL."""
     monkeypatch.setenv("OPENAI_API_VERSION", "2025-04-01-preview")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key-1")
@@ -38,7 +38,7 @@ async def test_a_provider_is_asked_and_its_refusal_has_a_name(
     config = replace(CONFIG, default=ModelChoice(MODELS.get(provider, "gpt-4o")))
     with ScriptedModel(Script()) as model:
         base = model.base_url.removesuffix("/v1") if provider not in {"ollama", "vllm"} else model.base_url
-        # Bedrock sends bearer tokens by https alone.
+        # Bedrock sends bearer tokens over https only.
         key = "" if provider == "bedrock" else "key-1"
         chat = LibraryChat(Endpoint(provider=provider, base_url=base, api_key=key))
         engineer = PromptEngineer({"default": chat}, PROMPTS, config)

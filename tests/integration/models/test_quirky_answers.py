@@ -1,4 +1,4 @@
-"""CO-2: an answer that can be understood is used, whatever shape its endpoint gives it."""
+"""CO-2: an understandable answer is used, regardless of the endpoint's format."""
 
 import json
 from dataclasses import replace
@@ -262,7 +262,7 @@ async def test_a_last_chunk_may_carry_a_whole_message() -> None:
 
 
 async def test_a_stream_that_breaks_before_it_says_anything_is_asked_again() -> None:
-    """https://github.com/anomalyco/opencode/issues (kin): an error event behind the role."""
+    """https://github.com/anomalyco/opencode/issues (similar): an error event after the role."""
     broken = streamed(chunk({"role": "assistant", "content": ""}), openai_error("overloaded"), done=False)
     heard: list[str] = []
     async with bench(script(broken, Answer(text="Well."))) as at:
@@ -273,7 +273,7 @@ async def test_a_stream_that_breaks_before_it_says_anything_is_asked_again() -> 
 
 
 async def test_an_endpoint_that_does_not_stream_is_asked_for_the_whole() -> None:
-    """Servers that ignore `stream` answer with plain JSON; it is remembered."""
+    """Servers that ignore `stream` answer with plain JSON, which is remembered."""
     whole = sent(completion({"role": "assistant", "content": "Well."}))
     heard: list[str] = []
     async with bench(script(whole)) as at:
@@ -327,7 +327,7 @@ async def test_a_body_that_cannot_be_read_is_a_failure_with_a_name(body) -> None
 
 @pytest.mark.parametrize("streams", [False, True])
 async def test_an_answer_of_megabytes_is_dropped(*, streams: bool) -> None:
-    """It is read no further than eight of them, though it is well formed."""
+    """At most eight megabytes are read, although the answer is well formed."""
     much = "x" * 9_000_000
     whole = streamed(chunk({"role": "assistant"}), chunk({"content": much}), chunk({}, "stop"))
     reply = whole if streams else sent(completion({"role": "assistant", "content": much}))

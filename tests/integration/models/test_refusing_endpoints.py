@@ -1,4 +1,4 @@
-"""CO-2: what an endpoint refuses is left out or written differently, remembered, and shown."""
+"""CO-2: refused request fields are omitted or replaced, remembered, and displayed."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -35,7 +35,7 @@ FINE = Answer(text="Fine.")
 
 
 def naming(field: str, **more):
-    """OpenAI's own way to name a field."""
+    """Return OpenAI's form of naming a field."""
     return openai_error("Unsupported parameter.", param=field, code="unsupported_parameter", **more)
 
 
@@ -224,7 +224,7 @@ async def test_a_tool_can_be_required_and_is_offered_where_that_is_refused(choic
 
 
 async def test_an_endpoint_that_takes_the_least_alone_is_asked_for_the_least() -> None:
-    """One that refuses every field it does not know, in turn or without a word."""
+    """An endpoint that refuses every unknown field, one at a time or without naming it."""
     known = {"model", "messages", "max_tokens", "stream", "tools", "tool_choice"}
 
     def refuses(request: Request):
@@ -324,7 +324,7 @@ async def test_an_overloaded_endpoint_is_asked_again(status: int) -> None:
 
 
 async def test_a_request_that_is_refused_for_another_reason_costs_one_more_once() -> None:
-    """An unnamed refusal may be about a field; when the least is refused as well, it is not."""
+    """An unspecific refusal may concern a field. If the smallest request is refused as well, it does not."""
     async with bench(script(sent({"error": "Bad Request"}, 400))) as at:
         for _ in range(3):
             with pytest.raises(ModelRejected):

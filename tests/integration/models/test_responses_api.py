@@ -1,4 +1,4 @@
-"""CO-2: OpenAI is asked by the Responses API, which stores nothing; its reasoning goes back as it came."""
+"""CO-2: OpenAI is called with the Responses API without storage; reasoning is sent back unchanged."""
 
 import json
 import threading
@@ -29,7 +29,7 @@ def said(text: str) -> dict[str, Any]:
 
 @contextmanager
 def responding(*outputs: list[dict[str, Any]]) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
-    """An endpoint that gives these outputs in turn, and what it was sent."""
+    """Return an endpoint that gives these outputs in turn, and the received requests."""
     left, seen = list(outputs), []
 
     class Handler(BaseHTTPRequestHandler):

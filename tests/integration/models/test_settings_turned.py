@@ -1,4 +1,4 @@
-"""Settings of `domain.yaml`, each turned away from its default, as a user or a model's endpoint notices it (CO-5)."""
+"""Effects of `domain.yaml` settings with non-default values, for users and model endpoints (CO-5)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_each_budget_ends_the_asking(budget: dict[str, float]) -> None:
     ],
 )
 async def test_users_are_told_once_which_allowance_is_used_up(budget: str, told: str | None) -> None:
-    """CO-2: a budget that the next turns reach, too; the others only cost this turn its model."""
+    """CO-2: for a budget that later turns exceed, too; other budgets only affect this turn."""
     async with staged(script_of(understood("unknown")), budgets={budget: 10}, **SYSTEM2) as stage:
         talk = stage.simulator.converse()
         first = await talk.say("Book a flight to Madrid")
@@ -128,7 +128,7 @@ async def test_so_many_next_steps_are_suggested(most: int, offered: int) -> None
 
 async def test_only_supported_languages_are_understood() -> None:
     german = {"default": "de", "supported": ["de"]}
-    # In words that the domain's own examples, which are English, do not have.
+    # In words that the domain's own English examples don't contain.
     turn = await simulated(language=german).converse().say("Twice as cold as yours, or not?")
     assert turn["reply"] == "Ich verstehe leider nur diese Sprachen: German."
 
@@ -156,7 +156,7 @@ async def test_a_turn_goes_round_so_often(rounds: int, *, is_cut: bool) -> None:
     simulator = simulated(flow_management={"keep_going_budget": rounds})
     talk = simulator.converse()
     await talk.say("Book a flight from Oslo to Madrid")
-    await talk.say("Show my bookings")  # which uncovers the flow below
+    await talk.say("Show my bookings")  # this reveals the flow below
     assert any(s.payload.get("check") == "keep_going_budget" for s in simulator.signals) is is_cut
 
 

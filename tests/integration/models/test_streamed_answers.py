@@ -1,4 +1,4 @@
-"""RS-4, RT-8: long answers are told while a model writes them, and are the same after a crash."""
+"""RS-4, RT-8: long answers are streamed while a model writes them, and stay the same after a crash."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule
 from tests.integration.models.staging import travel
 
 ALWAYS = 1
-"""A threshold that every answer is over."""
+"""A threshold that every answer exceeds."""
 BOOK = "Book a flight from Oslo to Madrid tomorrow"
 
 
 class Stage:
-    """A travel domain whose answers a scripted model rewrites; what is told live is in `heard`."""
+    """A travel domain with answers rephrased by a scripted model. `heard`: live events."""
 
     def __init__(self, model: ScriptedModel, simulator: Simulator) -> None:
         self.model, self.simulator = model, simulator
@@ -38,7 +38,7 @@ class Stage:
 
     @property
     def text(self) -> str:
-        """What a client shows that has heard everything."""
+        """Return the text of a client that has received all events."""
         shown = ""
         for offset, piece in self.tokens:
             shown = shown[:offset] + piece
@@ -116,7 +116,7 @@ async def test_a_short_answer_arrives_whole() -> None:
 
 
 async def test_what_the_model_invents_is_never_told() -> None:
-    """RS-3: the beginning that is faultless was told, and is taken back."""
+    """RS-3: the correct beginning was streamed, and is retracted."""
     async with staged(rewrite(before="Good news. ", after=" Call 555-0100 in Paris now, or else.")) as stage:
         turn = await stage.book()
 
@@ -136,7 +136,7 @@ async def test_an_answer_that_breaks_off_gives_way_to_the_template() -> None:
 
 
 async def test_markup_of_a_model_is_told_as_text() -> None:
-    """RS-7: pieces are escaped as the answer is."""
+    """RS-7: pieces are escaped like the answer."""
     async with staged(rewrite(before="Well **done** <b>you</b>! ", piece_delay_s=0.01)) as stage:
         turn = await stage.book()
 
@@ -145,7 +145,7 @@ async def test_markup_of_a_model_is_told_as_text() -> None:
 
 
 async def test_after_a_crash_the_answer_is_the_journals() -> None:
-    """RT-8: no second call, the same words, nothing told twice."""
+    """RT-8: no second call, the same words, no repeated events."""
     async with staged(rewrite()) as stage:
         talk = stage.simulator.converse()
         await talk.say(BOOK)

@@ -1,4 +1,4 @@
-"""The words that a noisy run plants: each stands for one secret, or for one place where contents come from."""
+"""Planted words of a noisy run: each represents a secret, or a source of contents."""
 
 from __future__ import annotations
 

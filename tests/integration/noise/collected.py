@@ -1,4 +1,4 @@
-"""Gathers all that a run has left behind: logs, commands of processes, pages, Redis, tables, traces."""
+"""Everything that a run has left behind: logs, process commands, pages, Redis, tables, traces."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ HOLDS_CONTENTS = frozenset(
         "utterances",
     }
 )
-"""Tables that are there for what users, models and tools said; the outbox holds notes that are on their way."""
+"""Tables for texts of users, models and tools. The outbox contains pending notes."""
 KEPT_FOR_CONTENTS = (b"parley:scratchpad:", b"parley:streamed:", b"parley:answers:", b"parley:events")
-"""So are these of Redis: notes, live events and what is streamed, answers of tools that may be given again."""
+"""Redis keys for such texts: notes, live events, streamed text, and cached tool answers."""
 BY_CONTRACT = (b"submissions", b"celery-task-meta-", b"unacked")
-"""What backends submit, and what they are told of it."""
+"""Redis keys for submissions of backends and their results."""
 
 
 def read_logs(there: Place) -> dict[str, bytes]:
-    """All that processes and stores wrote to files."""
+    """Return all log files of processes and stores."""
     paths = [
         *there.folder.glob("logs/**/*"),
         *there.folder.glob("stores/logs/*"),
@@ -57,7 +57,7 @@ def read_logs(there: Place) -> dict[str, bytes]:
 
 
 def read_commands() -> dict[str, bytes]:
-    """The arguments of every process of this machine."""
+    """Return the arguments of every process of this machine."""
     found: dict[str, bytes] = {}
     for process in psutil.process_iter(["pid", "cmdline"]):
         found[f"process {process.info['pid']}"] = "\0".join(process.info["cmdline"] or ()).encode()
@@ -65,7 +65,7 @@ def read_commands() -> dict[str, bytes]:
 
 
 def read_pages(addresses: Mapping[str, str], operator: str, flower: tuple[str, str]) -> dict[str, bytes]:
-    """Metrics of gateway and workers, health, and everything that Flower shows."""
+    """Return metrics of gateway and workers, health, and everything that Flower shows."""
     found: dict[str, bytes] = {}
     with httpx.Client(headers={"Authorization": f"Bearer {operator}"}) as desk:
         for path in (
@@ -93,7 +93,7 @@ def read_pages(addresses: Mapping[str, str], operator: str, flower: tuple[str, s
 
 
 def read_redis(there: Place) -> dict[str, bytes]:
-    """Everything that was ever written to Redis, by key: its append-only file keeps it all."""
+    """Return everything that was ever written to Redis, by key, from its append-only file."""
     found: defaultdict[str, list[bytes]] = defaultdict(list)
     for path in sorted(there.folder.glob("redis/appendonlydir/*.aof")):
         for command in _commands(path.read_bytes()):
@@ -103,7 +103,7 @@ def read_redis(there: Place) -> dict[str, bytes]:
 
 
 def read_tables(there: Place) -> dict[str, bytes]:
-    """Every table, as text."""
+    """Return every table as text."""
     with psycopg.connect(there.database_url) as connection, connection.cursor() as cursor:
         names = cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
         found: dict[str, bytes] = {}
@@ -118,7 +118,7 @@ def read_traces(there: Place) -> dict[str, bytes]:
 
 
 def is_for_contents(place: str) -> bool:
-    """Whether what users say belongs there."""
+    """Return whether users' texts may be stored there."""
     kind, _, name = place.partition(" ")
     if kind == "table":
         return name in HOLDS_CONTENTS
@@ -126,7 +126,7 @@ def is_for_contents(place: str) -> bool:
 
 
 def _commands(content: bytes) -> Iterator[list[bytes]]:
-    """The commands of an append-only file: ``*2 $3 DEL $1 a``, one part a line; notes begin with #."""
+    """Yield the commands of an append-only file: ``*2 $3 DEL $1 a``, one part per line; comments begin with #."""
     at = 0
     while at < len(content):
         line, at = _line(content, at)

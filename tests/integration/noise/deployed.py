@@ -1,4 +1,4 @@
-"""A whole deployment with planted secrets: stores with an account per kind of process, and all roles at DEBUG."""
+"""A whole deployment with planted secrets: stores with separate accounts, and all roles at DEBUG."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FILES = ("domain.yaml", "ontology.yaml", "services.py", "tools.yaml")
 
 @dataclass(frozen=True)
 class Place:
-    """The stores, with the addresses of an administrator, of each account; and what is left behind in `folder`."""
+    """The stores, with the URLs of an administrator and of each account. `folder`: files left behind."""
 
     folder: Path
     database_url: str
@@ -43,12 +43,12 @@ class Place:
 
     @property
     def passwords(self) -> dict[str, str]:
-        """By where they belong: those that nobody has planted."""
+        """Return the generated passwords by place."""
         kept = {f"redis {name}": _password(url) for name, url in self.redis_urls.items()}
         return {**kept, "administrator": _password(self.database_url)}
 
     def environment(self, login: str, account: str, **more: str) -> dict[str, str]:
-        """Of a process with these rights."""
+        """Return the environment of a process with these rights."""
         return {
             "DATABASE_URL": self.logins[login],
             "REDIS_URL": self.redis_urls[account],
@@ -61,7 +61,7 @@ class Place:
 
     @contextmanager
     def broken_database(self) -> Iterator[None]:
-        """Nobody gets in, and who is in is thrown out."""
+        """Refuse new database connections and end existing connections."""
         names = [str(conninfo_to_dict(url)["user"]) for url in self.logins.values()]
         with psycopg.connect(self.database_url, autocommit=True) as connection:
             for name in names:
@@ -76,7 +76,7 @@ class Place:
 
 @contextmanager
 def place(folder: Path) -> Iterator[Place]:
-    """Stores of its own: what stands in their logs and files belongs to this run alone."""
+    """Yield separate stores, so that their logs and files belong to this run only."""
     with ExitStack() as stack:
         there = stack.enter_context(outside(CONTENTS["result"]))
         (folder / "stores").mkdir()
@@ -95,7 +95,7 @@ def place(folder: Path) -> Iterator[Place]:
 
 @contextmanager
 def roles(there: Place, model_url: str) -> Iterator[dict[str, str]]:
-    """All processes; yields their addresses: `gateway`, `flower`, `turns` and `internal` (metrics)."""
+    """Start all processes, and yield their addresses: `gateway`, `flower`, `turns` and `internal` (metrics)."""
     ports = {"turns": free_port(), "internal": free_port()}
     shared = {
         "OPENAI_BASE_URL": model_url,
@@ -137,7 +137,7 @@ def roles(there: Place, model_url: str) -> Iterator[dict[str, str]]:
 
 
 def run_command(environment: Mapping[str, str], *words: str) -> bytes:
-    """What a command prints; its exit code is of no matter here."""
+    """Return the output of a command, regardless of its exit code."""
     done = run(words, environment={**os.environ, **environment})
     return (done.stdout + done.stderr).encode()
 

@@ -1,6 +1,6 @@
-"""Everything outside, on one port: a warehouse, a receiver of webhooks and a collector of traces, all of them rude.
+"""External services on one port: a warehouse, a webhook receiver and a trace collector.
 
-They quote what they were sent, credentials included, in the errors they answer with.
+Their errors quote the requests, including credentials.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class Outside:
-    """`asked`: headers and body of each request, by the first part of its path."""
+    """The services. `asked`: headers and body of each request, by the first part of its path."""
 
     def __init__(self, result: str) -> None:
         self.url = ""
@@ -56,7 +56,7 @@ def outside(result: str) -> Iterator[Outside]:
             self.wfile.write(written)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     place.url = f"http://127.0.0.1:{server.server_port}"

@@ -1,6 +1,6 @@
-"""Finds planted words in whatever a run has left behind, however they are written there.
+"""Search for planted words in the results of a run, in any encoding.
 
-Knows nothing of how the project hides secrets: what is read is decoded, instead of what is sought encoded.
+The search doesn't use the project's redaction: it decodes the results instead of encoding the words.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote_plus
 
 DEPTH = 3
-"""A message of Celery is JSON, its body base64 of JSON, which may quote an address."""
+"""A Celery message is JSON with a base64 body of JSON, which may contain a URL."""
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}")
 _AROUND = 60
@@ -21,7 +21,7 @@ _AROUND = 60
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """`place`: what was read; `word`: the name of what was found there."""
+    """A leak. `place`: the source; `word`: the name of the found word."""
 
     place: str
     word: str
@@ -29,7 +29,7 @@ class Leak:
 
 
 def find_leaks(found: Mapping[str, bytes], planted: Mapping[str, str]) -> list[Leak]:
-    """Every planted word (by its name) in everything that was found (by its place)."""
+    """Return all planted words (by name) in everything that was found (by place)."""
     return [
         Leak(place, name, excerpt)
         for place, content in found.items()
@@ -48,7 +48,7 @@ def _search(content: bytes, planted: Mapping[str, str]) -> dict[str, str]:
 
 
 def _readings(text: str, depth: int) -> Iterator[str]:
-    """The text, and what it says when escapes, address encoding and base64 are undone."""
+    """Return the text and its decodings: unescaped, URL-decoded and base64-decoded."""
     yield text
     if depth == 0:
         return
@@ -62,7 +62,7 @@ def _readings(text: str, depth: int) -> Iterator[str]:
 
 
 def _decode(run: str) -> Iterator[str]:
-    """What a run of letters says as base64, wherever in it the base64 may begin."""
+    """Decode a run of letters as base64, at any offset."""
     plain = run.replace("-", "+").replace("_", "/")
     for skipped in range(4):
         piece = plain[skipped:]

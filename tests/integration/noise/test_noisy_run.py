@@ -1,7 +1,7 @@
-"""Nothing of what a deployment writes of itself holds a secret, or what users, models and tools say (RT-22, RT-24).
+"""Logs and metrics of a deployment contain no secrets and no texts of users, models or tools (RT-22, RT-24).
 
-A whole deployment is made to fail in as many ways as there are doors, all of them quoting; then everything that
-it left behind is searched. `test_searching` shows that the search finds what is there.
+A whole deployment fails in as many ways as there are interfaces, always with quotes. Then everything that it
+left behind is searched. `test_searching` tests the search.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Left:
-    """What a noisy run has left behind, by place; and the secrets that were in it."""
+    """The results of a noisy run by place, and its secrets."""
 
     found: Mapping[str, bytes]
     secrets: Mapping[str, str]
@@ -72,7 +72,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
 
 
 def test_the_run_was_noisy(left: Left) -> None:
-    """What failed was logged, what was planted went where it belongs: else nothing would be shown below."""
+    """Failures were logged and planted words arrived: otherwise this test would show nothing."""
     for event in (
         "A tool failed unexpectedly.",
         "A tool's output is invalid.",
@@ -103,7 +103,7 @@ def test_the_run_was_noisy(left: Left) -> None:
 
 
 def test_no_secret_is_anywhere(left: Left) -> None:
-    """But for webhook secrets in their own table: they have to be used again."""
+    """Except webhook secrets in their own table, which are needed again."""
     searched = {place: text for place, text in left.found.items() if place != "table webhook_secrets"}
     leaks = find_leaks(searched, left.secrets)
     assert not leaks, tell(leaks)
@@ -120,7 +120,7 @@ def tell(leaks: Sequence[Leak]) -> str:
 
 
 def _answers(place: str) -> bool:
-    """Kept for contents, or an answer to him who said them."""
+    """Return whether the text is stored as content, or is an answer to its author."""
     return (
         collected.is_for_contents(place)
         or "/v1/sessions" in place

@@ -1,4 +1,4 @@
-"""The search of the noisy run finds a leak, in every writing that is in use there; else that run proves nothing."""
+"""The search of the noisy run finds leaks in every encoding. Otherwise the noisy run would prove nothing."""
 
 from __future__ import annotations
 

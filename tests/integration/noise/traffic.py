@@ -1,4 +1,4 @@
-"""Makes noise: every door is used, rightly and wrongly, and each answer is kept."""
+"""Noisy traffic: every interface is used correctly and incorrectly, and each answer is stored."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.integration.noise.canaries import CONTENTS, SECRETS
 from tests.integration.noise.deployed import Place, run_command
 
 TALK = ("weigh", "open", "stamps of", "track", "insurance of", "photograph")
-"""One for each tool; the last five fail, each in its own way."""
+"""Messages, one for each tool. The last five fail, each differently."""
 
 
 @dataclass
 class Noise:
-    """`bodies`: what was answered to what; `secrets`: those that came into being on the way."""
+    """Results. `bodies`: answers by request. `secrets`: secrets created during the run."""
 
     bodies: dict[str, bytes] = field(default_factory=dict)
     problems: list[bytes] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Noise:
 
 
 def rude_script() -> Script:
-    """A model that fails in every way, quoting its key and what it was asked; now and then it answers."""
+    """Return a model script that fails in every way, quoting its key and the request, and sometimes answers."""
 
     def quoting(status: int) -> Computed:
         def refuse(request: Request) -> Fail:
@@ -53,7 +53,7 @@ def rude_script() -> Script:
 
 
 def talk_over_http(url: str, there: Place, noise: Noise) -> None:
-    """Conversations, documents, feedback, runs and webhooks, as an operator and as a user with a token."""
+    """Use sessions, documents, feedback, runs and webhooks, as an operator and as a user with a token."""
     noise.secrets["operator's key"] = operator = _make_key(there, "desk", "--operator")
     noise.secrets["backend's key"] = backend = _make_key(there, "shop")
     noise.secrets["user's token"] = token = _make_token()
@@ -83,7 +83,7 @@ def _talk(ann: httpx.Client, session: str, noise: Noise) -> None:
 
 
 def _look_around(ann: httpx.Client, desk: httpx.Client, session: str, noise: Noise) -> None:
-    """What reads contents is answered with them, so only its errors are kept."""
+    """Read contents. Their answers are contents, so only errors are stored."""
     document = {"title": CONTENTS["document"], "text": f"The {CONTENTS['document']} is heavy."}
     desk.post("/v1/documents", json=document).raise_for_status()
     desk.get("/v1/documents/search", params={"q": CONTENTS["document"]})
@@ -118,7 +118,7 @@ def _ask_wrongly(ann: httpx.Client, shop: httpx.Client, url: str, session: str, 
 
 
 def send_over_the_queue(there: Place) -> None:
-    """The queue contract, kept and broken."""
+    """Submit over the queue, correctly and incorrectly."""
     url = there.redis_urls["sender"]
     with celery_client(url) as app:
 
@@ -149,7 +149,7 @@ def send_over_the_queue(there: Place) -> None:
 
 
 def break_the_database(url: str, there: Place, noise: Noise) -> None:
-    """For a moment nobody gets in; afterwards a turn is answered."""
+    """Break the database for a moment. Afterwards a turn is answered."""
     with _client(url, noise.secrets["user's token"]) as ann:
         session = ann.post("/v1/sessions", json={}).raise_for_status().json()["session_id"]
         turns = f"/v1/sessions/{session}/turns"
@@ -167,7 +167,7 @@ def break_the_database(url: str, there: Place, noise: Noise) -> None:
 
 
 def run_commands(there: Place, url: str, noise: Noise) -> None:
-    """The doctor, and commands that fail with their environment full of secrets."""
+    """Run the doctor, and commands that fail with secrets in their environment."""
     worker = there.environment("runtime", "worker", OPENAI_API_KEY=SECRETS["model"], PARLEY_URL=url)
     wrong = SECRETS["wrong password"]
     refused = {

@@ -1,7 +1,7 @@
-"""A busy hour of the whole system in a minute: everything happens that its metrics tell of.
+"""A busy hour of the whole system in a minute, with all events that metrics report.
 
-Real stores, a gateway, workers, a scripted model, a tool that fails, webhooks to one who never answers; a
-Prometheus looks on, and each scene waits until it has seen what the scene is about.
+Real stores, a gateway, workers, a scripted model, a failing tool, webhooks to an unresponsive receiver. Each
+scene waits until Prometheus has seen its metrics.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.processes.ports import free_ports
 
 MODEL = "scripted"
 PRICE = 2.0
-"""Of a million tokens, asked or answered."""
+"""Price of a million tokens, in prompts or answers."""
 FAILING_CITY = "Reykjavik"
 BROKEN_SEARCH = f'''
 
@@ -73,7 +73,7 @@ SETTINGS = {
 
 @dataclass
 class Day:
-    """What the scenes have at hand."""
+    """The environment of the scenes."""
 
     http: httpx.Client
     crew: Fleet
@@ -91,18 +91,18 @@ class Day:
         return told.raise_for_status().json()
 
     def sees(self, query: str, *, within_s: float = 60) -> None:
-        """Wait until Prometheus has an answer to this."""
+        """Wait until Prometheus has a result for this query."""
         wait_until(lambda: self.prometheus.ask(query), within_s=within_s, what=f"Prometheus sees {query}")
 
     def start(self, role: str, queues: str) -> None:
-        """Start a worker; it is at work when Prometheus sees it."""
+        """Start a worker, and wait until Prometheus sees it."""
         port = str(self.ports[role])
         self.crew.environment = {**self.crew.environment, "PARLEY_METRICS_PORT": port}
         self.crew.launch(application="workers.app", queues=queues)
 
 
 def nobody_works(day: Day) -> None:
-    """Turns and Internal flows are accepted, and wait."""
+    """Submit turns and Internal flows while no worker runs."""
     day.say(day.session(), "search flights from Oslo to Madrid tomorrow", wait=0)
     for flow in ("expire_sessions", "gather_context"):
         day.http.post("/v1/runs", json={"flow": flow}).raise_for_status()
@@ -121,7 +121,7 @@ def workers_come(day: Day) -> None:
 
 
 def people_talk(day: Day) -> None:
-    """With a model and without, to a tool that fails, up to an approval; somebody listens, somebody is lost."""
+    """Hold conversations with and without a model, with a failing tool, an approval, and a listener."""
     session = day.session()
     day.say(session, "search flights from Oslo to Madrid tomorrow")
     day.say(session, TAPAS)
@@ -169,7 +169,7 @@ def nobody_takes_the_events(day: Day) -> None:
 
 
 def redis_is_away(day: Day) -> None:
-    """Turns go on; what they noted cannot be put into the scratchpad yet."""
+    """Run turns without Redis. Their notes can't be saved yet."""
     session = day.session()
     day.redis.child.stop()
     day.say(session, "search flights from Oslo to Rome tomorrow", wait=0)
@@ -180,7 +180,7 @@ def redis_is_away(day: Day) -> None:
 
 
 def a_domain_is_gone(day: Day) -> None:
-    """As after a release that does not have it any more."""
+    """Remove a domain, as in a release without it."""
     session = day.session()
     with psycopg.connect(day.database.url, autocommit=True) as connection:
         connection.execute("UPDATE sessions SET domain = 'gone' WHERE session_id = %s", (session,))
@@ -189,7 +189,7 @@ def a_domain_is_gone(day: Day) -> None:
 
 
 def jobs_are_fired(day: Day) -> None:
-    """A beat for as long as it takes."""
+    """Run beat for a while."""
     own = {name: value for name, value in day.crew.environment.items() if name != "PARLEY_METRICS_PORT"}
     beat = start(
         ["-m", "celery", "-A", "workers.app", "beat", "--pidfile=", "-s", str(day.crew.logs / "schedule")],
@@ -204,7 +204,7 @@ def jobs_are_fired(day: Day) -> None:
 
 
 def a_worker_stands_still(day: Day) -> None:
-    """Another takes its turn over; when it moves again it finds itself fenced."""
+    """Freeze a worker. Another takes over its turn, and the frozen worker is fenced off afterwards."""
     frozen = day.crew.workers[0]
     day.say(day.session(), f"{TAPAS} while the model hangs", wait=0)
     day.sees('parley_lanes{state="held"} == 1')
@@ -241,7 +241,7 @@ SCENES: tuple[Callable[[Day], None], ...] = (
 
 
 def make_domain(folder: Path) -> Path:
-    """Travel with prices, a small budget, and an airline that does not answer."""
+    """Write travel with prices, a small budget, and an unresponsive airline."""
     place = travel_with(
         folder,
         nlu={"mode": "system2"},
@@ -250,7 +250,7 @@ def make_domain(folder: Path) -> Path:
             "timeout_s": 10,
             "max_tokens": 512,
         },
-        budgets={"tokens_per_session": 2_300},  # one answer takes 400, and 2,000 are reserved for it
+        budgets={"tokens_per_session": 2_300},  # an answer takes 400 tokens, and 2,000 are reserved
         resilience={"backoff_base_s": 0.01},
     )
     (place / "internal_flows.yaml").write_text(OFTEN)
@@ -261,7 +261,7 @@ def make_domain(folder: Path) -> Path:
 
 @contextmanager
 def busy_day(folder: Path) -> Iterator[Day]:
-    """Play every scene; Prometheus still answers, and the processes run, until the block ends."""
+    """Run all scenes. Prometheus and the processes run until the block ends."""
     roles: tuple[str, ...] = ("turns", "internal", "more turns")
     ports = dict(zip(roles, free_ports(len(roles)), strict=True))
     (folder / "stores").mkdir()

@@ -1,4 +1,4 @@
-"""Debian's Prometheus with the shipped configuration, its targets found on this machine."""
+"""Debian's Prometheus with the shipped configuration, with targets on this machine."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ SCRAPE_EVERY = "500ms"
 
 @dataclass(frozen=True)
 class Prometheus:
-    """A running one; an answer is its list of series, empty while it does not answer at all."""
+    """A running Prometheus. An answer is a list of series, empty if Prometheus doesn't respond."""
 
     http: httpx.Client
     process: subprocess.Popen[bytes]
     configuration: Path
 
     def scrape_every(self, interval: str) -> None:
-        """Go on at another pace; as long as that it also waits for an answer."""
+        """Change the scrape interval, which is also the timeout for answers."""
         configuration = yaml.safe_load(self.configuration.read_text())
         configuration["global"]["scrape_interval"] = interval
         self.configuration.write_text(yaml.safe_dump(configuration))
@@ -43,13 +43,13 @@ class Prometheus:
         return answer.json()["data"]["result"] if answer.is_success else []
 
     def refuses(self, query: str) -> bool:
-        """Whether it does not understand a query."""
+        """Return whether Prometheus rejects a query."""
         return self.http.get("/api/v1/query", params={"query": query}).status_code == 400
 
 
 @contextmanager
 def prometheus(targets: Mapping[str, str], folder: Path) -> Iterator[Prometheus]:
-    """Scrape `targets`, addresses by role; more than one of a role are named `more …`."""
+    """Scrape `targets`, addresses by role. Additional targets of a role are named `more …`."""
     configuration = yaml.safe_load(CONFIGURATION.read_text())
     configuration["global"]["scrape_interval"] = SCRAPE_EVERY
     configuration["rule_files"] = [str(CONFIGURATION.with_name("alerts.yml"))]

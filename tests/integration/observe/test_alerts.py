@@ -1,4 +1,4 @@
-"""The alerts: rules that Prometheus accepts, that fire when they should and only then (RT-24)."""
+"""Alerts: rules that Prometheus accepts, and that fire exactly when they should (RT-24)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ RUNBOOK = ROOT / "docs" / "runbook.md"
 OBSERVE = ROOT / "docs" / "observe.md"
 HOUR = 60
 THRESHOLD = re.compile(r"> ((?!0$)[0-9.]+)$")
-"""Of a rule that compares with a number; nothing is near to `== 0` and `> 0`."""
+"""Pattern of rules with a threshold, except `== 0` and `> 0`, which have no near values."""
 GOT = re.compile(
     r"name: ([^\n]+),\n +alertname: \w+, time: (?:(\d+)h)?(\d+)m, \n +exp:\[\], \n(.*?)\n {12}\]", re.DOTALL
 )
-"""What promtool says of a minute with alerts."""
+"""Pattern of promtool's output for a minute with alerts."""
 PROMTOOL = shutil.which("promtool")
 
 needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="Debian's package prometheus is not installed")
@@ -62,7 +62,7 @@ def names_with_threshold() -> list[str]:
 
 @dataclass(frozen=True)
 class Case:
-    """What promtool is to try, by a name that it says again. `factor`: of the thresholds."""
+    """A named test case for promtool. `factor`: multiplies the thresholds."""
 
     name: str
     alert: str
@@ -88,7 +88,7 @@ def every_case() -> Iterator[Case]:
 
 @pytest.fixture(scope="module")
 def fired(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[int]]:
-    """By the name of each case, the minutes with an alert, once for each alert; all in one run, as it starts slowly."""
+    """Return the minutes with an alert by case name, all in one run, because promtool starts slowly."""
     folder = tmp_path_factory.mktemp("promtool")
     cases = list(every_case())
     kinds = {
@@ -109,7 +109,7 @@ def fired(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[int]]:
 
 
 def _write(folder: Path, alert: str, factor: float, cases: Sequence[Case]) -> Path:
-    """The rule alone, with another threshold, and its cases: told to expect no alerts, promtool lists what it got."""
+    """Write a rule with another threshold, and its cases. Expecting no alerts, promtool lists the actual ones."""
     (rule,) = (rule for rule in rules() if rule["alert"] == alert)
     if factor != 1.0:
         rule["expr"] = THRESHOLD.sub(lambda found: f"> {float(found[1]) * factor}", rule["expr"])
@@ -153,14 +153,14 @@ def test_an_alert_stays_quiet_just_below(alert: str, fired: dict[str, list[int]]
 @needs_promtool
 @pytest.mark.parametrize("alert", names_with_threshold())
 def test_the_cases_are_near_the_threshold(alert: str, fired: dict[str, list[int]]) -> None:
-    """With a threshold a fifth lower what was quiet fires; with one a fifth higher what fired is quiet."""
+    """With a threshold lowered by a fifth, quiet cases fire; raised by a fifth, firing cases are quiet."""
     for at, case in enumerate(CASES[alert]["fires"]):
         assert fired[f"{alert} fires {at}, higher"] == [], case
     assert fired[f"{alert} is quiet 0, lower"] != []
 
 
 def test_every_alert_links_to_its_section_of_the_runbook() -> None:
-    """Each says what it means and what to do; `docs/observe.md` says why its threshold is what it is."""
+    """Each explains its meaning and the solution; `docs/observe.md` explains the threshold."""
     sections = dict(
         re.findall(r"^### (Parley\w+)\n\n(.+?)(?=\n\n#|\n?\Z)", RUNBOOK.read_text(), re.MULTILINE | re.DOTALL)
     )

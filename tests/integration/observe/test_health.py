@@ -1,4 +1,4 @@
-"""Live and ready tell the truth for every role, whatever is down, and by themselves again when it is back (RT-24)."""
+"""Liveness and readiness of every role are correct during any outage and after it (RT-24)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from tests.processes.forked import ForkedProcess, start
 ROLES = (Role.GATEWAY, Role.TURNS, Role.SUBMISSIONS, Role.INTERNAL, Role.BEAT)
 STANDS_BACK = 3
 SCRAPE_TIMEOUT_S = 10
-"""How long Prometheus waits for an answer unless it is told otherwise."""
+"""Default scrape timeout of Prometheus, in seconds."""
 
 
 @dataclass
 class System:
-    """One process of each role over stores that may be stopped; the schema is not there at first."""
+    """A process of each role over stores that can be stopped. The schema is missing at first."""
 
     redis: Store
     database: Store
@@ -65,7 +65,7 @@ class System:
         return self.folder / f"{role.value}.heartbeat"
 
     def says(self, role: Role, *, live: bool = False) -> str:
-        """What the probe of a container says; what it complains of begins with `not`."""
+        """Return the output of a container's probe. Problems begin with `not`."""
         try:
             if role is Role.GATEWAY:
                 return ask_server(f"http://127.0.0.1:{self.port}/health/{'live' if live else 'ready'}")
@@ -118,7 +118,7 @@ def test_who_runs_no_turns_stands_back_as_far_as_is_set(ready: System) -> None:
 
 @pytest.fixture
 def ready(system: System) -> System:
-    """All roles at work, whichever test came before."""
+    """Start all roles, regardless of earlier tests."""
     migrate(system.database.url)
     system.eventually(lambda: system.ready(*ROLES), "all are ready")
     return system
@@ -136,7 +136,7 @@ def test_without_postgresql_all_live_and_nobody_is_ready(ready: System) -> None:
 
 
 def test_a_database_that_takes_no_writes_is_told(ready: System) -> None:
-    """A replica after a failover answers, and no turn can be taken there."""
+    """A replica after a failover answers, but can't store turns."""
     name = conninfo_to_dict(ready.database.url)["dbname"]
     with psycopg.connect(ready.database.url, autocommit=True) as owner:
         owner.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
@@ -152,7 +152,7 @@ def test_a_database_that_takes_no_writes_is_told(ready: System) -> None:
 
 
 def test_a_database_without_room_for_locks_is_told(ready: System) -> None:
-    """Every write needs one, and reading goes on: only a probe that writes notices."""
+    """Every write needs a lock while reading works, so only a writing probe detects this."""
     with psycopg.connect(ready.database.url, autocommit=True) as greedy:
         with suppress(psycopg.errors.OutOfMemory):
             for first in range(0, 1_000_000, 500):
@@ -182,19 +182,19 @@ def test_without_redis_jobs_are_fired_all_the_same(ready: System) -> None:
 
 
 def stands_still(process: ForkedProcess) -> bool:
-    """Whether all its threads are stopped."""
+    """Return whether all threads of the process are stopped."""
     threads = Path(f"/proc/{process.pid}/task").glob("*/stat")
     return {thread.read_text().rpartition(")")[2].split()[0] for thread in threads} == {"T"}
 
 
 def test_a_process_that_hangs_is_not_live(ready: System) -> None:
-    """As long as it hangs: a probe would have it started again."""
+    """Only while the process hangs, because a probe would restart it."""
     for process in ready.processes.values():
         process.send_signal(signal.SIGSTOP)
-    # One that still wrote its file afterwards would count as live for as long as it takes to be stale.
+    # A process that still writes its file would count as live until the file is stale.
     ready.eventually(lambda: all(map(stands_still, ready.processes.values())), "all stand still")
     written_last = time.time() - STALE_AFTER_S
-    for role in set(ROLES) - {Role.GATEWAY}:  # as if so much time had passed
+    for role in set(ROLES) - {Role.GATEWAY}:  # as if this much time had passed
         os.utime(ready.heartbeat(role), (written_last, written_last))
     ready.eventually(lambda: not any(ready.live(role) for role in ROLES), "nobody is live")
     for process in ready.processes.values():

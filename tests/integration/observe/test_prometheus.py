@@ -1,4 +1,4 @@
-"""A real Prometheus looks on at a busy system: what alerts and dashboard ask for is told, and moves (RT-24)."""
+"""A real Prometheus observes a busy system: metrics of alerts and dashboard exist and change (RT-24)."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ RULES = [
     for rule in group["rules"]
 ]
 DAY = "30m"
-"""Longer than it took."""
+"""Longer than the run."""
 
 
 def asked_by_panels() -> list[str]:
-    """Every question of the dashboard, over the whole run instead of what Grafana would choose."""
+    """Return all queries of the dashboard, over the whole run instead of Grafana's interval."""
     found = [target["expr"] for panel in PANELS for target in panel["targets"]]
     return [query.replace("$__rate_interval", DAY).replace("$__range", DAY) for query in found]
 
@@ -53,7 +53,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
 @pytest.mark.slow
 @for_each("name", names_asked_for())
 def test_what_is_asked_for_moves(day: Day, name: str) -> None:
-    """A counter has counted, a gauge has changed; a metric that never moves is not worth a panel."""
+    """A counter has counted, a gauge has changed; a constant metric is useless in a panel."""
     counted = f"max_over_time({name}[{DAY}]) > 0" if name.endswith(("_total", "_bucket", "_count")) else None
     assert day.prometheus.ask(counted or f"changes({name}[{DAY}]) > 0"), name
 
@@ -72,9 +72,9 @@ LABELS = {
     "outcome",
     "scope", "tool", "rung", "module", "check", "flow", "method", "route", "code",
 }  # fmt: skip
-"""Of sets that the code, a domain or a deployment closes; neither sessions nor users nor tenants are among them."""
+"""Labels with values limited by the code, a domain or a deployment. None identifies sessions, users or tenants."""
 MOST_SERIES = 1_000
-"""Of one process, which a Prometheus takes without noticing."""
+"""Maximum number of series of a process, which Prometheus handles easily."""
 
 
 @needs_prometheus

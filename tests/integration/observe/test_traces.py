@@ -1,4 +1,4 @@
-"""A turn is one trace through every process that has a part in it, as a collector receives it (RT-24)."""
+"""A turn is one trace through all involved processes, as a collector receives it (RT-24)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ SUMMARY_AT = 20
 """The turn that makes a summary due."""
 SECRET_WORD = "xylophone"
 CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-"""A `traceparent` as a backend sends it."""
+"""A `traceparent` from a backend."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A span as it was received; `links`: of other traces, as (trace, span)."""
+    """A received span. `links`: spans of other traces, as (trace, span)."""
 
     service: str
     name: str
@@ -78,7 +78,7 @@ class Collector:
 
 
 def paths(spans: list[Seen]) -> set[tuple[str, ...]]:
-    """Each span with those that it is a part of, the outermost first."""
+    """Return each span with its ancestors, outermost first."""
     known = {span.span_id: span for span in spans}
 
     def path(span: Seen) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ def collector() -> Iterator[Collector]:
             self.end_headers()
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     taken.url = f"http://127.0.0.1:{server.server_port}"
@@ -135,7 +135,7 @@ OF_A_FLOW = (ACCEPTED, "internal: summarize_session items")
 
 @dataclass(frozen=True)
 class System:
-    """A running one that tells a collector; `turns` by what they are about."""
+    """A running system with a collector. `turns`: turns by subject."""
 
     taken: Collector
     turns: dict[str, str]
@@ -176,7 +176,7 @@ def system(
 
 
 def test_a_turn_is_one_trace_through_all_processes(system: System) -> None:
-    """Gateway, queue, lane, NLU, PEX, RES, tool and model, each a part of what it should be."""
+    """Gateway, queue, lane, NLU, PEX, RES, tool and model, with correct parents."""
     for about, part in (("a tool", WITH_A_TOOL), ("a model", WITH_A_MODEL)):
         wanted = OF_EACH_TURN | {part}
         wait_until(
@@ -221,7 +221,7 @@ def test_errors_are_on_the_spans_where_they_happened(system: System) -> None:
 
 
 def test_no_contents_are_told(system: System) -> None:
-    """Attributes are identifiers and counts, and no text of users, models or tools is sent."""
+    """Attributes are identifiers and counts, and contain no text of users, models or tools."""
     assert not any(SECRET_WORD.encode() in body for body in system.taken.bodies)
     told = {
         name

@@ -1,4 +1,4 @@
-"""A site of the repair console on the real stores: what is done there is done by real lanes and a real gateway."""
+"""A site of the repair console on real stores, with real lanes and a real gateway."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.gateway.repairs.test_broken_sessions import BY
 
 @pytest.fixture
 async def site(database_url: str, redis_url: str) -> AsyncIterator[tuple[Site, dict[str, dict[str, str]]]]:
-    """The site, used by an operator, and the headers of others."""
+    """Yield the site, used by an operator, and the headers of others."""
     async with AsyncExitStack() as stack:
         house = await stack.enter_async_context(
             open_house(database_url, redis_url, auth="required", caller_rate=0, tenant_rate=0, session_rate=0)

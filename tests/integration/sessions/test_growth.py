@@ -1,4 +1,4 @@
-"""RT-19: what a turn reads of the database does not grow with the turns that wait, nor with the sessions at rest."""
+"""RT-19: the database reads of a turn don't grow with waiting turns or idle sessions."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from tests.integration.workers.lanes import Stage
 
 HOT = ("submit", "claim", "commit_turn", "take_turn", "sweep_lanes", "reap_dead", "take_outbox")
 BEGINNING = 60
-"""So many characters tell these statements apart; what follows depends on their arguments."""
+"""Number of characters that distinguish these statements, whose number of reads depends on their arguments."""
 FEW, MANY = 100, 3_000
 AT_ONCE = 100
-"""So many a sweep names, or a look into the outbox takes: what it does for each is no matter of how many there are."""
+"""Batch size of a sweep and of the outbox, whose reads per entry don't count here."""
 SLACK = 1_000
-"""Rows or pages: what earlier steps of the test have left behind, and a level of an index. Far less than `MANY`."""
+"""Tolerance in rows or pages, for remains of earlier steps and for index levels. Far below `MANY`."""
 
 READ_SO_FAR = """
     SELECT sum(pg_stat_get_xact_tuples_returned(oid))::int, sum(pg_stat_get_xact_blocks_fetched(oid))::int
     FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i')"""
-"""By this transaction: rows of tables that were scanned and entries of indexes; pages of either."""
+"""Rows and index entries read by this transaction, and their pages."""
 
 
 class Touched:
-    """Notes the most that each hot statement reads, while it stands in the place of `HotConnection.fetch_all`."""
+    """A replacement of `HotConnection.fetch_all` that records the maximum reads of each hot statement."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.most: dict[str, dict[str, int]] = {}
@@ -72,13 +72,13 @@ class Touched:
 
 @pytest.fixture(params=[False, True], ids=["", "behind a pooler"])
 def pooled(request: pytest.FixtureRequest) -> bool:
-    """Whether each statement is planned as it comes; else there is one plan of it, for whatever comes."""
+    """Select whether each execution is planned separately, or one plan is used for all arguments."""
     return request.param
 
 
 @pytest.fixture
 async def stage(request: pytest.FixtureRequest, pooled: bool) -> AsyncIterator[Stage]:
-    """Each on a database of its own, which nothing has been told of yet."""
+    """Yield a separate database without statistics."""
     database_url = request.getfixturevalue("empty_database_url" if pooled else "database_url")
     migrate(database_url)
     async with AsyncExitStack() as stack:
@@ -89,7 +89,7 @@ async def stage(request: pytest.FixtureRequest, pooled: bool) -> AsyncIterator[S
 async def test_no_statement_of_a_turn_reads_more_where_there_is_more(
     stage: Stage, pooled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By plans that were made for few, by those of new connections, and by those that know how many there are."""
+    """With plans for few rows, with plans of new connections, and with plans that know the number of rows."""
     touched = Touched(monkeypatch)
     await _fill(stage, FEW)
     await _exercise(stage)
@@ -112,22 +112,22 @@ async def test_no_statement_of_a_turn_reads_more_where_there_is_more(
 
 
 async def _exercise_anew(stage: Stage, *, pooled: bool) -> None:
-    """On connections of their own, by workers that live on: those that died have to be looked for."""
+    """Run on separate connections, with workers that stay alive, because dead workers cause a search."""
     async with Database(stage.url, pooled=pooled) as database:
         await _exercise(Stage(stage.url, database, stage._stack))
 
 
 async def _fill(stage: Stage, sessions: int) -> None:
-    """So many sessions at rest, and as many with turns that wait; each of the former has left messages."""
+    """Create idle sessions with past messages, and as many sessions with waiting turns."""
     resting, waiting = await stage.session("one", "two"), await stage.session("one", "two")
     await _run(stage, resting)
-    await (await stage.lane()).sweep(grace_s=0.0)  # which looks at what is at rest no more
+    await (await stage.lane()).sweep(grace_s=0.0)  # which no longer looks at idle sessions
     for session in (resting, waiting):
         copy_session(stage.url, session, sessions)
 
 
 async def _exercise(stage: Stage) -> None:
-    """Take each hot statement's way once at least."""
+    """Execute each hot statement at least once."""
     session = await stage.session("one", "two", "three")
     await _run(stage, session)
     session = await stage.session("one")
@@ -142,7 +142,7 @@ async def _exercise(stage: Stage) -> None:
 
 
 async def _run(stage: Stage, session: SessionId) -> None:
-    """Take all turns of a session, each of which leaves a message."""
+    """Run all turns of a session, each with a message."""
     lane = await stage.lane()
     lease = await lane.claim(session)
     while lease is not None:

@@ -1,4 +1,4 @@
-"""Claims that nobody waited for: a crash of the server may take one back, and more turns come while one is at work."""
+"""Claims that are not flushed: a server crash may lose a claim, and more turns arrive during a turn."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def stage(database_url: str) -> AsyncIterator[Stage]:
 
 
 async def test_a_claim_that_the_server_lost_lets_nothing_be_written(stage: Stage) -> None:
-    """RT-3: nobody waits until a claim is on the disk, so a crash may take it back from who is at work."""
+    """RT-3: claims are not flushed to disk, so a crash may take a claim from its worker."""
     session = await stage.session("one")
     first, second = await stage.lane(), await stage.lane()
     [before] = await stage.run("SELECT lease_token FROM lanes WHERE session_id = %s", session)
@@ -49,7 +49,7 @@ async def test_a_claim_that_the_server_lost_lets_nothing_be_written(stage: Stage
 
 @pytest.mark.parametrize("sent", [1, 2])
 async def test_what_was_sent_meanwhile_is_taken_up_by_the_holder(stage: Stage, sent: int) -> None:
-    """RT-2: though nothing waited when its turn was taken up; what follows then is found with the commit."""
+    """RT-2: the commit finds turns that arrived while no other turn was waiting."""
     session = await stage.session("one")
     lane = await stage.lane()
     lease = await lane.claim(session)

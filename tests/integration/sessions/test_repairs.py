@@ -1,4 +1,4 @@
-"""RT-35: broken sessions are repaired on the real stores as in memory."""
+"""RT-35: broken sessions are repaired on real stores like in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripted model as any program of the OpenAI API sees it."""
+"""The scripted model as seen by programs that use the OpenAI API."""
 
 import asyncio
 import subprocess

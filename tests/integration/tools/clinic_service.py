@@ -1,4 +1,4 @@
-"""A clinic's own service: appointments over HTTP, as somebody else would have written it."""
+"""A clinic's own service: appointments over HTTP, as written by third parties."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOURS = ("09:00", "09:30", "10:00", "10:30", "11:00", "14:00", "15:30")
 
 
 class Clinic:
-    """Appointments by number. `late_by_an_hour`: a fault, new appointments are written down an hour later."""
+    """Appointments by number. `late_by_an_hour`: a fault, new appointments are stored an hour later."""
 
     def __init__(self) -> None:
         self.late_by_an_hour = False
@@ -27,7 +27,7 @@ class Clinic:
         self._numbers = count(1)
 
     def add(self, code: str, **appointment: str) -> None:
-        """Add what somebody else has booked."""
+        """Add an appointment that somebody else has booked."""
         self.appointments[code] = {"code": code, "treatment": "filling", **appointment}
 
     def application(self) -> Starlette:

@@ -1,4 +1,4 @@
-"""What tools over HTTP are called at."""
+"""Servers for HTTP tools."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def served_web() -> Iterator[Web]:
 
 @pytest.fixture
 def web(served_web: Web) -> Web:
-    """The module's server, which has not been asked anything."""
+    """Return the module's server without recorded requests."""
     served_web.forget()
     return served_web

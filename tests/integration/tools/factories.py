@@ -39,14 +39,14 @@ from tests.configuration import default_config
 
 HERE = Path(__file__).parent
 STDIO = ("mcp-server",)
-"""The MCP server of this folder, where `tests.processes.commands` has laid it on the path."""
+"""The MCP server of this folder, on the path installed by `tests.processes.commands`."""
 LOOPBACK: JsonObject = {"network": {"private_networks": ["127.0.0.0/8"], "max_output_bytes": 100_000}}
 QUICK: JsonObject = {"resilience": {"backoff_base_s": 0.0, "backoff_max_s": 2.0}}
 ANY_OBJECT: JsonObject = {"type": "object"}
 
 
 def schema(*required: str, **properties: Any) -> JsonObject:
-    """An object schema; properties are given as types or whole schemas."""
+    """Return an object schema. Properties are types or whole schemas."""
     return {
         "type": "object",
         "required": list(required),
@@ -59,7 +59,7 @@ def schema(*required: str, **properties: Any) -> JsonObject:
 def http_tool(
     url: str, tool_id: str = "thing_get", /, *, inputs: JsonObject | None = None, **more: Any
 ) -> ToolSpec:
-    """A tool over HTTP. `more`: keys of its http entry, or of the specification."""
+    """Return an HTTP tool. `more`: keys of its http entry, or of the specification."""
     entry_keys = {key: more.pop(key) for key in list(more) if key in HttpEntry.model_fields}
     entry = HttpEntry(url=url, **entry_keys)
     return _spec(
@@ -70,7 +70,7 @@ def http_tool(
 def mcp_tool(
     tool: str, tool_id: str = "thing_get", /, *, inputs: JsonObject | None = None, **more: Any
 ) -> ToolSpec:
-    """A tool of an MCP server; unless `url` or `command` is given, of the one in this folder."""
+    """Return a tool of an MCP server: `url`, `command`, or the server of this folder."""
     entry_keys = {key: more.pop(key) for key in list(more) if key in McpEntry.model_fields}
     if not {"url", "command"} & set(entry_keys):
         entry_keys["command"] = STDIO
@@ -100,7 +100,7 @@ def _spec(
         "input_schema": inputs or ANY_OBJECT,
         "output_schema": ANY_OBJECT,
         "idempotent": True,
-        "timeout_ms": 60_000,  # a server of a tool is a process that has to start, on a busy machine too
+        "timeout_ms": 60_000,  # a tool's server is a process that must start, also on a busy machine
         "max_retries": 0,
         **more,
     }
@@ -123,7 +123,7 @@ def make_domain(*tools: ToolSpec, sections: JsonObject | None = None) -> Domain:
 
 @dataclass
 class Journal:
-    """Stands for the turn's journal: runs every step, and keeps what was recorded."""
+    """A turn's journal that runs every step, and stores the records."""
 
     turn_id: TurnId
     recorded: dict[str, Json] = field(default_factory=dict)
@@ -171,7 +171,7 @@ def make_context(
 
 
 class Caller:
-    """Calls tools as a turn would; every call is a turn of its own. `close` it."""
+    """A caller of tools. Every call is a separate turn. `close` it."""
 
     def __init__(
         self,
@@ -220,6 +220,6 @@ def tool_call() -> ToolCall:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let everything else go on until something holds."""
+    """Yield to other tasks until a condition is true."""
     while not condition():
         await asyncio.sleep(0.001)

@@ -1,7 +1,7 @@
-"""A domain of one decent tool and of tools that hang, lie or flood; see `benchmarks/hurtful.py`.
+"""A domain with a good tool and tools that hang, return wrong data or flood; see `benchmarks/hurtful.py`.
 
-Every bad tool that hangs is there twice: with a short time-out, for one session that uses it again and
-again, and with a long one (`crowd_…`), so that many calls of it hang at once.
+Every hanging tool exists twice: with a short timeout, for one session with repeated calls, and with a long
+timeout (`crowd_…`), so that many calls hang concurrently.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def write_domain(folder: Path) -> Path:
 
 
 def word_of(name: str) -> str:
-    """The user's word for the tool."""
+    """Return the user's word for the tool."""
     return {"crowd_hang": "swamp", "crowd_deaf": "mule"}.get(name, name)
 
 

@@ -1,4 +1,4 @@
-"""PX-8: rate limits and caches hold for all workers together."""
+"""PX-8: rate limits and caches apply to all workers together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def web() -> Iterator[Web]:
 
 
 async def run_worker(redis_url: str, url: str, calls: int, **keys: Any) -> list[bool]:
-    """Run a process of its own; True for each call that was answered."""
+    """Run a separate process. Return True for each answered call."""
     words = ("-m", "tests.integration.tools.worker", redis_url, url, str(calls), json.dumps(keys))
     ended = await asyncio.to_thread(run, words, environment=os.environ)
     assert ended.returncode == 0, ended.stderr

@@ -1,4 +1,4 @@
-"""PX-8, PX-9: what a call passes on its way: limits, cache, retries, time-outs, output checks."""
+"""PX-8, PX-9: stages of a call: limits, cache, retries, timeouts, output checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ARGUMENTS = schema(a="integer", b="integer")
 
 @dataclass
 class Things:
-    """A service. `release` lets hanging calls go on; `failures` are raised by the next calls."""
+    """A service. `release`: continues hanging calls. `failures`: errors of the next calls."""
 
     called: int = 0
     failures: list[Exception] = field(default_factory=list)
@@ -262,7 +262,7 @@ async def test_tools_that_hang_are_called_a_bounded_number_of_times(things: Thin
 
 
 async def _eventually(caller: Caller, tool_id: str) -> object:
-    """Call until the runner has heard that the hung calls have ended."""
+    """Call until the runner has noticed the end of the hanging calls."""
     while True:
         result = await caller.call(tool_id)
         if not isinstance(result, ToolError):
@@ -318,7 +318,7 @@ async def test_tools_that_hang_leave_every_other_tool_its_threads(things: Things
 
 
 async def test_given_up_calls_of_many_tools_leave_every_other_tool_its_threads(things: Things):
-    """PX-9: nobody waits for them any more, and their threads go on for good."""
+    """PX-9: nothing waits for them any more, and their threads never end."""
     bad = [f"thing_hang{number}" for number in range(6)]
     tools = [service_tool("Things.hang", name, timeout_ms=200) for name in bad]
     caller = caller_of(things, *tools, service_tool("Things.look", "thing_look", timeout_ms=60_000))

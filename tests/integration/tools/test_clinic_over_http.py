@@ -1,4 +1,4 @@
-"""A clinic made by the documents: its appointments are kept by an HTTP service."""
+"""A clinic domain created by the documentation, with appointments in an HTTP service."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def clinic() -> Clinic:
 
 @pytest.fixture
 def folder(clinic: Clinic, tmp_path: Path) -> Iterator[Path]:
-    """The domain, with the address of the service that runs here."""
+    """Return the domain with the URL of the local service."""
     folder = tmp_path / "dental"
     shutil.copytree(DENTAL, folder, ignore=shutil.ignore_patterns("__pycache__"))
     with serve(clinic.application()) as url:
@@ -86,7 +86,7 @@ def folder(clinic: Clinic, tmp_path: Path) -> Iterator[Path]:
 
 @asynccontextmanager
 async def open_simulator(folder: Path, *, with_model: bool) -> AsyncIterator[Simulator]:
-    """The assistant; what its model understands is what System 1 does, in the form of the model protocol."""
+    """Open the assistant. Its model answers like System 1, in the form of the model protocol."""
     loaded = load_domain(folder)
     author = Author(System1.for_domain(loaded.domain))
     with ScriptedModel(author.script()) as model:
@@ -107,7 +107,7 @@ async def open_simulator(folder: Path, *, with_model: bool) -> AsyncIterator[Sim
 async def test_an_impatient_patient_gets_what_they_want(
     clinic: Clinic, folder: Path, with_model: bool
 ) -> None:
-    """Booked, taken, moved, canceled and reminded of the day before, with questions in between."""
+    """Booked, moved, canceled and with a reminder the day before, with questions in between."""
     clinic.add("D0000", day="2026-11-21", time="10:00", patient="somebody else")
     async with open_simulator(folder, with_model=with_model) as simulator:
         talk = simulator.converse()
@@ -141,7 +141,7 @@ def test_its_evaluation_begins_anew_for_each_conversation(
 def test_simulated_patients_reach_their_goals(
     clinic: Clinic, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Until the service writes down another time than the one that was agreed to."""
+    """Until the service stores another time than the agreed time."""
     simulating = (
         "eval",
         str(folder),

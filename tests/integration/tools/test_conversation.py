@@ -1,4 +1,4 @@
-"""PX-8, RT-9: a whole conversation over an HTTP endpoint: done once, and found again when its answer was lost."""
+"""PX-8, RT-9: a whole conversation over an HTTP endpoint: executed once, and found after a lost answer."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def test_an_order_whose_answer_was_lost_is_found_by_its_key(tmp_path: Path
 
 
 async def test_a_booking_that_is_answered_by_a_redirect_is_found_by_its_key(tmp_path: Path, web: Web):
-    """RT-33: 303 names what was made, so asking the status query settles it."""
+    """RT-33: 303 has the URL of the result, so the status query resolves the outcome."""
     async with simulate(tmp_path, web, order="booking") as simulator:
         turn = await simulator.converse().say("order green tea")
 
@@ -114,7 +114,7 @@ async def test_a_booking_that_is_answered_by_a_redirect_is_found_by_its_key(tmp_
 async def test_who_tries_again_while_the_first_call_is_at_work_books_once(
     tmp_path: Path, web: Web, first: int
 ):
-    """RT-33: 409 to the second call says nothing about the first one, so there is never a third with a new key."""
+    """RT-33: 409 for the second call doesn't reveal the first call's outcome, so no third call has a new key."""
     web.statuses = [] if first == 303 else [first]
     async with simulate(tmp_path, web, order="booking", status_query=False) as simulator:
         talk = simulator.converse()

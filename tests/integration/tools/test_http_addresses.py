@@ -1,4 +1,4 @@
-"""Where calls over HTTP may go: redirects, and addresses that are not public."""
+"""Permitted targets of HTTP calls: redirects, and private addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PX-8, PX-9: tools over HTTP against a real server: what goes out, what comes back, what is refused."""
+"""PX-8, PX-9: HTTP tools with a real server: requests, responses, refusals."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def test_a_call_for_an_unknown_user_is_not_made(web: Web):
     [(409, "10:30 is taken; another time may be free."), (404, "The thing found nothing.")],
 )
 async def test_the_author_says_what_a_refusal_means(web: Web, status: int, message: str):
-    """RT-33: in the author's words, with the values of the call; the body of the answer is never shown."""
+    """RT-33: in the author's words, with the call's values; the response body is never displayed."""
     tool = http_tool(
         f"{web.url}/status/{status}",
         inputs=schema(time="string"),
@@ -214,7 +214,7 @@ async def test_a_refusal_means_that_a_change_was_surely_not_made(web: Web, statu
     "status", [207, 300, 301, 302, 303, 304, 307, 308, 408, 460, 499, 500, 501, 502, 503, 504, 520]
 )
 async def test_what_does_not_rule_a_change_out_leaves_its_outcome_unknown(web: Web, status: int):
-    """RT-33: a redirect may stand for success, and a proxy may have given up what the server went on with."""
+    """RT-33: a redirect may mean success, and a proxy may have given up on a running request."""
     assert isinstance(await change(f"{web.url}/status/{status}"), UnknownOutcome)
     assert len(web.asked) == 1, "a change is never repeated by itself"
 
@@ -227,7 +227,7 @@ async def test_a_redirect_to_what_was_made_is_no_failure(web: Web, status: int):
 
 
 async def test_what_fails_behind_a_redirect_leaves_a_change_unknown():
-    """The server has had the request once, even if it cannot be reached a second time."""
+    """The server has received the request once, even if it cannot be reached again."""
     moved = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /again\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     with cutting(moved) as url:
         assert isinstance(await change(url), UnknownOutcome)
@@ -246,14 +246,14 @@ async def test_a_change_that_is_not_answered_in_time_is_unknown(web: Web):
 
 
 async def change(url: str, **more: Any) -> ToolResult:
-    """Call a tool that is not idempotent, once."""
+    """Call a non-idempotent tool once."""
     async with Caller(http_tool(url, method="POST", idempotent=False, max_retries=3, **more)) as caller:
         return await caller.call()
 
 
 @contextmanager
 def cutting(said: bytes) -> Iterator[str]:
-    """A server that reads one request, says this much, and is gone."""
+    """Run a server that reads a request, sends this text, and closes the connection."""
 
     def answer_once() -> None:
         connection, _ = listening.accept()
@@ -335,7 +335,7 @@ async def test_what_calls_itself_a_stream_of_events_is_bounded_as_well(web: Web)
 
 
 async def test_an_answer_that_trickles_is_waited_for_no_longer_than_the_time_out(web: Web):
-    """PX-9: no single read is late, so only the time-out of the whole call ends it."""
+    """PX-9: no single read is late, so only the timeout of the whole call ends it."""
     async with Caller(http_tool(web.url + "/trickle", timeout_ms=400)) as caller:
         result = await caller.call()
 

@@ -1,7 +1,7 @@
-"""PX-9: a tool that hangs, is deaf to cancellation, lies about its schema or gives 10 MB hurts nobody else's turns.
+"""PX-9: hanging, uncancelable, wrong or flooding tools don't affect other sessions' turns.
 
-How long the others take is measured by `make bench-hurtful`; here it is that they go on and end well.
-The others use a plain method, which needs a thread.
+`make bench-hurtful` measures the duration of other turns. This test checks that they continue and succeed.
+They use a synchronous method, which needs a thread.
 """
 
 from __future__ import annotations

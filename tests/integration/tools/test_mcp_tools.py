@@ -1,4 +1,4 @@
-"""PX-8, PX-9: tools of MCP servers, as a process of ours and over HTTP."""
+"""PX-8, PX-9: tools of MCP servers, in a child process and over HTTP."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MARKER = schema("marker", marker="string")
 
 @pytest.fixture(scope="module", autouse=True)
 def _servers() -> Iterator[None]:
-    """A process that has imported the SDK forks the servers; one that is started by itself takes seconds for that."""
+    """Fork servers from a process that has imported the SDK, because a new process needs seconds."""
     with (
         forked_command("mcp-server", "mcp_server", imports=["mcp.server.mcpserver"]) as folder,
         pytest.MonkeyPatch.context() as patch,
@@ -43,7 +43,7 @@ def _servers() -> Iterator[None]:
 
 @pytest.fixture(params=["stdio", "http", "http with events"])
 def place(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
-    """How a server is reached, as the manifest says it."""
+    """Return a server's address as in the manifest."""
     if request.param == "stdio":
         yield {}
         return
@@ -142,7 +142,7 @@ async def test_there_is_one_session_for_all_tools_and_callers():
 
 
 async def test_closing_stops_the_process_even_one_that_does_not_end_by_itself():
-    command = (sys.executable, "mcp_server.py", "--slow-end")  # a process of its own, as a domain's are
+    command = (sys.executable, "mcp_server.py", "--slow-end")  # a separate process, like those of a domain
     async with Caller(mcp_tool("process_show", command=command)) as caller:
         pid = _pid(await caller.call())
         assert psutil.pid_exists(pid)
@@ -246,7 +246,7 @@ async def test_a_server_deaf_to_cancellation_is_given_up_and_started_again(tmp_p
     marker = tmp_path / "here"
     tools = [
         mcp_tool("thing_hang", "thing_hang", inputs=MARKER, timeout_ms=300),
-        mcp_tool("process_show", "process_show", max_retries=1),  # the hung session may break under it
+        mcp_tool("process_show", "process_show", max_retries=1),  # the hung session may break during the call
     ]
     async with Caller(*tools) as caller:
         before = _pid(await caller.call("process_show"))
@@ -280,7 +280,7 @@ async def test_garbage_between_messages_costs_nothing():
 
 @pytest.mark.parametrize("tool", ["model_ask", "user_ask"])
 async def test_a_server_gets_neither_our_model_nor_our_user(tool: str):
-    """It may ask for both; nobody here answers, and its call fails."""
+    """The server may ask for both; nothing here answers, and its call fails."""
     async with Caller(mcp_tool(tool), mcp_tool("number_add", "number_add", inputs=ADD)) as caller:
         asked = await caller.call()
         other = await caller.call("number_add", left=1)
@@ -292,7 +292,7 @@ async def test_a_server_gets_neither_our_model_nor_our_user(tool: str):
 
 
 async def test_a_server_that_changes_its_tools_fails_in_those_calls_alone():
-    """One tool is gone, one takes something else by now."""
+    """A tool is gone, and another has different inputs."""
     tools = [
         mcp_tool("tools_change", "tools_change"),
         mcp_tool("key_show", "key_show"),

@@ -1,4 +1,4 @@
-"""`parley domain tools-from`: the manifest of a real service, which is loaded and called."""
+"""`parley domain tools-from`: the manifest of a real service is loaded and called."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def list_appointments(user_id: str, limit: int = 10) -> list[Booked]:
     responses={409: {"description": "That time is taken."}},
 )
 def book(user_id: str, wanted: Appointment) -> Booked:
-    """Books a time."""
+    """Book a time."""
     if wanted.time == "10:30":
         raise HTTPException(409, "secret detail")
     return Booked(code=f"D-{user_id}", **wanted.model_dump())

@@ -1,4 +1,4 @@
-"""Users' own credentials for HTTP tools: read by reference at the call, and known to nothing else (PX-8)."""
+"""Users' own credentials for HTTP tools: read by reference during the call, and never exposed (PX-8)."""
 
 from __future__ import annotations
 

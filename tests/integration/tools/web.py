@@ -1,4 +1,4 @@
-"""A small real HTTP server: what it answers is said by the path, what it was asked is kept."""
+"""A small real HTTP server. The path selects the response, and requests are recorded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNUSABLE: dict[str, tuple[bytes, str]] = {
     "deep": (b'{"a":' * 500 + b"1" + b"}" * 500, JSON),
     "very_deep": (b"[" * 50_000, JSON),
 }
-"""Answers that no tool can use, by what is wrong with them: body and declared type."""
+"""Unusable answers by problem: body and declared type."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Asked:
 
 @dataclass
 class Web:
-    """`statuses`: given to the next requests of /flaky and /order, then 200.
+    """The server. `statuses`: status codes of the next requests of /flaky and /order, then 200.
 
-    `disconnected`: set when who asked for /hang has gone.
+    `disconnected`: set when the client of /hang has disconnected.
     """
 
     url: str = ""
@@ -124,14 +124,14 @@ class Web:
         return JSONResponse({"ok": True}, self.statuses.pop(0) if self.statuses else 200)
 
     async def _order(self, request: Request) -> Response:
-        """Has its effect once per key, whatever it answers."""
+        """Have the effect once per key, regardless of the response."""
         await self._note(request)
         key = request.headers["idempotency-key"]
         self.effects[key] = self.effects.get(key, 0) + 1
         return JSONResponse({"order": key}, self.statuses.pop(0) if self.statuses else 200)
 
     async def _booking(self, request: Request) -> Response:
-        """Books once per key, and names what was made by a redirect, as pages do after a form (303)."""
+        """Book once per key, and redirect to the result, like pages after a form (303)."""
         await self._note(request)
         key = request.headers["idempotency-key"]
         if key in self.effects:
@@ -159,11 +159,11 @@ class Web:
         return StreamingResponse(chunks(), media_type="application/json")
 
     async def _flood(self, request: Request) -> Response:
-        """Huge as well, and calls itself a stream of events."""
+        """Send a huge response that claims to be an event stream."""
         return StreamingResponse(self._endless(b"x" * 1000), media_type="text/event-stream")
 
     async def _trickle(self, request: Request) -> Response:
-        """A byte now and then: no single read is long in coming."""
+        """Send a byte now and then, so that no single read is late."""
         return StreamingResponse(self._endless(b" ", every_s=0.02), media_type="application/json")
 
     async def _endless(self, piece: bytes, *, every_s: float = 0.0) -> AsyncIterator[bytes]:
@@ -209,7 +209,7 @@ class Web:
 
 @contextmanager
 def serve(application: Any, *, port: int = 0) -> Iterator[str]:
-    """Serve in a thread on a free port; gives the URL."""
+    """Serve in a thread on a free port, and yield the URL."""
     config = uvicorn.Config(
         application,
         host="127.0.0.1",

@@ -1,6 +1,6 @@
-"""A process that calls a tool a number of times over shared stores and prints how each call ended.
+"""A process that calls a tool repeatedly over shared stores and prints the result of each call.
 
-Arguments: the URL of Redis, that of the tool, how many calls, and further keys of the tool as JSON.
+Arguments: URL of Redis, URL of the tool, number of calls, and further keys of the tool as JSON.
 """
 
 from __future__ import annotations

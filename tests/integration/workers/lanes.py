@@ -1,4 +1,4 @@
-"""Lanes over one database, for several workers at once."""
+"""Lanes of several concurrent workers over one database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.contract.factories import new_session_id, submission
 
 
 class Stage:
-    """A database, its inbox and sessions, and as many workers as a test asks for."""
+    """A database with its inbox and sessions, and workers as required."""
 
     def __init__(self, url: str, database: Database, stack: AsyncExitStack) -> None:
         self.url = url

@@ -1,4 +1,4 @@
-"""A real RabbitMQ from Debian's package, as a process with folders and ports of its own."""
+"""A real RabbitMQ from Debian's package, with its own folders and ports."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import wait_until
 
 PROGRAM = Path(os.environ.get("RABBITMQ_BIN", "/usr/lib/rabbitmq/bin")) / "rabbitmq-server"
-"""Not the one on the PATH, which wants to be the system's own service."""
+"""Not the program on the PATH, which only runs as the system's service."""
 CONTROL = PROGRAM.with_name("rabbitmqctl")
 STARTS_WITHIN_S = 60.0
 
 
 class Rabbit:
-    """One node, which may be killed and started again with what it had."""
+    """A node that can be killed and restarted with its data."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -41,10 +41,10 @@ class Rabbit:
         return f"amqp://parley:{self._password}@127.0.0.1:{self._port}//"
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start the node and wait until it answers."""
         environment = self._environment()
         if self._names is None:
-            # Erlang would leave its name server running; this one is ours and ends with us.
+            # Erlang would leave its name server running; this name server ends with the tests.
             self._names = subprocess.Popen(["epmd"], env=environment)
         with (self._folder / "out").open("ab") as output:
             self._server = subprocess.Popen(
@@ -67,12 +67,12 @@ class Rabbit:
         return True
 
     def kill(self) -> None:
-        """End it at once, as a crash does."""
+        """Kill the node, like a crash."""
         if self._server is not None:
             os.killpg(self._server.pid, signal.SIGKILL)
             self._server.wait()
             self._server = None
-            # The node's name is free again when its connection to the name server is gone.
+            # The node's name is free after its connection to the name server has ended.
             wait_until(self._name_is_free, within_s=20, what="the name of the node is free")
 
     def end(self) -> None:
@@ -126,7 +126,7 @@ def is_installed() -> bool:
 
 @contextmanager
 def rabbit(folder: Path) -> Iterator[Rabbit]:
-    """A RabbitMQ that runs until the block ends."""
+    """Yield a RabbitMQ node that runs until the block ends."""
     folder.mkdir()
     node = Rabbit(folder)
     try:

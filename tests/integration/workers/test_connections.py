@@ -1,4 +1,4 @@
-"""RT-20: the connections that stay at hand between statements serve on after whatever happens to one of them."""
+"""RT-20: reusable connections recover from any failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RT-20: what a turn costs is bounded by counts, which are the same on every machine."""
+"""RT-20: limits of a turn's cost, as counts that are equal on every machine."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ BOUNDS = {
     "metric observations": 15,
     WAL_BYTES: 11_000,
 }
-"""At most, for one turn of the booking talk: claim, understanding, tools and commit, without its submission."""
+"""Maximum for one turn of the booking conversation: claim, interpretation, tools and commit, without
+submission.
+"""
 
 MOST_TALKS: Final = 6
 MOST_FOR_NOTES: Final = 6
-"""Taken, saved, acknowledged; a second note of a session is saved by another statement."""
+"""Statements: take, save, acknowledge. Another statement saves a session's second note."""
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ async def talk(database_url: str, redis_url: str) -> AsyncIterator[Talk]:
 
 
 async def test_a_turn_costs_no_more_than_these(talk: Talk) -> None:
-    """The least of a few talks: whoever waits for a processor renews and looks more often."""
+    """The minimum of several conversations, because waiting for a CPU causes more renewals and polls."""
     await talk.take(2 * len(BOOKING))
     least = dict.fromkeys(BOUNDS, math.inf)
     for _ in range(MOST_TALKS):
@@ -51,7 +53,7 @@ async def test_a_turn_costs_no_more_than_these(talk: Talk) -> None:
         least = {name: min(number, counted.get(name, number)) for name, number in least.items()}
         if all(least[name] <= bound for name, bound in BOUNDS.items() if name != WAL_BYTES):
             break
-    for _ in range(MOST_TALKS):  # whatever else the server writes meanwhile, as statistics, only adds to it
+    for _ in range(MOST_TALKS):  # other writes of the server, such as statistics, only add to it
         least[WAL_BYTES] = min(least[WAL_BYTES], await talk.log_bytes(2 * len(BOOKING)))
         if least[WAL_BYTES] <= BOUNDS[WAL_BYTES]:
             break
@@ -61,14 +63,14 @@ async def test_a_turn_costs_no_more_than_these(talk: Talk) -> None:
 async def test_notes_of_many_sessions_are_brought_by_a_handful_of_statements(
     database_url: str, redis_url: str
 ) -> None:
-    """What turns noted is taken, saved and acknowledged for all of them at once."""
+    """Notes of turns are taken, saved and acknowledged for all sessions together."""
     migrate(database_url)
     async with open_lanes(Stores(database_url, redis_url)) as (ports, lanes):
         talk = Talk(ports, lanes, sessions=8, prefix="noting")
         sender = OutboxSender(ports.stores.outbox, {NOTES: note_into(ports.shared.scratchpad)})
         await talk.take(len(BOOKING))
         sender.nudge()
-        await sender.send_next()  # the first notes of a session: its scratchpad is filled
+        await sender.send_next()  # a session's first notes create its scratchpad
         await talk.take(len(BOOKING))
         waiting = await ports.stores.database.fetch_all("SELECT FROM outbox WHERE kind = 'notes'", {})
         calls = Calls()

@@ -1,4 +1,4 @@
-"""The lane on PostgreSQL when many do things at once, or stop, or lose their connection."""
+"""Lanes on PostgreSQL with concurrent operations, stops and lost connections."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ async def stage(database_url: str) -> AsyncIterator[Stage]:
 
 
 async def _until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Ask again until it holds; the test's time-out is the limit."""
-    while not await condition():  # what is awaited happens in the database
+    """Poll until a condition is true. The test's timeout is the limit."""
+    while not await condition():  # the event happens in the database
         await asyncio.sleep(0.01)
 
 
 async def _drain(lane: PostgresLane, session: SessionId) -> list[str]:
-    """Run what the session has, as a worker does after a hint; the texts in their order."""
+    """Run the session's turns like a worker after a hint. Return the texts in order."""
     seen: list[str] = []
     lease = await lane.claim(session)
     while lease is not None:
@@ -82,7 +82,7 @@ async def test_one_new_session_at_once_is_one_session(stage: Stage) -> None:
 
 
 async def test_no_turn_is_overlooked_between_commit_and_release(stage: Stage) -> None:
-    """RT-1, RT-2: hints alone suffice, though submissions and releases race; order holds."""
+    """RT-1, RT-2: hints alone are enough, although submissions and releases race; the order is kept."""
     lanes = [await stage.lane() for _ in range(3)]
     sessions = [await stage.session() for _ in range(4)]
     seen: dict[SessionId, list[str]] = {session: [] for session in sessions}
@@ -109,7 +109,7 @@ async def test_no_turn_is_overlooked_between_commit_and_release(stage: Stage) ->
 
 
 async def _overtaken(stage: Stage) -> tuple[SessionId, PostgresLane, Lease]:
-    """A holder that slept while another took over and answered the turn."""
+    """Return a worker's lease after another worker took over and answered the turn."""
     session = await stage.session("one", "two")
     frozen, other = await stage.lane(), await stage.lane()
     lease = await frozen.claim(session)
@@ -122,7 +122,7 @@ async def _overtaken(stage: Stage) -> tuple[SessionId, PostgresLane, Lease]:
 
 
 async def _traces(stage: Stage, session: SessionId) -> dict[str, Any]:
-    """How many rows of each kind the session has."""
+    """Count the session's rows of each kind."""
     tables = ("state_history", "utterances", "events", "turns", "outbox")
     return {
         table: (await stage.run(f"SELECT count(*) FROM {table} WHERE session_id = %s", session))[0][0]
@@ -143,7 +143,7 @@ async def test_a_stale_commit_leaves_no_trace(stage: Stage) -> None:
 async def test_without_the_fence_a_stale_commit_does_harm(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """RT-3: the one condition in the SQL text is what protects."""
+    """RT-3: the single SQL condition makes the difference."""
     written = sql.source("commit_turn")
     assert written.count(FENCE) == 1
     session, frozen, lease = await _overtaken(stage)
@@ -160,7 +160,7 @@ async def test_without_the_fence_a_stale_commit_does_harm(
 
 
 async def test_a_worker_whose_connection_breaks_is_taken_over_and_comes_back(stage: Stage) -> None:
-    """RT-11: at once, under a new number, and its old work is fenced."""
+    """RT-11: immediately, under a new number, and its old work is fenced off."""
     session = await stage.session("one")
     worker = await stage.worker()
     frozen, other = PostgresLane(stage.database, worker), await stage.lane()
@@ -211,7 +211,7 @@ async def test_a_lease_that_nobody_took_survives_the_broken_connection(stage: St
 
 
 class LosingDatabase(Database):
-    """Loses the answers of the statements it is told to: they took effect and nobody knows."""
+    """A database that loses the responses of some executed statements."""
 
     lose = 0
 
@@ -244,7 +244,7 @@ async def test_a_commit_whose_answer_was_lost_is_found(stage: Stage) -> None:
 
 
 async def test_the_search_for_the_next_turn_does_not_start_further_back_for_ever(stage: Stage) -> None:
-    """RT-19: a cancelled turn leaves no hole behind in a session that is never idle."""
+    """RT-19: a canceled turn leaves no gap in a session that is never idle."""
     session = await stage.session(*"abcdef")
     third = (await stage.inbox.turns(DEFAULT_TENANT, session_id=session))[3]
     await stage.inbox.cancel(DEFAULT_TENANT, third.turn_id)
@@ -262,7 +262,7 @@ async def test_the_search_for_the_next_turn_does_not_start_further_back_for_ever
 
 
 async def test_broken_connections_are_replaced(stage: Stage) -> None:
-    """RT-18: a server that restarted is noticed when a connection is taken, not by a failing turn."""
+    """RT-18: taking a connection detects a restarted server, before a turn fails."""
     session = await stage.session("one")
     lane = await stage.lane()
     ours = (
@@ -291,7 +291,7 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
 
 
 async def test_the_total_is_bounded(stage: Stage) -> None:
-    """RT-5: over all sessions; refused, not queued."""
+    """RT-5: over all sessions; rejected, not queued."""
     session = await stage.session()
     waiting = (await stage.run("SELECT coalesce(sum(pending), 0) FROM lanes"))[0][0]
     inbox = PostgresInbox(stage.database, total_limit=int(waiting) + 2)
@@ -306,13 +306,13 @@ async def test_the_total_is_bounded(stage: Stage) -> None:
 
 
 async def test_the_sweep_names_a_backlog_bit_by_bit(stage: Stage) -> None:
-    """RT-19: each sweep takes the oldest, and the next ones the rest."""
+    """RT-19: each sweep returns the oldest, and the next sweeps the rest."""
     sessions = [await stage.session("one") for _ in range(7)]
     await stage.run(
         "UPDATE lanes SET ready_at = ready_at - interval '1 minute', check_at = check_at - interval '1 minute'"
     )
     lane = await stage.lane()
-    await lane.sweep(grace_s=3600)  # what the dead workers of other tests held
+    await lane.sweep(grace_s=3600)  # leases of other tests' dead workers
     named: list[SessionId] = []
     while part := await lane.sweep(grace_s=30, limit=3):
         assert len(part) <= 3
@@ -322,7 +322,7 @@ async def test_the_sweep_names_a_backlog_bit_by_bit(stage: Stage) -> None:
 
 
 async def test_a_sweep_of_runs_leaves_the_lanes_of_the_dead_to_be_offered(stage: Stage) -> None:
-    """RT-11: whoever frees a lane names its session at once, whichever engine sweeps first."""
+    """RT-11: the sweep that frees a lane returns its session immediately, for any order of sweeps."""
     session = await stage.session("one")
     dying = await stage.worker()
     assert await PostgresLane(stage.database, dying).claim(session) is not None

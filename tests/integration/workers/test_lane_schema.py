@@ -1,4 +1,4 @@
-"""The schema: the tables in code are those that it makes, and several processes may migrate at once."""
+"""The schema: tables in code match the migrations, and concurrent migrations are possible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.cases import for_each
 
 @pytest.fixture
 def schema(database_url: str) -> Iterator[Inspector]:
-    """The tables that a migrated database has."""
+    """Return the tables of a migrated database."""
     migrate(database_url)
     engine = create_engine(engine_url(database_url))
     with engine.connect() as connection:
@@ -58,10 +58,10 @@ DESCRIBED = """
 
 
 def test_an_empty_database_is_made_as_alembic_would(database_url: str) -> None:
-    """Without its import, which takes longer than the schema itself."""
+    """Without importing Alembic, which takes longer than the schema itself."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         found = {}
-        for make in (migrate, _upgrade):  # one after the other: what roles there are is the whole cluster's
+        for make in (migrate, _upgrade):  # one after the other: roles belong to the whole cluster
             connection.execute("DROP SCHEMA public CASCADE")
             connection.execute("CREATE SCHEMA public")
             assert current_revision(connection) is None
@@ -74,7 +74,7 @@ def test_an_empty_database_is_made_as_alembic_would(database_url: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:Did not recognize type 'vector'")
 def test_the_tables_in_code_are_those_of_the_schema(schema: Inspector) -> None:
-    """RT-20: each column that is declared is there, with its type; the schema may have more."""
+    """RT-20: each declared column exists with its type; the schema may have more."""
     for name, table in metadata.tables.items():
         declared = {column.name: _written(column.type) for column in table.columns}
         made = schema.get_columns(name)
@@ -101,7 +101,7 @@ def test_every_row_carries_its_tenant(database_url: str) -> None:
 
 
 def test_no_index_names_what_a_running_turn_changes(schema: Inspector) -> None:
-    """RT-19: queued, running and done are updates in place."""
+    """RT-19: status changes to queued, running and done are in-place updates."""
     hot = {
         "status",
         "attempts",
@@ -135,7 +135,7 @@ def _written(kind: TypeEngine[Any]) -> str:
     [("claim", ""), ("commit_turn", "last whole"), ("commit_turn", "last step"), ("take_turn", "")],
 )
 async def test_the_next_turn_is_found_by_indexes(database_url: str, name: str, without: str) -> None:
-    """RT-19, RT-20: also with sequences, neither the queue's length nor other sessions count."""
+    """RT-19, RT-20: also with sequences, neither the queue's length nor other sessions matter."""
     plan = await _plan(database_url, statement(name, frozenset(without.split())))
     assert any("Index Scan using turns_session_id_seq_key" in line for line in plan), plan
     assert not any("Seq Scan" in line for line in plan), plan
@@ -143,7 +143,7 @@ async def test_the_next_turn_is_found_by_indexes(database_url: str, name: str, w
 
 @pytest.mark.parametrize("name", ["submit", "last_events", "load_notes"])
 async def test_what_names_a_session_visits_no_other(empty_database_url: str, name: str) -> None:
-    """RT-19: also where it was planned before there were any, so that the tenant seemed as good a guide."""
+    """RT-19: also with plans from before any sessions existed, when the tenant seemed equally selective."""
     plan = await _plan(empty_database_url, statement(name))
     found = [line for line in plan if "Index Cond" in line]
     assert found, plan
@@ -151,7 +151,7 @@ async def test_what_names_a_session_visits_no_other(empty_database_url: str, nam
 
 
 async def _plan(database_url: str, asked: Statement) -> list[str]:
-    """How a statement of the hot path is carried out, whatever its arguments."""
+    """Return the plan of a hot statement, for any arguments."""
     migrate(database_url)
     query = f"EXPLAIN (GENERIC_PLAN, COSTS OFF) {asked.text}"
     async with Database(database_url) as database, database.pool.connection() as connection:
@@ -163,7 +163,7 @@ HURRIED = "SELECT current_setting('synchronous_commit')"
 
 
 async def test_only_what_may_be_done_again_is_not_waited_for(empty_database_url: str) -> None:
-    """RT-2, RT-8, RT-9: a call that was begun is on the disk before it is made, its end before anything follows."""
+    """RT-2, RT-8, RT-9: the start of a call is flushed before the call, its end before anything else."""
     migrate(empty_database_url)
     names = {"session_id": "s", "tenant_id": DEFAULT_TENANT, "turn_id": "t", "token": 0, "epoch": 0}
     step = {**names, "kind": "tool", "request_hash": "", "result": None, "duration_ms": None}

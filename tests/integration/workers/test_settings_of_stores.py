@@ -1,4 +1,4 @@
-"""Settings of the environment, turned, as those notice it who go through the doors of a process (CO-5)."""
+"""Effects of environment settings with non-default values, as seen through a process's interfaces (CO-5)."""
 
 from __future__ import annotations
 

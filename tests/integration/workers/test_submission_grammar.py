@@ -1,4 +1,4 @@
-"""One grammar of a submission for all interfaces: the same verdict in the same words, whichever way a turn comes."""
+"""The same validation of submissions in all interfaces: the same result and message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Fields = dict[str, Any]
 
 
 class Verdict(NamedTuple):
-    """`code`: None when the turn was accepted."""
+    """A validation result. `code`: None if the turn was accepted."""
 
     code: str | None
     field: str = ""
@@ -167,7 +167,7 @@ async def open_house() -> AsyncIterator[House]:
 
 async def over_http(house: House, fields: Fields) -> Verdict:
     session = await house.session()
-    # `json.dumps` also writes NaN, as a careless client does.
+    # `json.dumps` also writes NaN, like a careless client.
     answer = await house.http.post(
         f"/v1/sessions/{session}/turns",
         content=json.dumps(fields),
@@ -181,7 +181,7 @@ async def over_http(house: House, fields: Fields) -> Verdict:
 
 
 async def over_a_socket(house: House, fields: Fields) -> Verdict:
-    """The names of its members are a contract of their own; what is said of them is the same."""
+    """The member names differ by contract; the messages are the same."""
     names = {"text": "currentMessage", "action": "lastAction"}
     session = await house.session()
     async with websockets.connect(f"{house.url.replace('http', 'ws', 1)}/v1/sessions/{session}/ws") as socket:
@@ -199,7 +199,7 @@ async def over_a_socket(house: House, fields: Fields) -> Verdict:
 
 
 async def by_the_queue(_: House, fields: Fields) -> Verdict:
-    """What arrives has gone through JSON, as Celery sends it."""
+    """Submit through JSON, as Celery sends messages."""
     arguments = json.loads(json.dumps({"session_id": "s", **fields}))
     try:
         parse_request(arguments).for_inbox(DomainRegistry("travel"))
@@ -241,11 +241,11 @@ async def _verdict(submit: Callable[[], Awaitable[object]]) -> Verdict:
 SOCKET_FIELDS = {"text", "action", "idempotency_key"}
 CLIENT_FIELDS = {"text", "action", "idempotency_key", "sequence", "if_busy"}
 COMMAND_CASES = {"text", "whitespace", "rule"}
-"""Enough of them: each is a process. Arguments of processes hold no NUL."""
+"""A sufficient selection, because each is a process. Process arguments contain no NUL."""
 
 
 def ways_for(name: str, fields: Fields) -> list[Callable[[House, Fields], Awaitable[Verdict]]]:
-    """The interfaces that have words for these fields."""
+    """Return the interfaces that support these fields."""
     ways = [over_http, by_the_queue]
     if fields and set(fields) <= SOCKET_FIELDS and name != "both":
         ways.append(over_a_socket)

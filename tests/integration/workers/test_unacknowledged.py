@@ -1,4 +1,4 @@
-"""What a consumer that died had taken from Redis is put back, and soon."""
+"""Messages that a dead consumer had taken from Redis are returned soon."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MESSAGE = {"text": "book a flight"}
 
 @pytest.fixture
 def taker(redis_url: str) -> Iterator[tuple[str, Connection]]:
-    """A consumer that takes a message as Celery does, and never acknowledges it."""
+    """Run a consumer that takes a message like Celery, and never acknowledges it."""
     name = name_consumer()
     with Connection(for_celery(redis_url), transport_options=book_options(name)) as connection:
         yield name, connection

@@ -1,4 +1,4 @@
-"""The real Flower: closed without its password, and without anything of what users said (RT-22)."""
+"""The real Flower: protected by a password, and without users' texts (RT-22)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CLOSED = (
         for path in ("shutdown/any", "pool/grow/any", "queue/add-consumer/any")
     ),
 )
-"""All but `/healthcheck` and `/metrics`, which name tasks and workers and count them."""
+"""All except `/healthcheck` and `/metrics`, which name and count tasks and workers."""
 STOPPED_IN_A_DESTRUCTOR = """
 import asyncio, runpy, signal, sys
 
@@ -147,7 +147,7 @@ def test_it_does_not_start_where_others_reach_it_without_a_password(
 
 
 def test_it_ends_by_the_first_signal_wherever_that_finds_it(redis_url: str) -> None:
-    """An exception that a signal raises in a destructor ends nothing."""
+    """An exception that a signal raises in a destructor has no effect."""
     ended = subprocess.run(
         [sys.executable, "-c", STOPPED_IN_A_DESTRUCTOR],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""Workers obey nobody who reaches the broker, load JSON only, and live on after messages that are none (RT-22)."""
+"""Workers ignore commands through the broker, accept only JSON, and survive invalid messages (RT-22)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
 from tests.integration.chaos.processes.counting import EFFECTS
 
 SAID = "xylophone"
-"""In every message that is dropped, and nowhere in a log."""
+"""A word in every dropped message, and in no log."""
 PICKLED = {"content_type": "application/x-python-serialize", "content_encoding": "binary"}
 
 
@@ -63,7 +63,7 @@ def put(sender: Celery, message: Any, **properties: Any) -> None:
 
 
 class Exploit:
-    """Unpickling this makes a folder."""
+    """An object that creates a folder when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -85,7 +85,7 @@ def test_a_pickled_message_is_refused_without_being_loaded(
     assert answered(sender, "after-pickle")
     assert not trace.exists()
     assert len(re.findall(r"was dropped\.|Dropped an? ", worker.log.read_text())) == 3
-    pickle.loads(payload)  # what is sent would do it
+    pickle.loads(payload)  # sending it would create the folder
     assert trace.exists()
 
 
@@ -132,7 +132,7 @@ SHAPES: dict[str, tuple[Any, dict[str, Any]]] = {
 def test_messages_that_are_none_are_dropped_and_the_worker_lives_on(
     crew: Fleet, sender: Celery, redis_url: str
 ) -> None:
-    """One worker takes them all, and is the same afterwards; none of them comes again."""
+    """One worker takes all of them and is unchanged afterwards; none is redelivered."""
     (worker,) = crew.start(1)
     for number, (message, properties) in enumerate(SHAPES.values()):
         put(sender, message, **properties)
@@ -191,7 +191,7 @@ BYTES = [
 def test_envelopes_that_are_none_are_dropped_and_the_worker_lives_on(
     crew: Fleet, sender: Celery, redis_url: str
 ) -> None:
-    """What a sender puts past Celery's client, straight into the queue."""
+    """Messages that a sender puts directly into the queue, without Celery's client."""
     (worker,) = crew.start(1)
     written = [*(orjson.dumps(envelope) for envelope in ENVELOPES.values()), *BYTES]
     with redis.Redis.from_url(redis_url) as queues:
@@ -220,7 +220,7 @@ def test_who_waits_for_a_task_that_does_not_exist_is_told(crew: Fleet, sender: C
 
 
 def ask_to_stop(sender: Celery, worker: Worker) -> None:
-    """As `celery control shutdown` does, to everybody and by name; and what else stops work."""
+    """Send the commands of `celery control shutdown`, to all and by name, and other commands that stop work."""
     name = f"{worker.log.stem}-"
     sender.control.shutdown()
     for command in ("shutdown", "cancel_consumer", "pool_shrink", "rate_limit", "revoke", "terminate"):
@@ -246,7 +246,7 @@ def test_remote_control_through_the_broker_does_nothing(crew: Fleet, sender: Cel
 def test_remote_control_does_stop_a_worker_that_is_told_to_obey(
     database: str, redis_url: str, sender: Celery, tmp_path: Path
 ) -> None:
-    """The test above would pass with commands that reach nobody."""
+    """Otherwise the test above would pass with commands that reach no worker."""
     with fleet(database, redis_url, tmp_path, {"PARLEY_REMOTE_CONTROL": "true"}) as crew:
         (worker,) = crew.start(1)
         wait_until(lambda: sender.control.inspect(timeout=1).ping(), within_s=20, what="the worker answers")

@@ -1,4 +1,4 @@
-"""Real Celery workers on real stores: order, once-only, idempotency, repair of lost hints (RT-1 … RT-7)."""
+"""Real Celery workers on real stores: order, exactly once, idempotency, lost hints (RT-1 … RT-7)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def result_of(turn: TurnRecord) -> JsonObject:
 
 
 def test_what_a_worker_needs_is_imported_before_it_is_forked(crew: Fleet) -> None:
-    """Else each worker of a stack, and of these tests, has for itself what takes a second of a processor."""
+    """Otherwise each worker would need a second of CPU time for imports."""
     (worker,) = crew.start(application=LATE)
     wait_until(lambda: "imported late:" in worker.log.read_text(), within_s=10, what="it has said so")
     (said,) = (line for line in worker.log.read_text().splitlines() if line.startswith("imported late:"))
@@ -80,7 +80,7 @@ async def test_a_key_names_one_turn(crew: Fleet, database: str) -> None:
 
 
 async def test_work_whose_hints_were_lost_is_found(crew: Fleet, database: str) -> None:
-    """RT-1, RT-17: hints that never came, and a Redis that was emptied in between."""
+    """RT-1, RT-17: missing hints, and a Redis that was emptied in between."""
     crew.start(2)
     async with submitter(database, crew.redis_url) as client:
         await client.submit_all([f"quiet-{n}" for n in range(20)], 3, lambda _: "say", hint=False)
@@ -140,7 +140,7 @@ async def test_a_turn_past_its_deadline_ends(database: str, redis_url: str, tmp_
 
 
 async def test_a_warm_shutdown_hands_running_turns_back(crew: Fleet, database: str) -> None:
-    """RT-18: the attempt that was cut short does not count."""
+    """RT-18: the interrupted attempt does not count."""
     (first,) = crew.start(1)
     async with submitter(database, crew.redis_url) as client:
         long = await client.submit("handed-back", "wait 3")
@@ -154,7 +154,7 @@ async def test_a_warm_shutdown_hands_running_turns_back(crew: Fleet, database: s
 
 
 async def test_a_turn_that_ends_its_workers_is_set_aside(crew: Fleet, database: str) -> None:
-    """RT-6, RT-11, RT-26: it takes two workers with it, and then a process of its own."""
+    """RT-6, RT-11, RT-26: it crashes two workers, and then its own process."""
     crew.start(3)
     async with submitter(database, crew.redis_url) as client:
         deadly = await client.submit("deadly", "exit")
@@ -186,14 +186,14 @@ async def _running(client, receipt) -> None:
 
 
 async def test_a_late_renewal_does_not_lease_a_released_lane(database: str, redis_url: str) -> None:
-    """RT-2: a renewal that began before a commit and runs after it must leave the lane free."""
+    """RT-2: a renewal that began before a commit and runs after it must not lease the lane."""
     async with submitter(database, redis_url) as client, open_lane(client.ports) as lane:
         await client.submit("released", "one", hint=False)
         lease = await lane.claim(SessionId("released"))
         assert lease is not None
         held_before = dict(lane._held._held)
         await lane.commit(lease, await CountingAgent(client.ports).run_turn(lease, lease.work, None))  # type: ignore[arg-type]  # it keeps none
-        lane._held._held.update(held_before)  # what a renewal on its way still believes
+        lane._held._held.update(held_before)  # the outdated data of a pending renewal
         await lane.renew()
         await client.submit("released", "two", hint=False)
 

@@ -1,4 +1,4 @@
-"""RabbitMQ as the broker by `PARLEY_BROKER_URL`: the same tasks, and nothing lost when it is killed (RT-18, RT-21)."""
+"""RabbitMQ as the broker by `PARLEY_BROKER_URL`: the same tasks, without loss after a kill (RT-18, RT-21)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rabbit]:
 
 @pytest.fixture
 def backend(node: Rabbit, redis_url: str) -> Iterator[Celery]:
-    """A backend that only knows Celery and the broker."""
+    """A backend that uses only Celery and the broker."""
     with celery_client(node.url, redis_url) as app:
         app.conf.update(
             task_queues=TASK_QUEUES,
@@ -63,7 +63,7 @@ def backend(node: Rabbit, redis_url: str) -> Iterator[Celery]:
         )
         with app.connection_for_write() as connection:
             for queue in TASK_QUEUES:
-                # What workers of another test were killed over would come back to those of this one.
+                # Messages of another test's killed workers would be redelivered to this test's workers.
                 queue.bind(connection.default_channel).declare()
                 queue.bind(connection.default_channel).purge()
         yield app
@@ -103,7 +103,7 @@ def test_turns_and_internal_flows_go_through_it(
 
 
 def test_scalers_and_doctor_ask_it_what_waits(node: Rabbit, backend: Celery) -> None:
-    """RT-21: the queues that KEDA is told to count are those in which messages wait; doctor sees the broker."""
+    """RT-21: KEDA counts the queues in which messages wait; the doctor checks the broker."""
     for queue, count in (("submissions", 7), ("internal", 3), ("urgent", 2)):
         for _ in range(count):
             backend.send_task(START_RUN, kwargs={"flow": "nothing"}, queue=queue, ignore_result=True)
@@ -113,7 +113,7 @@ def test_scalers_and_doctor_ask_it_what_waits(node: Rabbit, backend: Celery) -> 
             for trigger in named("prod-rabbitmq", "ScaledObject", scaled)["spec"]["triggers"]:
                 if trigger["type"] == "rabbitmq":
                     name = trigger["metadata"]["queueName"]
-                    # As KEDA's scaler does in the mode QueueLength.
+                    # Like KEDA's scaler in QueueLength mode.
                     told[name] = connection.default_channel.queue_declare(name, passive=True).message_count
     assert told == {"submissions": 7, "internal": 3, "urgent": 2}
 
@@ -124,7 +124,7 @@ def test_scalers_and_doctor_ask_it_what_waits(node: Rabbit, backend: Celery) -> 
 
 SAID = "xylophone"
 JSON = {"content_type": "application/json", "content_encoding": "utf-8"}
-# Bodies and properties as a sender may put them past Celery's client.
+# Bodies and properties that a sender can send without Celery's client.
 ODD: list[tuple[bytes, dict[str, Any]]] = [
     (SAID.encode(), {}),
     (b"[[], {}, {}]", {"content_type": f"no {SAID}"}),
@@ -172,7 +172,7 @@ ODD: list[tuple[bytes, dict[str, Any]]] = [
 def test_messages_that_are_none_end_no_worker(
     node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """RT-22: each is dropped, told without its contents, and does not come again."""
+    """RT-22: each is dropped, logged without contents, and not redelivered."""
     migrate(database_url)
     with (
         fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew,
@@ -205,14 +205,14 @@ def test_what_was_delivered_too_often_is_listed_and_replayed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """RT-30: with the policy of the documentation, by workers at the last delivery, and by the broker after it."""
+    """RT-30: with the documented policy, by workers at the last delivery, and by the broker after it."""
     migrate(database_url)
     assert POLICY in (ROOT / "docs" / "submit-by-celery.md").read_text()
     monkeypatch.setenv("REDIS_URL", redis_url)
     monkeypatch.setenv("PARLEY_BROKER_URL", node.url)
 
     def send_and_return(session: str, times: int) -> None:
-        """Send a submission, and take it `times` times without an acknowledgement, as workers that die do."""
+        """Send a submission, and receive it `times` times without acknowledgment, like dying workers."""
         arguments = {"session_id": session, "text": f"say {SAID}", "domain": "counting"}
         backend.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions", ignore_result=True)
         with backend.connection_for_write() as connection:
@@ -235,7 +235,7 @@ def test_what_was_delivered_too_often_is_listed_and_replayed(
         with fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew:
             (declares,) = crew.start(1, queues="submissions")
             declares.kill()
-            # Until RabbitMQ has noticed, it delivers to the killed worker, and that delivery counts.
+            # Until RabbitMQ notices the kill, deliveries to the killed worker count.
             wait_until(has_no_consumer, within_s=10, what="the queue has no consumer")
             send_and_return("given-up", 21)
             send_and_return("once-more", 20)
@@ -280,7 +280,7 @@ async def test_a_turn_outlives_the_worker_that_is_killed_in_the_middle_of_it(
 async def test_what_a_turn_waits_for_overtakes_background(
     node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """IF-14, with queues of RabbitMQ: background is put off, what is urgent is not."""
+    """IF-14, with RabbitMQ queues: background work is deferred, urgent work is not."""
     migrate(database_url)
     environment = {
         "PARLEY_BROKER_URL": node.url,
@@ -316,7 +316,7 @@ async def test_what_a_turn_waits_for_overtakes_background(
 def test_submissions_that_it_confirmed_outlive_it(
     node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """Queues and messages are durable: what a backend has handed over is not lost with the node."""
+    """Queues and messages are durable: confirmed submissions survive a crash of the node."""
     migrate(database_url)
     for number in range(20):
         backend.send_task(

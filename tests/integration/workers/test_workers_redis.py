@@ -38,7 +38,7 @@ async def redis(redis_url: str) -> AsyncIterator[Redis]:
 
 
 class Sent:
-    """Where wake-up messages go."""
+    """A receiver of wake-up messages."""
 
     def __init__(self) -> None:
         self.sessions: list[str] = []
@@ -91,7 +91,7 @@ async def test_a_backlog_wakes_another_runner(redis: Redis) -> None:
 
 
 async def test_a_backlog_of_awake_runners_sends_ever_fewer_messages(redis: Redis) -> None:
-    """They drop them: a message costs a runner more than a small turn."""
+    """Runners drop them, and a message costs more than a small turn."""
     sent = Sent()
     door, runner = RedisWakeup(redis, sent), RedisWakeup(redis, sent)
     await runner.take(limit=1, timeout_s=0.01)
@@ -130,7 +130,7 @@ async def test_offers_that_come_together_are_one_round_trip(
 
 
 async def test_offers_and_takes_go_on_where_their_connections_were_closed(redis: Redis) -> None:
-    """Also where the server has forgotten the script."""
+    """Also after the server has lost the script."""
     door = RedisWakeup(redis, Sent())
     await door.offer(A)
     assert await door.take(limit=2, timeout_s=1) == [A]
@@ -154,7 +154,7 @@ async def test_an_offer_is_taken_once_and_the_oldest_first(redis: Redis) -> None
     door = RedisWakeup(redis, Sent())
     for session in (B, A, B, C):
         await door.offer(session)
-        await asyncio.sleep(0.002)  # the order is kept by the millisecond
+        await asyncio.sleep(0.002)  # the order has a resolution of milliseconds
 
     assert await door.take(limit=2, timeout_s=1) == [B, A]
     assert await door.take(limit=2, timeout_s=1) == [C]
@@ -162,7 +162,7 @@ async def test_an_offer_is_taken_once_and_the_oldest_first(redis: Redis) -> None
 
 
 async def test_tenants_take_turns_and_each_keeps_its_order(redis: Redis) -> None:
-    """RT-30: sessions of a tenant with few overtake those of a tenant with many, and starve nobody."""
+    """RT-30: sessions of a tenant with few turns overtake those of a tenant with many, without starvation."""
     door = RedisWakeup(redis, Sent())
     loud, few = TenantId("loud"), TenantId("few")
     many = [SessionId(f"a{n:03}") for n in range(100)]
@@ -196,7 +196,7 @@ async def test_a_runner_does_not_retire_from_waiting_work(redis: Redis) -> None:
 
 
 async def test_a_silent_runner_is_not_counted_on(redis: Redis) -> None:
-    """A runner that was killed is awake only until its entry runs out."""
+    """A killed runner counts as awake only until its entry expires."""
     sent = Sent()
     await redis.zadd(AWAKE, {"killed": 1})
 
@@ -228,7 +228,7 @@ def _answer(session: SessionId, number: int) -> Event:
 
 
 async def test_many_sessions_are_listened_to_over_one_connection(redis: Redis) -> None:
-    """Every event arrives, in order, at each listener of its own session and at no other."""
+    """Every event arrives in order at the listeners of its session, and at no others."""
     live = RedisEvents(redis)
 
     async def converse(session: SessionId) -> list[Event]:
@@ -249,14 +249,14 @@ async def test_many_sessions_are_listened_to_over_one_connection(redis: Redis) -
 
 
 async def test_who_leaves_before_it_is_heard_leaves_nothing_behind(redis: Redis) -> None:
-    """Else the process would listen to that session, and gather its events, for good."""
+    """Otherwise the process would receive and collect that session's events forever."""
     live = RedisEvents(redis)
     async with live.listen(A):
         await redis.execute_command("CLIENT", "PAUSE", 500, "ALL")
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1), live.listen(B):
                 pytest.fail("Redis cannot have answered yet")
-        async with live.listen(C):  # its subscription is written after whatever was written for B
+        async with live.listen(C):  # its subscription is written after earlier writes for B
             assert await redis.pubsub_numsub(*(f"{CHANNEL}{one}" for one in (A, B, C))) == [
                 (f"{CHANNEL}{A}".encode(), 1),
                 (f"{CHANNEL}{B}".encode(), 0),
@@ -276,12 +276,12 @@ async def test_listening_survives_a_lost_connection(redis: Redis, redis_url: str
 
 
 async def test_a_session_joins_after_a_quiet_time(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client's own health check must not read beside the reader."""
+    """The client's own health check must not read concurrently with the reader."""
     monkeypatch.setattr(client, "HEALTH_CHECK_EVERY_S", 0.2)
     redis = connect(redis_url)
     live = RedisEvents(redis)
     async with live.listen(A):
-        await asyncio.sleep(0.5)  # longer than the health check's interval: that is the case in question
+        await asyncio.sleep(0.5)  # longer than the health check's interval, which is the tested case
         async with live.listen(B) as events:
             await live.publish(B, (_answer(B, 1),))
             async with asyncio.timeout(5):
@@ -291,7 +291,7 @@ async def test_a_session_joins_after_a_quiet_time(redis_url: str, monkeypatch: p
 
 
 async def test_publishing_goes_on_where_its_connection_was_closed(redis: Redis, redis_url: str) -> None:
-    """The one that is kept for it is looked at before it is used: nothing is lost with it."""
+    """The stored connection is checked before use, so nothing is lost."""
     live = RedisEvents(redis)
     async with live.listen(A) as events, connect(redis_url) as other:
         await live.publish(A, (_answer(A, 1),))

@@ -1,4 +1,4 @@
-"""The queue contract: a backend that only knows Celery and the broker (RT-1, RT-5, RT-22, RT-23)."""
+"""The queue contract: a backend that uses only Celery and the broker (RT-1, RT-5, RT-22, RT-23)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def backend(crew: Fleet):
 
 
 class Backend:
-    """What somebody else's program does: it sends a task and reads its result."""
+    """A foreign program that sends a task and reads its result."""
 
     def __init__(self, app: Celery) -> None:
         self._app = app
@@ -67,7 +67,7 @@ async def test_a_session_is_made_and_its_turn_answered(crew: Fleet, backend: Bac
 
 
 async def test_a_message_in_its_documented_form_needs_no_client(crew: Fleet) -> None:
-    """As `docs/submit-by-celery.md` gives it to programs in other languages."""
+    """As `docs/submit-by-celery.md` documents the message for other languages."""
     text = DOCUMENT.read_text()
     (form,) = re.findall(r"```json\n(.*?)```", text.partition("## Other languages")[2], re.DOTALL)
     arguments = {"session_id": "from-elsewhere", "domain": "counting", "text": "hello", "wait": 20}
@@ -90,7 +90,7 @@ async def test_without_waiting_the_receipt_is_given(crew: Fleet, backend: Backen
 
 
 async def test_more_waiting_submissions_than_threads_still_end(crew: Fleet, backend: Backend) -> None:
-    """Eight threads wait for turns, and nobody is left to take the wake-up."""
+    """Eight threads wait for turns, and no thread remains for the wake-up."""
     done = await asyncio.gather(
         *(
             asyncio.to_thread(backend.submit, session_id=f"full-{n}", text="wait 0.1", wait=25)
