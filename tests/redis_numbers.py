@@ -1,4 +1,4 @@
-"""Gives tests a database of their own within the one Redis server of a run."""
+"""Separate databases for tests in the Redis server of a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 
 def numbered(redis_url: str, number: int) -> str:
-    """The same server's database of this number."""
+    """Return the URL of the server's database with this number."""
     parts = urlsplit(redis_url)
     own = (
         parts._replace(query=f"db={number}") if parts.scheme == "unix" else parts._replace(path=f"/{number}")

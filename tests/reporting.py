@@ -1,4 +1,4 @@
-"""What a run says at its end: where its time went, which tests are over their budget, what was skipped and why."""
+"""Report at the end of a run: time use, tests over their budget, and skipped tests with reasons."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import pytest
 
 from tests.scheduling import note_times, unit_of
 
-# Seconds of processor time, of this process and of those below it, that a test may take unless it is marked `slow`.
-# Processor time, since a busy machine must change nothing; several times what it takes on a good one.
+# Maximum CPU time of a test without the `slow` mark, in seconds, including its child processes. CPU time
+# doesn't depend on machine load. The limit is several times the usual time.
 BUDGET_CPU_S: Final = 60.0
 SLOWEST: Final = 20
 _CPU: Final = "cpu_s"
 _SHARED: Final = "set up once"
-"""What a fixture takes that many files share is not its first user's."""
+"""Shared fixtures, whose time doesn't count for their first user."""
 
 
 class Times(defaultdict[str, float]):
-    """Seconds by what took them."""
+    """Seconds by consumer."""
 
     def __init__(self) -> None:
         super().__init__(float)
@@ -33,7 +33,7 @@ class Times(defaultdict[str, float]):
 
 
 class Reporting:
-    """Measures tests where they run, and adds up what all of them report."""
+    """A collector that measures tests in their process, and sums up the reports of all processes."""
 
     def __init__(self) -> None:
         self._seconds = Times()
@@ -65,7 +65,7 @@ class Reporting:
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Iterator[None]:
         report = yield
         if call.when == "teardown":
-            # Looking at all processes takes milliseconds: the end of a test is the beginning of the next.
+            # Scanning all processes takes milliseconds, so the end of a test is the start of the next.
             now, began_at = cpu_s(), self._began_at or 0.0
             self._began_at, whole = now, now - began_at
             own = whole - sum(taken for _, taken in self._shared)
@@ -127,10 +127,10 @@ class Reporting:
 
 
 def cpu_s() -> float:
-    """Return the seconds of processor time that this process and all below it have used, those that live as well.
+    """Return the CPU seconds of this process and all processes below it, including running processes.
 
-    One that nobody waits for is counted as long as it lives. Where there is no ``/proc`` only this process counts, and
-    those that it has waited for.
+    Unawaited processes count while they live. Without ``/proc``, only this process and its awaited children
+    count.
     """
     used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     ours = sum(each.ru_utime + each.ru_stime for each in used)
@@ -144,19 +144,21 @@ def _below(pid: int) -> Iterator[int]:
 
 
 def _children(threads: Path) -> list[int]:
-    """Those that the threads of a process have; of a thread that ends meanwhile, another one inherits them."""
+    """Return the children of a process's threads. When a thread ends, another inherits its children."""
     while True:
         try:
             return [
                 int(word) for each in threads.iterdir() for word in (each / "children").read_text().split()
             ]
         except OSError:
-            if not threads.exists():  # nor does the process, or there is no `/proc`
+            if not threads.exists():  # neither does the process, or there is no `/proc`
                 return []
 
 
 def _ticks(pid: int) -> int:
-    """What it and those it has waited for have used: four fields in a row of its ``stat``, by proc(5)."""
+    """Return the CPU time of a process and its awaited children: four consecutive fields of ``stat``, see
+    proc(5).
+    """
     try:
         return sum(map(int, Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]))
     except OSError:
@@ -164,6 +166,6 @@ def _ticks(pid: int) -> int:
 
 
 def _reason(report: pytest.TestReport) -> str:
-    """Return the reason alone, so that tests with the same one are counted together."""
+    """Return only the reason, so that tests with the same reason are counted together."""
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     return reason.removeprefix("Skipped: ")

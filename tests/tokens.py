@@ -1,4 +1,4 @@
-"""Counts the tokens of requests by the vocabulary of OpenAI's current models, which `bpe-openai` ships."""
+"""Token counts of requests with the vocabulary of OpenAI's current models, from `bpe-openai`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from parley.testing.scripted_model import Request
 @cache
 def _encoding() -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # how it opens its files
+        warnings.simplefilter("ignore", DeprecationWarning)  # as the library opens its files
         import bpe_openai  # noqa: PLC0415
 
         return bpe_openai.get_encoding("o200k_base")
@@ -25,7 +25,7 @@ def count(value: Any) -> int:
 
 
 def parts_of(request: Request) -> dict[str, int]:
-    """What a request's messages, tools and schema take; a provider adds a few tokens around each message."""
+    """Return the tokens of a request's messages, tools and schema. Providers add some for each message."""
     body = request.body
     schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
     said = [(message["role"], count(message.get("content") or "")) for message in request.messages]

@@ -1,4 +1,4 @@
-"""Domains that are loaded and learnt once in each process of the tests: no conversation changes either."""
+"""Domains loaded and trained once per test process, because no conversation changes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FOLDERS = (_TESTS / "domains", _TESTS / "transcripts" / "domains")
 
 @cache
 def trained(name: str) -> tuple[LoadedDomain, System1]:
-    """A domain of the tests, by its folder's name, or a shipped one."""
+    """Return a test domain by folder name, or a shipped domain."""
     folder = next((folder / name for folder in _FOLDERS if (folder / name).is_dir()), name)
     loaded = load_domain(folder)
     return loaded, System1.for_domain(loaded.domain)

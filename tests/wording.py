@@ -1,4 +1,4 @@
-"""What the user is told, in English: for tests of rooms that leave the words to RES."""
+"""English texts of messages to users, for tests of code outside RES."""
 
 from functools import cache
 

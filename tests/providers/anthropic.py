@@ -1,4 +1,4 @@
-"""The Messages API of Anthropic: its rules and how it answers."""
+"""The Messages API of Anthropic: its rules and answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request that each provider takes, and for each of its rules one that the rule refuses."""
+"""A valid request for each provider, and an invalid request for each of its rules."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ BROKEN: dict[str, dict[str, tuple[Path, Any]]] = {
 
 
 def break_it(dialect: str, rule: str) -> Any:
-    """The good request of a provider, with what a rule of it refuses."""
+    """Change a provider's valid request so that it breaks a rule."""
     body = copy.deepcopy(GOOD[dialect])
     if rule == "choices_need_tools":
         body["messages"] = body["messages"][:2]

@@ -1,4 +1,4 @@
-"""Dialects of chat completions: Azure, Groq and Mistral, each with what it refuses and how it answers differently."""
+"""Dialects of chat completions: Azure, Groq and Mistral, each with its refusals and answers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MISTRAL_VALIDATOR = (
 
 
 class AzureDialect(ChatDialect):
-    """A deployment of a plain model: no storage, an API version, and results of the content filter in each answer."""
+    """A deployment of a simple model: no storage, an API version, and content filter results in each answer."""
 
     name = "azure"
     rules = (
@@ -75,7 +75,9 @@ class AzureDialect(ChatDialect):
         return answer
 
     def preface(self, envelope: Any) -> Iterator[str]:
-        """Chunks that say nothing: https://learn.microsoft.com/en-us/azure/ai-foundry/openai/concepts/content-streaming"""
+        """Return chunks without content:
+        https://learn.microsoft.com/en-us/azure/ai-foundry/openai/concepts/content-streaming
+        """
         yield self.event(envelope | {"id": "", "model": "", "choices": [], "prompt_filter_results": []})
         yield self.event(
             envelope
@@ -212,7 +214,7 @@ def mistral_tools_are_functions(body: Body) -> str | None:
 
 
 class MistralDialect(ChatDialect):
-    """La Plateforme: extra fields are forbidden, calls have nine letters, thoughts come as parts of the content."""
+    """La Plateforme: extra fields are forbidden, call IDs have nine letters, thoughts are parts of the content."""
 
     name = "mistral"
     rules = (

@@ -1,4 +1,4 @@
-"""What a strict provider is made of: its rules, how its requests are read and how it answers."""
+"""Parts of a strict provider: its rules, the parsing of its requests, and its answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OPENING = re.compile(r"^---\n.*?\n---\n(.*?)(?:\{\{|\n)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model says. `calls`: names and arguments. `reason`: why it stopped, in the provider's word."""
+    """A model's answer. `calls`: names and arguments. `reason`: the provider's stop reason."""
 
     text: str = ""
     calls: tuple[tuple[str, Any], ...] = ()
@@ -33,7 +33,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Turn:
-    """A request in the form of chat completions, whichever dialect it came in.
+    """A request in the form of chat completions, for all dialects.
 
     `output`, `schema`: of a structured answer. `messages`: with roles and texts.
     """
@@ -45,7 +45,7 @@ class Turn:
     schema: Any = None
 
     def as_request(self, path: str) -> Request:
-        """The request that a script is asked; which prompt it is shows in the system message."""
+        """Return the request for a script. The system message identifies the prompt."""
         said = next(
             (str(one["content"]) for one in self.messages if one["role"] in {"system", "developer"}), ""
         )
@@ -54,7 +54,7 @@ class Turn:
 
 
 class Dialect:
-    """One provider's way to ask and to answer."""
+    """A provider's request and answer formats."""
 
     name: ClassVar[str]
     path: ClassVar[str]
@@ -70,7 +70,7 @@ class Dialect:
         return f"call_{self.number():08d}"
 
     def refuse(self, body: Body, headers: Mapping[str, str]) -> str | None:
-        """Why the request is refused, by the first rule that it breaks."""
+        """Return the first rule that the request breaks, or None."""
         for one in self.rules:
             reason = one.judge(body)
             if reason is not None:
@@ -111,6 +111,6 @@ def _openings() -> dict[str, str]:
 
 
 def prompt_of(system: str) -> str | None:
-    """Name the prompt that a system message was made from, by how it begins."""
+    """Return the prompt of a system message, by its beginning."""
     fitting = [name for name, opening in _openings().items() if system.startswith(opening)]
     return max(fitting, key=lambda name: len(_openings()[name]), default=None)

@@ -1,4 +1,4 @@
-"""Strict providers: local servers that refuse what named providers refuse, by their published rules."""
+"""Strict providers: local servers with the published rules of named providers."""
 
 from tests.providers.anthropic import AnthropicDialect
 from tests.providers.compatible import AzureDialect, GroqDialect, MistralDialect

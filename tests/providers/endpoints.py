@@ -1,4 +1,4 @@
-"""How Parley is pointed at each strict provider, as a user would point it at the real one."""
+"""Configuration of Parley for each strict provider, like for the real provider."""
 
 from __future__ import annotations
 

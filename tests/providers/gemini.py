@@ -1,4 +1,4 @@
-"""`generateContent` of Gemini 3: its rules and how it answers."""
+"""`generateContent` of Gemini 3: its rules and answers."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class GeminiDialect(Dialect):
         yield self.event(self._candidate([{"text": ""}], reply.reason or "STOP"))
 
     def _parts(self, reply: Reply) -> list[Any]:
-        """A part of thought, then what is said; the first call carries the signature."""
+        """Return a thought, followed by the answer. The first call has the signature."""
         parts: list[Any] = [{"text": "So they want {help}.", "thought": True}]
         for place, (name, arguments) in enumerate(reply.calls):
             signed = {"thoughtSignature": "c2VhbGVk"} if place == 0 else {}

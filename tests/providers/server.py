@@ -1,6 +1,6 @@
-"""A local HTTP server that refuses what a provider refuses, and answers as that provider does.
+"""A local HTTP server with a provider's rules and answer formats.
 
-What it says comes from a script of the scripted model; `ways` replaces its next answers by other ways to answer.
+The scripted model determines the contents. `ways` replaces the next answers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.providers.dialect import Dialect, Reply, Turn
 
 @dataclass(frozen=True)
 class Failing:
-    """An error response in the provider's own form. `code`: its name for what is wrong."""
+    """An error response in the provider's format. `code`: the provider's error code."""
 
     status: int
     message: str
@@ -36,7 +36,7 @@ class Failing:
 
 @dataclass(frozen=True)
 class Verbatim:
-    """A whole response as it is."""
+    """A complete response, sent unchanged."""
 
     body: str
     media_type: str = "application/json"
@@ -46,7 +46,7 @@ Way = Reply | Failing | Verbatim
 
 
 class StrictProvider:
-    """`refused`: what was refused, with the reason. `asked`: the prompts of the requests that were taken."""
+    """A strict provider. `refused`: refused requests with reasons. `asked`: prompts of accepted requests."""
 
     def __init__(self, dialect: Dialect, script: Script, *ways: Way) -> None:
         self.dialect = dialect
@@ -58,7 +58,7 @@ class StrictProvider:
 
     @property
     def url(self) -> str:
-        """The address up to the provider's own paths."""
+        """Return the URL without the provider's own paths."""
         return f"http://127.0.0.1:{self._port}"
 
     def __enter__(self) -> Self:
@@ -117,7 +117,7 @@ class StrictProvider:
 
 
 def fit(answer: Any, schema: Any) -> Any:
-    """Write slots as a provider that enforces the schema makes a model write them: as pairs of texts."""
+    """Write slots like a model whose provider enforces the schema: as pairs of texts."""
     slots = answer.get("slots") if isinstance(answer, dict) else None
     wanted = ((schema or {}).get("properties") or {}).get("slots") or {}
     if not isinstance(slots, dict) or wanted.get("type") != "array":

@@ -1,6 +1,6 @@
-"""The shipped evaluations through each strict provider: the same deeds, nothing refused, no apology.
+"""The shipped evaluations through each strict provider: the same results, no refusal, no apology.
 
-What the provider's model says is what System 1 understands, written into the provider's own form of answer.
+The provider's model answers with System 1's interpretation, in the provider's format.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from tests.transcripts.recorded import Author
 from tests.transcripts.test_transcripts import conversations, go_through
 from tests.transcripts.test_transcripts_with_model import SYSTEM2
 
-# Some providers' clients leave the closing of their connections to the garbage collector.
+# Some provider clients leave the closing of connections to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 SHIPPED = ("travel", "analytics")
 SHORT = 40
-"""Of the shipped conversations one in so many is in the short form; the long form has all of them."""
+"""The short form runs one in this many shipped conversations; the long form runs all."""
 
 
 @asynccontextmanager
 async def asked(
     name: str, script: Script, *ways: Way, signals: list[Signal] | None = None
 ) -> AsyncIterator[tuple[StrictProvider, ModelPool]]:
-    """A strict provider and the models of a process that is pointed at it."""
+    """Yield a strict provider, and the models of a process configured for it."""
     calls: list[Signal] = [] if signals is None else signals
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("OPENAI_API_VERSION", "2025-04-01-preview")
@@ -55,7 +55,7 @@ async def asked(
 @pytest.mark.parametrize("every", [SHORT, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", DIALECTS)
 async def test_conversations_go_as_written(name: str, every: int) -> None:
-    """CO-2: by every provider, as without one."""
+    """CO-2: the same with every provider as without a model."""
     await check_each(partial(hold, name), conversations(*SHIPPED)[::every])
 
 

@@ -1,4 +1,4 @@
-"""A real llama.cpp server with a model of 135 million parameters: every request is taken, and nonsense does no harm."""
+"""A real llama.cpp server with a model of 135 million parameters: accepted requests, harmless nonsense."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.trained import trained
 pytestmark = pytest.mark.skipif(not is_installed(), reason=MISSING)
 YES = "yes"
 AGREES = frozenset({YES, "book it"})
-"""The messages of `SAID` that are a plain yes to an offered booking (PX-18)."""
+"""Messages in `SAID` that are a plain yes to an offered booking (PX-18)."""
 SAID = (
     "hello there",
     "who are you?",
@@ -51,7 +51,7 @@ SAID = (
     "advise me on a trip from Oslo to Madrid on Friday",
     "asdf qwer zxcv",
 )
-"""What a user says, sense and nonsense in any order."""
+"""User messages, meaningful and meaningless, in any order."""
 SECTIONS: dict[str, Any] = {
     "nlu": {"mode": "system2"},
     "models": {"timeout_s": 60, "stream_timeout_s": 60, "patience_s": 60},
@@ -82,7 +82,7 @@ async def simulated(url: str, seen: Seen) -> AsyncIterator[Simulator]:
             seen.outcomes[outcome] = seen.outcomes.get(outcome, 0) + 1
 
     loaded, system1 = trained("travel")
-    # An open breaker would leave most turns to System 1, which answers at once.
+    # With an open breaker, System 1 would answer most turns.
     never = BreakerPolicy(threshold=1_000_000)
     pool = ModelPool({"default": Endpoint(base_url=url)}, model="smollm2", record=record, breaker=never)
     try:
@@ -92,7 +92,7 @@ async def simulated(url: str, seen: Seen) -> AsyncIterator[Simulator]:
 
 
 async def talk(url: str, turns: int, seed: int = 1) -> Seen:
-    """Say so many things, in conversations of ten turns."""
+    """Send this number of messages, in conversations of ten turns."""
     seen, random = Seen(), Random(seed)
     domain = trained("travel")[0].domain
     lasting = {str(name) for name, tool in domain.tools.items() if tool.has_effect}
@@ -101,7 +101,7 @@ async def talk(url: str, turns: int, seed: int = 1) -> Seen:
         for number in range(turns):
             if number % 10 == 0:
                 conversation, asked = simulator.converse(), False
-            # An offer is taken up now and then, so that deeds are within reach.
+            # Some offers are accepted, so that actions are possible.
             text = YES if asked and random.random() < 0.4 else random.choice(SAID)
             started = time.monotonic()
             turn = await conversation.say(text)
@@ -125,7 +125,7 @@ def report(seen: Seen) -> None:
 
 
 async def test_a_small_model_is_asked_for_real_and_does_no_harm(url: str) -> None:
-    """CO-2, NL-2: no request is refused, no deed without a yes, no turn without an answer."""
+    """CO-2, NL-2: no refused request, no action without a yes, no turn without an answer."""
     seen = await talk(url, 4)
 
     report(seen)
@@ -138,7 +138,7 @@ async def test_a_small_model_is_asked_for_real_and_does_no_harm(url: str) -> Non
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)
 async def test_two_hundred_turns_with_a_small_model(url: str) -> None:
-    """CO-2, NL-2, AM-3: nonsense leads to no deed and loses no answer."""
+    """CO-2, NL-2, AM-3: nonsense causes no action and loses no answer."""
     seen = await talk(url, 200)
 
     report(seen)

@@ -1,4 +1,4 @@
-"""The rules of the strict providers: each takes a good request, and refuses one that breaks it."""
+"""Rules of the strict providers: each accepts a valid request, and refuses a request that breaks it."""
 
 from __future__ import annotations
 

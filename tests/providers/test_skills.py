@@ -1,4 +1,4 @@
-"""A skill through each strict provider: tools, a stream, thoughts that go back, and endings that are final."""
+"""A skill through each strict provider: tools, a stream, returned thoughts, and final endings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.providers.test_evaluations import asked
 from tests.trained import trained
 from tests.transcripts.test_tokens_of_a_turn import ADVICE, SEARCH, TRIP
 
-# Some providers' clients leave the closing of their connections to the garbage collector.
+# Some provider clients leave the closing of connections to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 TOLD = "Take DY961 on that day: it is the cheapest of the flights that I found."
@@ -38,7 +38,7 @@ SYSTEM2: dict[str, Any] = {
 
 
 def step(request: Request) -> ToolUse:
-    """Search, and advise once a search has returned."""
+    """Search, and give advice after the results."""
     return ADVISED if any(one["role"] == "tool" for one in request.messages) else SEARCH
 
 
@@ -59,14 +59,14 @@ async def advise(name: str, *ways: Way) -> tuple[Any, Any]:
 
 @for_each("name", DIALECTS)
 async def test_a_skill_searches_and_advises(name: str) -> None:
-    """PX-5, CO-2: two steps with tools; what came with the first call goes back with its result."""
+    """PX-5, CO-2: two steps with tools; data of the first call are sent back with its result."""
     turn, provider = await advise(name)
 
     assert turn["completed"] == ["trip_advice"]
     assert TOLD in turn["reply"]
     assert [one["tool_id"] for one in turn["tools"]] == ["flight_search"]
     assert not any("prompt_cache_options" in body for body in provider.bodies)
-    # Reasoning beside tools is refused once, and remembered; nothing else is refused.
+    # Reasoning with tools is refused once, and remembered; nothing else is refused.
     assert all("reasoning_effort" in one for one in provider.refused)
     assert len(provider.refused) <= (1 if name == "openai-chat-thinking" else 0)
 
@@ -85,7 +85,7 @@ FINAL: list[tuple[str, Way]] = [
 
 @for_each(("name", "way"), FINAL)
 async def test_an_ending_that_is_final_leaves_the_message_to_system_1(name: str, way: Way) -> None:
-    """CO-2, NL-2: it is asked for once, and the user gets no apology."""
+    """CO-2, NL-2: only one request, and the user gets no apology."""
     turn, provider = await advise(name, way)
 
     assert provider.asked.count("nlu_think") == 1
@@ -95,7 +95,7 @@ async def test_an_ending_that_is_final_leaves_the_message_to_system_1(name: str,
 
 
 async def test_an_account_that_is_empty_is_asked_once() -> None:
-    """CO-2: no second request can help, so the skill is not tried either, and the user is told."""
+    """CO-2: further requests can't help, so the skill is not tried either, and the user is told."""
     turn, provider = await advise(
         "openai-chat", Failing(429, "You exceeded your quota.", "insufficient_quota")
     )

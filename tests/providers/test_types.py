@@ -1,4 +1,4 @@
-"""What the scripted model and the strict providers send is what the providers' own clients take it for."""
+"""Answers of the scripted model and strict providers are valid for the providers' own clients."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TYPES = {
     "anthropic": ("anthropic.types", "Message"),
     "gemini": ("google.genai.types", "GenerateContentResponse"),
 }
-"""By name: importing all clients takes seconds, and every test process collects this module."""
+"""Client modules by name: imports take seconds, and every test process collects this module."""
 REPLIES = (Reply("Hello there"), Reply(calls=(("look", {"day": "x"}),)))
 
 

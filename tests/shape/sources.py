@@ -1,4 +1,4 @@
-"""The files of this repository, as its measures read them."""
+"""The repository's files, for the shape tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_OURS: Final = {"__pycache__", "build", "dist", "node_modules"}
 
 
 def files(*folders: str) -> Iterator[Path]:
-    """Yield the files below these folders in order, or below all that are not hidden."""
+    """Yield the files below these folders in order, or below all folders that are not hidden."""
     roots = [REPOSITORY / folder for folder in folders] if folders else [REPOSITORY]
     for root in roots:
         yield from _below(root)
@@ -32,10 +32,10 @@ def python_files(*folders: str) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a file of Python holds, by its names.
+    """Names in a Python file.
 
-    `functions`: each with its lines. `given`: what is given a name. `imported`: modules of a whole path. `read`:
-    attributes. `named`: variables that are used and arguments. `texts`: strings.
+    `functions`: functions with their lines. `given`: assigned names. `imported`: full module paths. `read`:
+    attributes. `named`: used variables and arguments. `texts`: strings.
     """
 
     functions: tuple[tuple[str, int], ...]
@@ -47,13 +47,13 @@ class Facts:
 
 
 def facts_of(path: Path) -> Facts:
-    """Give what a file holds that `python_files` lists: each is read once for all measures."""
+    """Return the facts of a file in `python_files`. Each file is read once for all tests."""
     return _facts()[path]
 
 
 @cache
 def _facts() -> dict[Path, Facts]:
-    """Read all files but those that stand as an earlier run read them, whose facts were kept."""
+    """Read all files, except unchanged files with stored facts."""
     kept: dict[bytes, tuple[Any, ...]] = marshal.loads(_KEPT.read_bytes()) if _KEPT.exists() else {}
     reader = Path(__file__).read_bytes()
     keys = {path: sha256(reader + path.read_bytes()).digest() for path in python_files()}
@@ -72,7 +72,7 @@ def _facts() -> dict[Path, Facts]:
 
 
 def _read(path: Path) -> Facts:
-    """The trees of all files would take half a gigabyte, and are let go."""
+    """Read and release each tree, because all trees together would take half a gigabyte."""
     functions = list[tuple[str, int]]()
     given, imported, read, named, texts = (set[str]() for _ in range(5))
     for node in ast.walk(tree_of(path)):
@@ -108,7 +108,7 @@ def _modules_of(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def tree_of(path: Path) -> ast.Module:
-    """Parse a file; a tree holds no circles, so that there is no garbage to look for while it grows."""
+    """Parse a file without garbage collection, because a tree has no cycles."""
     was_looked_for = gc.isenabled()
     gc.disable()
     try:
@@ -119,7 +119,7 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def name_of(path: Path) -> str:
-    """Name a file as people write it, from the repository's root."""
+    """Return a file's path relative to the repository root."""
     return path.relative_to(REPOSITORY).as_posix()
 
 

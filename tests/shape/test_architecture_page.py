@@ -1,4 +1,4 @@
-"""`docs/architecture.md` names the steps, readers, kinds and endings that the code lists, in their order."""
+"""`docs/architecture.md` lists the same steps, components, kinds and endings as the code, in order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def section(heading: str) -> str:
 
 
 def rows(heading: str) -> list[str]:
-    """Collect the first cells of the table under a heading, without its head."""
+    """Return the first cells of the table under a heading, without its header."""
     return re.findall(r"^\| ([\w: ]+) \|", section(heading), re.MULTILINE)[1:]
 
 

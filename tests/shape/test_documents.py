@@ -1,4 +1,4 @@
-"""Every page of the documentation is found from the README, and no link leads nowhere."""
+"""Every documentation page is linked from the README, and no link is broken."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 def links_of(page: Path) -> list[tuple[Path, str]]:
-    """List where a page links to within the repository: the file and the part of it."""
+    """List the link targets of a page within the repository: file and fragment."""
     found = LINK.findall(page.read_text(encoding="utf-8"))
     return [((page.parent / target).resolve() if target else page, part) for target, part in found]
 
 
 def parts_of(page: Path) -> set[str]:
-    """List the anchors of a page, as they are made from its headings."""
+    """List the anchors of a page's headings."""
     headings = HEADING.findall(page.read_text(encoding="utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 

@@ -1,4 +1,4 @@
-"""Upper limits on habits of wording that a reviewer would change: each count may only fall."""
+"""Upper limits on bad wording habits. Limits may only decrease."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ HABITS: Final[dict[str, str]] = {
         r"time-outs?|processor\stime|whole\sstate|identifiers?|housekeeping)\b)"
     ),
 }
-# The most that code and documents may hold of each.
+# Maximum numbers for code and documents.
 LIMITS: Final[dict[str, tuple[int, int]]] = {
     "a docstring opens with a clause": (0, 0),
     "a docstring opens with a fragment": (0, 0),

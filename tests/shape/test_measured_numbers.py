@@ -1,4 +1,4 @@
-"""The numbers in the README and on the performance page are those of the stored results."""
+"""Numbers in the README and on the performance page match the stored results."""
 
 from __future__ import annotations
 

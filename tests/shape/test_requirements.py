@@ -1,4 +1,4 @@
-"""Every requirement that is cited is defined in `docs/requirements.md`, and every one defined is cited by a test."""
+"""Every cited requirement is defined in `docs/requirements.md`, and a test cites every defined requirement."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ NOT_BUILT = re.compile(rf"^- ((?:{GROUPS})-\d+)$", re.MULTILINE)
 
 
 def citations(text: str) -> Iterator[str]:
-    """Yield each identifier in a text; `RT-1 … RT-4` cites four."""
+    """Yield the requirement IDs in a text. `RT-1 … RT-4` stands for four."""
     for group, first, last in CITED.findall(text):
         yield from (f"{group}-{number}" for number in range(int(first), int(last or first) + 1))
 
 
 @cache
 def cited_in(*folders: str) -> dict[str, str]:
-    """Return each identifier that is cited in these folders, with one file that cites it."""
+    """Return the requirement IDs that these folders cite, each with a citing file."""
     return {
         name: name_of(path)
         for path in files(*folders)
@@ -77,7 +77,7 @@ def test_what_is_not_built_is_defined() -> None:
 
 
 def test_a_range_cites_all_between() -> None:
-    """The text is put together here, since this file is read as well."""
+    """The text is assembled here, because this file is searched as well."""
     text = "RT" + "-2 … RT" + "-4, PX" + "-9"
 
     assert list(citations(text)) == ["RT" + "-2", "RT" + "-3", "RT" + "-4", "PX" + "-9"]

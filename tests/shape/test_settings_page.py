@@ -1,4 +1,4 @@
-"""The reference of settings says what the code says."""
+"""The settings reference matches the code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READS = {
     "beat": "workers/internal/schedule.py",
     "flower": "workers/flower_app.py",
 }
-"""The code that is a role's own; what opens the stores and models of several is in the orchestrator."""
+"""Code of single roles. Code for stores and models of several roles is in the orchestrator."""
 
 
 def roles_of(field: FieldInfo) -> set[str]:
@@ -35,7 +35,7 @@ def roles_of(field: FieldInfo) -> set[str]:
 
 @cache
 def read_in(*places: str) -> set[str]:
-    """Settings that are read as `settings.…` in these files."""
+    """Return the settings that these files read as `settings.…`."""
     found: set[str] = set()
     for place in places:
         for path in REPOSITORY.glob(place):
@@ -58,7 +58,7 @@ def own(role: str) -> set[str]:
 
 @for_each("name", FIELDS)
 def test_each_setting_is_told_whole(name: str) -> None:
-    """Its variable, default, unit or form, the processes that read it, and what it is for."""
+    """Its variable, default, unit or form, the processes that read it, and its purpose."""
     field = FIELDS[name]
     (row,) = re.findall(rf"^\| `{field.alias}` \|(.*)\|$", PAGE.read_text(), re.MULTILINE)
     default, form, readers, what = (cell.strip() for cell in row.split(" | "))
@@ -77,7 +77,7 @@ def test_who_reads_a_setting_is_named(role: str) -> None:
 
 
 def test_who_is_named_reads_it() -> None:
-    """In code of the role's own, or in what opens stores and models for it."""
+    """In code of the role, or in code that opens stores and models for it."""
     shared = read_in(
         "orchestrator/bootstrap.py", "orchestrator/adapters/*.py", "orchestrator/adapters/models/*.py"
     )

@@ -1,4 +1,4 @@
-"""Every setting changes something, as a test has seen, and all that is read from the environment is on the page."""
+"""Tests show that every setting has an effect, and the reference has all environment variables."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from tests.shape.sources import REPOSITORY, Facts, facts_of, files, name_of, pyt
 PACKAGES = ("orchestrator", "internal_flows", "workers", "gateway", "parley", "lab", "domains")
 DECLARED_IN = {"orchestrator/settings/__init__.py", "orchestrator/domain/configuration.py"}
 OWN_FILES = {"PARLEY_HEARTBEAT_FILE"}
-"""Named a file by themselves, not another variable's."""
+"""Variables that contain a file name, not another variable's file."""
 FOREIGN = {"PARLEY_IMAGE", "PARLEY_PUBLISH"}
-"""What only docker-compose.yml reads."""
+"""Variables that only docker-compose.yml reads."""
 
 
 OF_SETTINGS = {"test_settings.py", "test_settings_page.py", "test_settings_used.py"}
-"""Tests of reading and telling settings, which turn none."""
+"""Tests of reading and displaying settings, which change no setting."""
 
 
 @cache
 def turning() -> list[tuple[str, frozenset[str]]]:
-    """By file of the tests, their domains and transcripts: its text in lower case, and the names that are given values.
+    """Return, by file of tests, test domains and transcripts, the lower-case text and assigned names.
 
-    A name in quotes counts: it may be one of several that a test goes through.
+    A name in quotes counts, because a test may loop over several names.
     """
     given = re.compile(r"\b(\w+)[\"']?\s*[=:]|[\"'](\w+)[\"']")
     paths = [path for path in files("tests") if path.suffix in {".py", ".yaml"}]
@@ -40,13 +40,13 @@ def turning() -> list[tuple[str, frozenset[str]]]:
 
 
 def is_turned(*names: str, section: str = "") -> bool:
-    """Whether a test that speaks of the section gives a setting of one of these names a value."""
+    """Return whether a test that mentions the section assigns a setting with one of these names."""
     return any(section in text and not given.isdisjoint(names) for text, given in turning())
 
 
 @cache
 def facts() -> list[Facts]:
-    """What the code holds, elsewhere than where settings are declared."""
+    """Return the facts of the code, except for the declarations of settings."""
     return [facts_of(path) for path in python_files(*PACKAGES) if name_of(path) not in DECLARED_IN]
 
 
@@ -56,7 +56,7 @@ def attributes_read() -> frozenset[str]:
 
 @cache
 def names_together() -> list[tuple[set[str], set[str]]]:
-    """By file: what has a name there, in lower case as sections are, and which attributes are read."""
+    """Return, by file, the lower-case names, and the attributes that are read."""
     found = [({one.lower() for one in each.read | each.named}, {*each.read}) for each in facts()]
     templates = (path.read_text() for path in files(*PACKAGES) if path.suffix == ".j2")
     found += [({"persona"}, set(re.findall(r"persona\.(\w+)", text))) for text in templates]
@@ -64,7 +64,7 @@ def names_together() -> list[tuple[set[str], set[str]]]:
 
 
 def settings_of_a_domain() -> list[tuple[str, str]]:
-    """Sections with their keys."""
+    """Return the sections with their keys."""
     sections = {
         name: field.annotation
         for name, field in DomainConfig.model_fields.items()
@@ -79,7 +79,7 @@ def test_every_setting_of_the_environment_is_read_by_somebody() -> None:
 
 
 def test_every_setting_of_a_domain_is_read_by_somebody() -> None:
-    """In a file that names its section, too: `deadline_s` alone is the name of many things."""
+    """In a file that mentions the section, too, because many things are named `deadline_s`."""
     unused = {
         f"{section}.{key}"
         for section, key in settings_of_a_domain()

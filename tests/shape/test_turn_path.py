@@ -1,4 +1,4 @@
-"""One booking turn stays short enough to be followed: the files it passes, its crossings, its depth."""
+"""Limits on the code path of a booking turn: files, calls between files, depth."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from tests.shape.turn_path import follow_turn
 
-# At most.
+# Upper limits.
 FILES: Final = 82
 CROSSINGS: Final = 310
 DEPTH: Final = 20

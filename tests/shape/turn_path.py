@@ -1,7 +1,7 @@
-"""The way of one turn through the code: `python -m tests.shape.turn_path [--all]` prints it.
+"""The code path of a turn: `python -m tests.shape.turn_path [--all]` prints it.
 
-Counts, of the project's own code outside the tests, the files and functions a turn passes, its calls, those that
-cross from file to file, and how deep they go. In memory, on System 1; what runs in other threads is not seen.
+Counts files and functions of the project's code outside the tests, all calls, calls between files, and the
+depth. Runs in memory with System 1. Other threads are not counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TEXT: Final = "Book a flight from Oslo to Madrid tomorrow"
 
 @cache
 def file_of(code: CodeType) -> str | None:
-    """Return the file of the project's own code from the repository's root, and None for other people's."""
+    """Return the path of a project file from the repository root, or None for other code."""
     path = Path(code.co_filename)
     if not path.is_relative_to(REPOSITORY):
         return None
@@ -36,11 +36,11 @@ def file_of(code: CodeType) -> str | None:
 
 @dataclass(slots=True)
 class TurnPath:
-    """Follows calls as Python's profiler reports them.
+    """A tracer of calls, for Python's profiler events.
 
-    `_frames`: those that are being executed, outermost first, each with the file of the innermost own frame up to
-    it and the number of own frames up to it. A coroutine that waits leaves, and enters again when it goes on.
-    `_names`: of the own frames among them, as far as they have been seen.
+    `_frames`: running frames, outermost first, each with the file of the innermost project frame so far and
+    the number of project frames so far. A suspended coroutine leaves, and enters again on resumption.
+    `_names`: names of the project frames among them, as far as seen.
     """
 
     functions: set[CodeType] = field(default_factory=set)
@@ -55,7 +55,7 @@ class TurnPath:
         return len(self.deepest)
 
     def follow(self, frame: FrameType, event: str, _argument: object) -> None:
-        """Take one event; to be given to `sys.setprofile`."""
+        """Handle an event of `sys.setprofile`."""
         if event == "call":
             self._enter(frame.f_code)
         elif event == "return" and self._frames:
@@ -77,7 +77,7 @@ class TurnPath:
             self.crossings[caller or "", file] += 1
 
     def report(self, *, every: bool = False) -> str:
-        """Render the counts, and with `every` each crossing and file, the most frequent first."""
+        """Format the counts. `every`: also list each call between files and each file, most frequent first."""
         passed = f"files {len(self.calls)}  calls {self.calls.total()}  functions {len(self.functions)}"
         crossed = f"crossings {self.crossings.total()} on {len(self.crossings)} ways  depth {self.depth}"
         lines = [f"{passed}  {crossed}"]
@@ -92,14 +92,14 @@ class TurnPath:
 
 async def _follow_turns(text: str) -> list[TurnPath]:
     simulator = Simulator.of("travel")
-    await simulator.converse().say(text)  # what is made once, such as a template, is made now
+    await simulator.converse().say(text)  # create objects that exist once, such as templates, before counting
     return [await _follow_turn(simulator, text) for _ in range(TURNS)]
 
 
 async def _follow_turn(simulator: Simulator, text: str) -> TurnPath:
     talk = simulator.converse()
     path = TurnPath()
-    gc.disable()  # what is collected may call code of the project's own
+    gc.disable()  # garbage collection may call project code
     sys.setprofile(path.follow)
     try:
         await talk.say(text)
@@ -110,7 +110,7 @@ async def _follow_turn(simulator: Simulator, text: str) -> TurnPath:
 
 
 def follow_turn(text: str = TEXT) -> TurnPath:
-    """Carry out a turn several times and return the shortest way: a slow machine adds live events to a turn."""
+    """Run a turn several times and return the shortest path, because slow machines add live events."""
     return min(asyncio.run(_follow_turns(text)), key=lambda path: path.crossings.total())
 
 

@@ -1,7 +1,7 @@
-"""Corrections said beside an offered flight from Oslo to Rome on Thursday 3 December for two people in economy.
+"""Corrections while a flight is offered: Oslo to Rome on Thursday 3 December for two people in economy.
 
-Each line: the message, the values that may be taken from it, and the words that have to be quoted if they are not
-taken. Written without looking at the words that the reader knows.
+Each line: the message, values that may be used, and words that must be quoted if they are not used. Written
+without knowledge of the lexicon.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Requests and answers to open questions, with what may be taken from them and what has to be quoted (IR-6).
+"""Requests and answers to open questions, with usable values and words that must be quoted (IR-6).
 
-Each line: the message, values that may be taken, and a word that has to be quoted unless it is taken; `-` where nothing
-may be quoted. Written without looking at the words that the reader knows.
+Each line: the message, values that may be used, and a word that must be quoted unless it is used; `-` if
+nothing may be quoted. Written without knowledge of the lexicon.
 """
 
 from __future__ import annotations

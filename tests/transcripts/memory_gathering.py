@@ -1,4 +1,4 @@
-"""Context gathering in memory: a test says what Internal flows find, and when."""
+"""Context gathering in memory: tests control the findings of Internal flows, and their time."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from orchestrator.types import TenantId
 
 
 class MemoryContextGathering:
-    """Implements `ports.memory.context.ContextGathering`; a question that has no findings yet is still looked into."""
+    """An in-memory `ports.memory.context.ContextGathering`.
+
+    A question without findings is still being searched.
+    """
 
     def __init__(self, *ready: Findings) -> None:
-        """`ready`: what the first questions find at once."""
+        """Initialize with `ready`, the immediate findings of the first questions."""
         self.asked: dict[str, ContextQuestion] = {}
         self._ready = list(ready)
         self._found: dict[str, Findings] = {}
@@ -28,5 +31,5 @@ class MemoryContextGathering:
         return self._found.get(run_id)
 
     def find(self, run_id: str, findings: Findings) -> None:
-        """End the looking into a question."""
+        """End the search for a question."""
         self._found[run_id] = findings

@@ -1,4 +1,4 @@
-"""Sentences that forbid, report, suppose or tell of the past what they name: no request (NL-8)."""
+"""Sentences that forbid, report, suppose or recall an action instead of requesting it (NL-8)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Task(NamedTuple):
-    """A request, and its verb with other endings, as English conjugates it."""
+    """A request, and its verb with other endings, as in English conjugation."""
 
     verb: str
     rest: str

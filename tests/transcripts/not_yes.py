@@ -1,10 +1,10 @@
-"""Messages after which nothing may be done: with a yes in them, near one, or without any (PX-18)."""
+"""Messages after which nothing may be done, with, near or without a yes (PX-18)."""
 
 from __future__ import annotations
 
 from itertools import product
 
-# Put together from parts, so that none of them was written with the list at hand.
+# Generated from parts, so that no message was written with the list in mind.
 _BEGINNINGS = ("yes", "ok", "sure", "okay", "good", "perfect", "alright", "great")
 _QUESTIONS = (
     *(

@@ -1,6 +1,6 @@
-"""System 1 as the author of a model's answers: what it would have understood goes over the wire as JSON.
+"""System 1 as the author of a model's answers: its interpretation is sent as JSON.
 
-The pipeline takes that answer; what System 1 says itself is the second opinion that it is everywhere.
+The pipeline uses that answer. System 1's own interpretation remains the second opinion, as usual.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule
 
 
 class Author(System1):
-    """A trained System 1 that writes down what it understands.
+    """A trained System 1 that writes its interpretation.
 
-    A choice is its own to say, and so is what the protocol has no form for.
+    It keeps choices, and everything that the protocol can't express.
     """
 
     def __init__(self, trained: System1) -> None:
@@ -36,7 +36,7 @@ class Author(System1):
         return replace(reading, confidence=0.0)
 
     def answer(self, request: Request) -> Reply:
-        """The reply of a model that understands as System 1 does."""
+        """Return a model's reply with System 1's interpretation."""
         understood = self.understood.get(request.said)
         return Answer(text="I was not asked this." if understood is None else "", json=write(understood))
 
@@ -54,7 +54,7 @@ class Author(System1):
 
 
 def write(understood: Understanding | None) -> Any:
-    """An understanding in the form of the model protocol."""
+    """Return an interpretation in the form of the model protocol."""
     if understood is None:
         return None
     return {
@@ -69,10 +69,10 @@ def write(understood: Understanding | None) -> Any:
 
 
 def can_be_written(mention: Mention) -> bool:
-    """Values and words can; what is left open, a doubted value and a stretch of days cannot: their words say less."""
+    """Return whether all values can be written. Open or doubtful values and ranges of days can't."""
     return not mention.is_open and len(mention.candidates) in {0, 2}
 
 
 def write_value(mention: Mention) -> Any:
-    """A model writes down the words where they have no one valid value."""
+    """Return the value, or the user's words if there is no single valid value."""
     return mention.text if mention.value is None else mention.value

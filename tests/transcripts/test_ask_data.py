@@ -1,4 +1,4 @@
-"""The analytics domain's skill: SQL that a model writes, judged, run, repaired, and held against its rows."""
+"""The analytics skill: model-written SQL, checked, run, repaired, and compared with its rows."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ QUESTIONS: dict[str, list[dict[str, str]]] = yaml.load(_FILE.read_text(encoding=
 
 
 EVERY = 3
-"""Of the questions of a kind one in so many is in the short form, and all in the long one."""
+"""The short form runs one in this many questions of a kind, the long form all."""
 
 
 def questions(kind: str, *names: str) -> Any:
-    """The questions of a kind as cases of a test, with these parts of each."""
+    """Return the questions of a kind as test cases, with these parts."""
     cases = [
         pytest.param(
             *(one[name] for name in names), id=one["say"], marks=[pytest.mark.slow] if place % EVERY else []
@@ -52,7 +52,7 @@ def last_result(request: Request) -> dict[str, Any]:
 
 
 def report(request: Request) -> Reply:
-    """What a careful model says: how many rows there are, or the only value."""
+    """Report like a careful model: the number of rows, or the only value."""
     found = last_result(request)
     values = list(found["rows"][0].values()) if found["rows"] else []
     one = found["row_count"] == 1 and len(values) == 1
@@ -61,7 +61,7 @@ def report(request: Request) -> Reply:
 
 @cache
 def database() -> duckdb.DuckDBPyConnection:
-    """The tables of the catalogue in a database of their own, read by hand."""
+    """Yield the catalogue's tables in a separate database, for direct queries."""
     connection = duckdb.connect()
     for table in TABLES.values():
         columns = ", ".join(
@@ -85,7 +85,7 @@ def test_there_are_a_hundred_questions() -> None:
 
 @questions("answered", "say", "sql")
 async def test_a_question_is_answered_with_the_rows_of_its_statement(say: str, sql: str) -> None:
-    """PX-5, PX-10, PX-12: the frame has what the database gives, and the statement that gave it."""
+    """PX-5, PX-10, PX-12: the frame has the database's result, and the statement."""
     async with talk(run(sql), Computed(report), rules=RULES, domain="analytics") as t:
         turn = await t.say(say)
 
@@ -98,7 +98,7 @@ async def test_a_question_is_answered_with_the_rows_of_its_statement(say: str, s
 
 @questions("repaired", "say", "wrong", "told", "sql")
 async def test_a_statement_that_fails_is_repaired(say: str, wrong: str, told: str, sql: str) -> None:
-    """AG-6: the model reads what the database, or the guardrail, has against its statement."""
+    """AG-6: the model gets the error of the database or the guardrail."""
     async with talk(run(wrong), run(sql), Computed(report), rules=RULES, domain="analytics") as t:
         turn = await t.say(say)
 
@@ -109,7 +109,7 @@ async def test_a_statement_that_fails_is_repaired(say: str, wrong: str, told: st
 
 @questions("refused", "say", "sql", "why")
 async def test_what_may_not_be_done_is_refused_with_the_reason(say: str, sql: str, why: str) -> None:
-    """PX-10: nothing of it is carried out; the tables are what they were."""
+    """PX-10: nothing is executed; the tables are unchanged."""
     count = run("SELECT count(*) AS n FROM cars")
     async with talk(run(sql), REFUSED, count, Computed(report), rules=RULES, domain="analytics") as t:
         turn = await t.say(say)
@@ -123,7 +123,7 @@ async def test_what_may_not_be_done_is_refused_with_the_reason(say: str, sql: st
 
 
 async def test_a_number_that_no_row_has_goes_back_to_the_model() -> None:
-    """PX-6: an answer is held against its rows."""
+    """PX-6: an answer is compared with its rows."""
     invented = answer(answer="There are 1,234 of them.")
     statement = "SELECT count(*) AS cars FROM cars WHERE cylinders > 6"
     async with talk(run(statement), invented, Computed(report), rules=RULES, domain="analytics") as t:
@@ -135,7 +135,7 @@ async def test_a_number_that_no_row_has_goes_back_to_the_model() -> None:
 
 
 async def test_an_answer_without_a_statement_is_not_taken() -> None:
-    """PX-6: general knowledge is no answer."""
+    """PX-6: general knowledge is not an answer."""
     statement = "SELECT name, weight FROM cars ORDER BY weight DESC LIMIT 1"
     known = answer(answer="The heaviest car is the pontiac safari.")
     async with talk(known, run(statement), Computed(report), rules=RULES, domain="analytics") as t:
@@ -161,7 +161,7 @@ def compute(statement: str, code: str) -> Reply:
 
 
 async def test_what_sql_cannot_say_is_computed_with_python() -> None:
-    """PX-10: over the rows of a statement, and shown with its code."""
+    """PX-10: with the rows of a statement, and displayed with its code."""
     prices = [row["price"] for row in expected(PRICES)]
     best = current = 0
     for before, after in pairwise(prices):
@@ -198,7 +198,7 @@ async def test_python_may_name_what_the_statement_names() -> None:
     ],
 )
 async def test_python_that_cannot_be_run_is_repaired(statement: str, code: str, why: str) -> None:
-    """PX-10: the model reads why, and nothing of it is told."""
+    """PX-10: the model gets the reason, and nothing is displayed."""
     replies = (compute(statement, code), compute(PRICES, STREAK), Computed(report))
     async with talk(*replies, rules=RULES, domain="analytics") as t:
         turn = await t.say("for how many months in a row did AAPL rise at most")
@@ -208,7 +208,7 @@ async def test_python_that_cannot_be_run_is_repaired(statement: str, code: str, 
 
 
 async def test_the_tables_are_offered_to_the_model() -> None:
-    """NL-7: the catalogue's, and the user's own as they are now."""
+    """NL-7: the catalogue's tables, and the user's own current tables."""
     statement = "SELECT name, mpg AS economy FROM cars WHERE mpg > 40"
     async with talk(run(statement), Computed(report), REFUSED, rules=RULES, domain="analytics") as t:
         await t.say("which cars are thrifty")
@@ -288,7 +288,7 @@ async def test_a_failed_statement_is_replaced_after_the_skill_gave_up() -> None:
 
 
 async def test_a_misspelled_name_is_corrected_without_a_model() -> None:
-    """The cheap fix comes first."""
+    """The cheap repair comes first."""
     async with talk(
         run("SELECT name FROM cars WHERE orgin = 'Japan'"), REFUSED, rules=requery(), domain="analytics"
     ) as t:

@@ -1,4 +1,4 @@
-"""The rung on which a flow waits for what Internal flows find, in whole conversations (PX-16)."""
+"""The recovery rung with a wait for findings of Internal flows, in whole conversations (PX-16)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Talk:
         return await self.conversation.say(text)
 
     async def hand_over(self, findings: Findings, asked: int = 0) -> JsonObject:
-        """Looking has ended: the turn that tells the lane."""
+        """End the search: run the turn that informs the lane."""
         run_id, question = list(self.gathering.asked.items())[asked]
         self.gathering.find(run_id, findings)
         return await self.tell(question.flow_id, run_id)
@@ -51,7 +51,7 @@ class Talk:
 
     @property
     def outbox(self) -> list[JsonObject]:
-        """What was sent beside the session's notes."""
+        """Return the outbox messages, except for the session's notes."""
         return [sent.payload for sent in self.simulator.store.outbox if sent.kind != NOTES]
 
 
@@ -193,7 +193,7 @@ async def test_a_value_that_does_not_fit_its_slot_is_not_taken() -> None:
 
 
 async def test_a_skill_reads_what_was_found() -> None:
-    """The findings are in its data; what they were made from labels the session."""
+    """The skill's data contain the findings, whose sources label the session."""
     gathering = MemoryContextGathering(
         Findings((Finding("rows", "fiscal year: 2025", {}, 1.0, ("private",)),))
     )

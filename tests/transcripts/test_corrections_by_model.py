@@ -1,4 +1,4 @@
-"""Corrections that a model understands: they find their task by the flow that the model names."""
+"""Corrections interpreted by a model: the flow in the interpretation identifies the task."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def talk() -> AsyncIterator[Conversation]:
 
 
 async def test_a_correction_of_what_is_booked_asks_what_should_happen(talk: Conversation) -> None:
-    """IR-4, RT-12, NL-7: nothing is at work any more, and the flow that is named was completed."""
+    """IR-4, RT-12, NL-7: no task is running, and the named flow was completed."""
     await talk.say("fly me from Oslo to Madrid")
     await talk.say("on Friday")
     await talk.say("yes")
@@ -69,7 +69,7 @@ async def test_a_correction_of_what_is_booked_asks_what_should_happen(talk: Conv
 
 
 async def test_a_number_chooses_an_option_whatever_a_model_would_make_of_it(talk: Conversation) -> None:
-    """NL-2, RT-12: a model has no words for an option that was displayed."""
+    """NL-2, RT-12: a model can't express a displayed option."""
     await talk.say("fly me from Oslo to Madrid")
     await talk.say("on Friday")
     await talk.say("yes")
@@ -84,7 +84,7 @@ async def correct_what_is_booked(talk: Conversation) -> None:
 
 
 async def test_what_a_model_takes_for_a_decision_is_done_after_a_yes(talk: Conversation) -> None:
-    """RT-12, PX-18: it may be right."""
+    """RT-12, PX-18: the model may be right."""
     await correct_what_is_booked(talk)
     turn = await talk.say("well, fix the booking accordingly")
     assert f"Do you mean “{UNDO}”?" in turn["reply"]
@@ -95,7 +95,7 @@ async def test_what_a_model_takes_for_a_decision_is_done_after_a_yes(talk: Conve
 
 @pytest.mark.parametrize("words", ["what would that cost me", "hm, compensate somehow"])
 async def test_a_decision_that_nobody_made_undoes_nothing(talk: Conversation, words: str) -> None:
-    """RT-12, PX-18: it may be wrong, and name what is asked about or what there is not."""
+    """RT-12, PX-18: the model may be wrong, and name the question's subject or an unknown option."""
     await correct_what_is_booked(talk)
     assert (await talk.say(words))["tools"] == []
     turn = await talk.say("hands off what is booked")

@@ -1,4 +1,4 @@
-"""Questions that documents answer: quoted without a model, written by a skill with one, and always with the source."""
+"""Questions about documents: quoted without a model, answered by a skill with a model, always with source."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def test_a_question_aside_is_answered_and_the_task_goes_on() -> None:
 @pytest.mark.parametrize(
     ("said", "says"),
     [
-        ("what is the meaning of life", "I'm not sure what you mean"),  # no document is about it
+        ("what is the meaning of life", "I'm not sure what you mean"),  # no document about this
         ("how many bags can I take", "bag"),  # the domain's own answer fits as well
     ],
 )
@@ -123,7 +123,7 @@ async def test_a_document_of_somebody_else_answers_nothing() -> None:
 
 
 async def test_labels_of_a_document_go_on_to_the_session() -> None:
-    """PX-3: what a document brings in counts with what other tools bring in."""
+    """PX-3: labels of documents and of other tools' results accumulate."""
     conversation = await begin("travel", CONDITIONS, "Conditions", labels=("untrusted",))
     await conversation.say("how much does lounge access cost?")
     state = json.loads(conversation.simulator.store.sessions[conversation.session_id].state or "{}")
@@ -161,7 +161,7 @@ async def test_a_model_answers_from_the_passages_and_names_them() -> None:
     ],
 )
 async def test_an_answer_that_no_passage_bears_out_is_not_given(data: JsonObject, fault: str) -> None:
-    """PX-6: sent back, and at last the passage itself is quoted."""
+    """PX-6: the answer is rejected, and finally the passage itself is quoted."""
     async with talk(answer(**data), domain="travel", nlu=SYSTEM1) as t:
         turn = await asking(t)
 

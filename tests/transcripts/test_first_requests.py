@@ -12,7 +12,7 @@ from tests.transcripts.test_never_the_wrong_deed import begin, booked
 
 
 async def find_fault(said: tuple[str, ...], line: Line) -> str | None:
-    """Say some messages and a line; return what was dropped or quoted for nothing."""
+    """Send messages and a line; return words that were dropped or quoted without reason."""
     words, taken, word = line
     talk = begin()
     for one in said:

@@ -1,4 +1,4 @@
-"""A request beyond the limit of tasks keeps its values while the user says which task to stop (FS-12)."""
+"""A request above the task limit keeps its values while the user chooses a task to stop (FS-12)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WAITS = "After that, I'll get to “add 2 bags to booking AB3CDE”."
 
 
 async def fill_stack() -> Conversation:
-    """Given two tasks, and a third one that waits for room."""
+    """Start two tasks, and request a third, which waits for room."""
     domain, system1 = trained("travel")
     talk = Simulator.of(domain, system1=system1, sections=ASKING).converse()
     await talk.say("Book a flight from Oslo to Madrid tomorrow")

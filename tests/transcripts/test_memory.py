@@ -1,4 +1,4 @@
-"""Conversations in which something is remembered of the user: said, told, used, corrected, forgotten (CO-4, PX-4)."""
+"""Conversations with memories of the user: mentioned, explicit, used, corrected, forgotten (CO-4, PX-4)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def simulate() -> Simulator:
 
 
 async def say(talk: Conversation, *lines: str) -> JsonObject:
-    """The turn of the last line."""
+    """Return the turn of the last line."""
     turns = [await talk.say(line) for line in lines]
     return turns[-1]
 
 
 def slots(talk: Conversation) -> JsonObject:
-    """The slots of the task on top, with where their values came from."""
+    """Return the top task's slots, with the source of their values."""
     state = talk.simulator.store.sessions[talk.session_id].state
     assert state is not None
     return orjson.loads(state)["stack"][-1]["slots"]
@@ -75,7 +75,7 @@ async def test_another_conversation_of_the_user_assumes_it_and_says_so() -> None
     [("I want to choose a seat", {"seat_position": "aisle"}), ("I want seat 12A", {"seat": "12A"})],
 )
 async def test_who_names_a_seat_is_assumed_to_want_no_other(asked: str, taken: dict[str, str]) -> None:
-    """One of a group that another one says more closely is assumed, unless the user says either."""
+    """Of a general and a specific preference, the specific one is used, unless the user names another."""
     talk = simulate().converse(user_id=ADA)
     turn = await say(talk, "remember that I prefer aisle seats", asked)
 
@@ -169,7 +169,7 @@ async def test_a_task_at_hand_goes_on_after_something_was_remembered() -> None:
 @for_each(
     ("preference", "assumed"),
     [
-        (BUSINESS, False),  # economy is the default, and a habit does not overrule it
+        (BUSINESS, False),  # economy is the default, and a habit doesn't override it
         (replace(BUSINESS, source=Source.EXPLICIT), True),
         (replace(BUSINESS, key="book_flight.origin", value="OSL"), True),
         (replace(BUSINESS, key="search_flights.origin", value="OSL"), True),

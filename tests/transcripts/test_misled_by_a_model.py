@@ -1,4 +1,4 @@
-"""What a model misunderstands does nothing that lasts without a yes (PX-18, RT-12)."""
+"""Misinterpretations by a model cause no lasting action without a yes (PX-18, RT-12)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.transcripts.test_never_the_wrong_deed import TRIP, booked
 async def misled(
     meanings: dict[str, dict[str, Any]], domain: str = "analytics"
 ) -> AsyncIterator[Conversation]:
-    """A conversation whose messages a model understands as it is told, however wrongly."""
+    """Start a conversation with scripted model interpretations, even wrong ones."""
 
     def understand(request: Request) -> Reply:
         empty: dict[str, Any] = {"intent": None, "flows": [], "slots": {}, "target": None, "digression": None}
@@ -44,7 +44,7 @@ SAVE = "keep a copy of cars that is called autos"
 
 
 async def test_what_a_model_alone_understands_is_asked_about_before_it_lasts() -> None:
-    """PX-18: though the task needs no yes where System 1 reads it so too."""
+    """PX-18: although the task needs no yes if System 1 agrees."""
     async with misled({SAVE: as_task("save_result", table="iris", new_name="autos")}) as talk:
         turn = await talk.say(SAVE)
 
@@ -79,7 +79,7 @@ MISREAD: tuple[dict[str, Any], ...] = (
 
 @for_each("heard", MISREAD, ids=lambda one: "-".join(one.values()))
 async def test_a_correction_that_a_model_misreads_at_an_offer_is_named(heard: dict[str, Any]) -> None:
-    """IR-6: in whatever way a model misreads it, and though it quotes words that nobody said."""
+    """IR-6: for any misinterpretation, even with invented quotes."""
     ask, correct = (
         "book a flight from Oslo to Helsinki on 1 december for 1 person",
         "rather than Helsinki, Madrid",
@@ -106,7 +106,7 @@ async def test_a_correction_that_a_model_misreads_at_an_offer_is_named(heard: di
 async def test_praise_books_nothing_where_a_model_has_heard_no_yes(
     praise: str, heard: dict[str, Any]
 ) -> None:
-    """PX-18: it may end the talk as well, and a yes with praise is no plain one."""
+    """PX-18: praise may also end the conversation, and a yes with praise is not plain."""
     ask = "book the cheapest flight from oslo to rome on 1 december for 1 person"
     meant = as_task("book_flight", origin="Oslo", destination="Rome", date="2026-12-01", passengers=1)
     for said, done in ((praise, []), (f"yes, {praise}", []), ("yes", [("OSL", "FCO")])):
@@ -122,7 +122,7 @@ async def test_praise_books_nothing_where_a_model_has_heard_no_yes(
 
 
 async def test_a_decision_about_what_was_done_is_not_a_models_to_name() -> None:
-    """RT-12: undoing takes a choice by the user."""
+    """RT-12: undoing needs the user's choice."""
     undo = {"kind": "correction", "target": "compensate_effect"}
     change = {**as_task("plan_trip"), "kind": "correction", "slots": {"destination": "Paris"}}
     trip = as_task(
@@ -141,14 +141,14 @@ async def test_a_decision_about_what_was_done_is_not_a_models_to_name() -> None:
 
 
 async def saved(talk: Conversation) -> list[str]:
-    """The tables that were saved, as the store has them."""
+    """Return the saved tables in the store."""
     records = talk.simulator.records.get(DEFAULT_TENANT)
     found = [] if records is None else await records.find("tables", {"status": "kept"}, limit=100)
     return [one["name"] for one in found]
 
 
 async def test_a_booking_that_failed_is_not_told_as_done_with_its_plan() -> None:
-    """PL-7: what stands in for a step that would last does not do the step."""
+    """PL-7: a substitute for a lasting step does not complete the step."""
     trip = as_task(
         "plan_trip", origin="Oslo", destination="Rome", date="2026-12-01", return_date="2026-12-05"
     )
@@ -165,7 +165,7 @@ async def test_a_booking_that_failed_is_not_told_as_done_with_its_plan() -> None
 
 
 async def test_a_change_that_a_model_takes_for_something_else_is_not_passed_over() -> None:
-    """PX-18: the old day would be offered again, and a yes would book it."""
+    """PX-18: otherwise the old day would be offered again, and a yes would book it."""
     fly, later = "fly from oslo to rome on 2026-12-01", "make that 2026-12-03"
     for wrong in ({"kind": "chitchat"}, as_task("check_booking"), as_task("no_such_task")):
         meant = {**wrong, "slots": {"date": "2026-12-03"}}
@@ -178,7 +178,7 @@ async def test_a_change_that_a_model_takes_for_something_else_is_not_passed_over
 
 
 async def test_a_step_of_plans_is_not_begun_by_itself() -> None:
-    """Nobody can say the fares that it takes: asked for at an offer, they are not asked back."""
+    """Users can't name the fares that the step needs, so a request during an offer does not ask for them."""
     ask = "what are the outbound fares"
     meanings = {
         "fly me from oslo to rome on 3 december": as_task(
@@ -195,7 +195,7 @@ async def test_a_step_of_plans_is_not_begun_by_itself() -> None:
 
 
 async def test_a_slot_that_a_model_invents_moves_no_task_to_another_flow() -> None:
-    """NL-9: `question` is a slot of no table task, and `table` one of several that nobody asked for."""
+    """NL-9: no table task has a slot `question`, and `table` is one of several unrequested slots."""
     ask = "how many orders were there in March by city?"
     for slots in ({"question": "orders in March"}, {"table": "orders"}, {"new_name": "March"}):
         async with misled({ask: as_task("ask_data", **slots)}) as talk:

@@ -1,6 +1,6 @@
-"""What is done is what was asked for and agreed to, by words, clicks and answers of a model (PX-18, PL-7).
+"""Actions match requests and consent, by words, clicks and model answers (PX-18, PL-7).
 
-Each conversation is judged by the store: which flights are booked at the end.
+The stored flights at the end of each conversation decide.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def begin(**more: Any) -> Conversation:
 
 
 async def booked(talk: Conversation) -> list[tuple[str, str]]:
-    """The ways that are booked, as the store has them."""
+    """Return the stored bookings."""
     records = talk.simulator.records.get(DEFAULT_TENANT)
     found = [] if records is None else await records.find("bookings", {"status": "confirmed"}, limit=100)
     return sorted((one["origin"], one["destination"]) for one in found)
@@ -47,7 +47,7 @@ def payload_of(turn: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 async def test_a_click_on_an_older_offer_books_nothing() -> None:
-    """PX-18: it says what is open instead, and the open offer can still be taken."""
+    """PX-18: the reply shows the current offer, which can still be accepted."""
     talk = begin()
     old = payload_of(await talk.say(OFFER), "confirm")
     offer = await talk.say("to paris instead")
@@ -100,7 +100,7 @@ async def test_a_click_about_a_task_that_is_over_changes_nothing(name: str) -> N
     ],
 )
 async def test_a_model_that_takes_anything_for_a_yes_books_nothing(words: str) -> None:
-    """PX-18: a yes of System 2 is held to the same rule as one of System 1."""
+    """PX-18: a yes from System 2 follows the same rule as a yes from System 1."""
 
     def understand(request: Request) -> Reply:
         body: dict[str, Any] = {"kind": "confirmation", "intent": None, "flows": [], "slots": {}}
@@ -135,7 +135,7 @@ async def test_a_plain_yes_books(words: str) -> None:
     ("start", "every"), [(0, 6), *(pytest.param(start, 4, marks=pytest.mark.slow) for start in range(4))]
 )
 async def test_nothing_but_a_plain_yes_books_or_cancels(start: int, every: int) -> None:
-    """PX-18, IR-6: by what the store has at the end, at a booking and at the cancellation of one."""
+    """PX-18, IR-6: according to the store, for a booking and a cancellation."""
     assert len(NOT_YES) > 480
     for words in NOT_YES[start::every]:
         talk = begin()
@@ -163,7 +163,7 @@ async def test_a_no_that_is_taken_back_offers_the_same_once_more() -> None:
 
 
 async def test_a_plan_leaves_a_waiting_task_with_other_values_alone() -> None:
-    """PL-7: it is no step of the plan, and comes back when the plan has ended."""
+    """PL-7: the task is not a step of the plan, and resumes after the plan."""
     talk = begin()
     await talk.say(OFFER)
     await talk.say("plan a trip to paris from bergen leaving 1 december and coming back on 5 december")
@@ -187,7 +187,7 @@ async def test_a_second_request_for_a_plan_is_a_correction_that_is_told() -> Non
 
 @pytest.mark.parametrize("words", ["sorry I meant Paris not Rome", TRIP.format("paris")])
 async def test_after_a_step_was_booked_a_correction_asks_and_undoes(words: str) -> None:
-    """PL-7, RT-12: keep, undo and redo, or stop; nothing is changed before."""
+    """PL-7, RT-12: keep, undo and redo, or stop; nothing changes before."""
     talk = begin()
     await talk.say(TRIP.format("rome"))
     await talk.say("yes")
@@ -206,7 +206,7 @@ async def test_after_a_step_was_booked_a_correction_asks_and_undoes(words: str) 
 
 
 async def test_a_correction_leaves_alone_what_was_booked_without_the_value() -> None:
-    """PL-7: the way there does not depend on the day of the return; it is neither asked about nor undone."""
+    """PL-7: the outbound flight doesn't depend on the return day; it is neither questioned nor undone."""
     talk = begin()
     await talk.say(TRIP.format("rome"))
     await talk.say("yes")
@@ -225,7 +225,7 @@ async def test_a_correction_leaves_alone_what_was_booked_without_the_value() -> 
 async def test_a_value_that_the_plan_gets_late_asks_about_what_was_done_without_it(
     answer: str, passengers: list[int]
 ) -> None:
-    """PL-7, RT-12: nobody had named it when the way there was booked."""
+    """PL-7, RT-12: the value was unknown when the outbound flight was booked."""
     talk = begin()
     await talk.say(TRIP.format("rome"))
     await talk.say("yes")
@@ -245,7 +245,7 @@ async def test_a_value_that_the_plan_gets_late_asks_about_what_was_done_without_
 async def test_a_booking_that_a_rule_of_the_plan_no_longer_allows_is_asked_about(
     answer: str, left: list[tuple[str, str]]
 ) -> None:
-    """PL-7: with 200 euros to spend nothing would have been booked."""
+    """PL-7: with 200 euros, nothing would have been booked."""
     talk = begin()
     await talk.say(TRIP.format("rome"))
     await talk.say("yes")
@@ -261,7 +261,7 @@ async def test_a_booking_that_a_rule_of_the_plan_no_longer_allows_is_asked_about
 
 
 async def test_after_a_plan_has_ended_only_what_a_correction_concerns_is_done_anew() -> None:
-    """PL-7, IR-4: the way back stays booked."""
+    """PL-7, IR-4: the return flight stays booked."""
     talk = begin()
     for words in (TRIP.format("rome"), "yes", "yes"):
         await talk.say(words)
@@ -304,7 +304,7 @@ async def test_after_a_plan_has_ended_both_bookings_are_named() -> None:
 
 
 async def test_a_stopped_plan_says_what_stays() -> None:
-    """PL-7: its end is told as it is."""
+    """PL-7: the end is reported correctly."""
     talk = begin()
     await talk.say(TRIP.format("rome"))
     await talk.say("yes")
@@ -345,7 +345,7 @@ async def test_progress_can_be_read_after_the_end() -> None:
     "words", ["please cancel everything", "that's enough, stop", "book a flight, please", "drop that, please"]
 )
 async def test_what_takes_back_or_asks_for_another_is_no_yes(words: str) -> None:
-    """PX-18: though each word stands in the offer or agrees."""
+    """PX-18: although each word occurs in the offer or agrees."""
     talk = begin()
     await talk.say(OFFER)
     await talk.say(words)

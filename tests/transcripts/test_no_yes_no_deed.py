@@ -1,4 +1,4 @@
-"""Only a plain yes confirms, whatever is offered and however a model interprets the message (PX-18)."""
+"""Only a plain yes confirms, for any offer and any interpretation by a model (PX-18)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.trained import trained
 from tests.transcripts.not_yes import NOT_YES
 
 EVERY = 16
-"""The short form says each sixteenth of the messages."""
+"""The short form sends one in sixteen messages."""
 
 
 class Deed(NamedTuple):
-    """What is offered at the end of some messages; `plain`: messages that are a yes to it."""
+    """An offer after some messages. `plain`: messages that are a yes to it."""
 
     domain: str
     said: tuple[str, ...]
@@ -55,7 +55,7 @@ MODELS: dict[str, tuple[JsonObject, ...]] = {
 
 
 async def records_of(simulator: Simulator) -> JsonObject:
-    """Return all that tools have written down."""
+    """Return all records of the tools."""
     records = simulator.records.get(DEFAULT_TENANT)
     kinds = () if records is None else ("bookings", "tables", "rows")
     return {kind: await records.find(kind, {}, limit=100) for kind in kinds} if records else {}
@@ -63,7 +63,7 @@ async def records_of(simulator: Simulator) -> JsonObject:
 
 @asynccontextmanager
 async def offered(deed: Deed, heard: tuple[JsonObject, ...]) -> AsyncIterator[Conversation]:
-    """A conversation in which something is offered; from then on a model understands what it is told, in turn."""
+    """Start a conversation with an offer. From then on, a model gives scripted interpretations."""
     loaded, system1 = trained(deed.domain)
     simulator = Simulator.of(loaded, system1=system1)
     talk = simulator.converse()
@@ -96,7 +96,7 @@ async def offered(deed: Deed, heard: tuple[JsonObject, ...]) -> AsyncIterator[Co
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("deed", DEEDS)
 async def test_what_is_no_plain_yes_does_nothing(deed: str, model: str, every: int) -> None:
-    """At a booking, a cancellation, a deletion and a plan."""
+    """For a booking, a cancellation, a deletion and a plan."""
     async with offered(DEEDS[deed], MODELS[model]) as talk:
         before = await records_of(talk.simulator)
         for words in NOT_YES[::every]:
@@ -108,7 +108,7 @@ async def test_what_is_no_plain_yes_does_nothing(deed: str, model: str, every: i
 
 
 async def test_what_is_asked_for_beside_an_offer_does_nothing_unasked() -> None:
-    """IR-6: a seat is chosen without a question elsewhere, but “yes, with a window seat” may have meant the offer."""
+    """IR-6: seats need no question elsewhere, but “yes, with a window seat” may refer to the offer."""
     async with offered(DEEDS["cancellation"], ()) as talk:
         before = await records_of(talk.simulator)
         turn = await talk.say("yes, with a window seat")

@@ -1,4 +1,4 @@
-"""Beside an offer every content word is used or quoted, and nothing is done in that turn (IR-6)."""
+"""During an offer, every content word is used or quoted, and nothing is done in that turn (IR-6)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OFFERED = {"origin": "OSL", "destination": "FCO", "date": "2026-12-03", "cabin":
 
 
 def held(talk: Conversation) -> dict[str, str]:
-    """Return the values of the booking, or an empty dictionary if it is no longer at work."""
+    """Return the booking's values, or an empty dictionary if it is not running."""
     state = json.loads(talk.simulator.store.sessions[talk.session_id].state or "{}")
     top = state["stack"][-1:]
     slots = top[0]["slots"] if top and top[0]["dact"] == "book_flight" else {}
@@ -33,7 +33,7 @@ def quoted(turn: dict[str, Any]) -> str:
 def find_fault(
     values: dict[str, str], turn: dict[str, Any], taken: dict[str, tuple[str, ...]], word: str
 ) -> str | None:
-    """Return what was dropped, or None if all was taken, quoted or asked about."""
+    """Return the dropped words, or None if all were used, quoted or asked about."""
     if not values or turn["ambiguity"]["level"] != "confirmation":
         return None
     is_quoted = bool(word) and word in quoted(turn)
@@ -133,7 +133,7 @@ async def test_what_a_model_drops_is_quoted(heard: dict[str, Any], words: str, w
     ],
 )
 async def test_the_same_copies_what_was_done_last(words: str) -> None:
-    """IR-7: the weekday counts from the flight that was booked."""
+    """IR-7: the weekday is relative to the booked flight."""
     talk = begin()
     await talk.say("book a flight from oslo to paris on monday in business class for 2 people")
     await talk.say("yes")
@@ -149,7 +149,7 @@ async def test_the_same_copies_what_was_done_last(words: str) -> None:
 
 @pytest.mark.parametrize("words", ["how much is a bag?", "what does lunch cost", "is there wifi on board?"])
 async def test_a_question_about_something_else_gets_no_field_of_the_offer(words: str) -> None:
-    """IR-7: only words for one of its fields ask about the offered flight."""
+    """IR-7: only words for a field ask about the offered flight."""
     _, turn = await converse(words)
     assert not re.search(r"(?:price|arrives|departs): ", turn["reply"]), turn["reply"]
     assert turn["ambiguity"]["level"] == "confirmation"
@@ -170,7 +170,7 @@ async def test_a_question_about_something_else_gets_no_field_of_the_offer(words:
     ],
 )
 async def test_a_question_fills_no_slot(said: tuple[str, ...], asked: str, flow: str) -> None:
-    """IR-7: nor does one of two names that the same slot may take."""
+    """IR-7: also with one of two names for the same slot."""
     talk = begin()
     *first, question = said
     for words in first:
@@ -193,7 +193,7 @@ async def test_a_proposal_in_a_question_is_an_answer(words: str) -> None:
 
 @for_each("words", ["Vienna would be nice", "I prefer Vienna", "Vienna sounds lovely", "I'd love Vienna"])
 async def test_a_place_that_is_only_liked_is_asked_about(words: str) -> None:
-    """IR-5: either end of the flight, and nothing else."""
+    """IR-5: for origin or destination, and nothing else."""
     talk, turn = await converse(words)
 
     assert [one["label"] for one in turn["actions"][:2]] == [

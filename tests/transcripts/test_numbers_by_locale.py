@@ -1,4 +1,4 @@
-"""Numbers are read as the user's locale writes them; the words stay as they were said."""
+"""Numbers are interpreted in the user's locale; quoted words stay unchanged."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""NL-10, RS-3: a German and a Spanish assistant without a model: what it understands, does, and says.
+"""NL-10, RS-3: a German and a Spanish assistant without a model: interpretation, actions, replies.
 
-The travel domain's own texts are English; none of the runtime's may be.
+The travel domain's own texts are English, but the runtime's texts are not.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from tests.transcripts.test_never_the_wrong_deed import booked
 
 PEOPLE: Final = {"de": "Reisende", "es": "viajeros"}
 FEWEST_WORDS: Final = 3
-"""Of a fragment of a template that can be told from the domain's own words."""
+"""Minimum length of a template fragment that differs from the domain's own words."""
 
 
 @cache
 def learned(language: str, folder: str) -> tuple[LoadedDomain, System1]:
-    """Load a domain whose `language.default` is another one, and whose author named a slot in it."""
+    """Load a domain with another `language.default`, and with a slot named by its author."""
     place = Path(mkdtemp()) / Path(folder).name
     shutil.copytree(folder, place)
     ontology = place / "ontology.yaml"
@@ -55,7 +55,7 @@ def begin(language: str, folder: str = "domains/travel", **services: object) -> 
 
 @cache
 def english_fragments() -> frozenset[str]:
-    """Return what the runtime's English templates say around their variables."""
+    """Return the fixed texts between variables in the runtime's English templates."""
     environment = Environment(autoescape=True)
     environment.filters.update(dict.fromkeys(TEMPLATE_FILTERS, str))
     found = (part for source in load_base_templates().values() for part in _texts(environment.parse(source)))
@@ -69,7 +69,7 @@ def _texts(tree: nodes.Template) -> Iterator[str]:
 
 
 async def hold(talk: Conversation, lines: list[tuple[str, str]]) -> list[JsonObject]:
-    """Say the lines in order; each reply has its text, and no sentence of the runtime is English."""
+    """Send the lines in order. Each reply has its text, and no English sentence of the runtime."""
     turns: list[JsonObject] = []
     for said, told in lines:
         turn = await talk.say(said)

@@ -1,4 +1,4 @@
-"""PL-8: what users forbid in a plan or add to it, without a model and beside one that reads it wrongly."""
+"""PL-8: steps that users forbid or add, without a model and with a wrong model."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ async def test_what_a_plan_cannot_do_is_named(words: str, quoted: str) -> None:
 
 
 async def test_a_plan_tells_its_current_step() -> None:
-    """PL-4: in its durable record, as steps are done and left out."""
+    """PL-4: in the stored record, as steps are completed and skipped."""
     async with offered(DEEDS["plan"], ()) as talk:
         told = [current_step(talk)]
         await talk.say("yes")
@@ -125,7 +125,7 @@ def current_step(talk: Conversation) -> str | None:
 async def test_a_step_that_the_user_adds_is_part_of_the_plan(
     words: str, label: str, bags: dict[tuple[str, str], int]
 ) -> None:
-    """PL-8: it waits for the step whose result it takes, and is seen in the progress."""
+    """PL-8: it waits for the step whose result it needs, and appears in the progress."""
     async with offered(DEEDS["plan"], ()) as talk:
         added = await talk.say(words)
 

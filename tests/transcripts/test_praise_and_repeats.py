@@ -10,7 +10,7 @@ from tests.trained import trained
 
 
 async def offer_flight() -> tuple[Conversation, str]:
-    """Given an offer of a flight; return its words."""
+    """Request an offer of a flight, and return its text."""
     domain, system1 = trained("travel")
     talk = Simulator.of(domain, system1=system1).converse()
     return talk, (await talk.say("Book a flight from Oslo to Madrid tomorrow"))["reply"]

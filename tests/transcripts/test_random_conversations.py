@@ -1,4 +1,4 @@
-"""Random conversations: whatever is said or clicked, in whatever order, every turn is answered and sound.
+"""Random conversations: every turn is answered and valid, for any messages and clicks in any order.
 
 The short form takes seconds; the long form is marked slow.
 """
@@ -36,7 +36,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"approvals": {"expires_s": 60}},
 ]
 OUR_OWN = {"prepare", "validate", "action", "trifecta_gate"}
-"""Failed checks that a user's words may cause."""
+"""Failed checks that a user's messages may cause."""
 
 
 def texts(domain: str) -> list[str]:

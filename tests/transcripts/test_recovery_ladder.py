@@ -1,6 +1,6 @@
-"""PX-16, AG-6: one conversation through the whole agent for each rung of recovery, in the order of the ladder.
+"""PX-16, AG-6: a conversation through the whole agent for each recovery rung, in order.
 
-What each rung does in detail is in `test_skills_recovery.py`, `test_context_wait.py` and `tests/unit/pex/`.
+`test_skills_recovery.py`, `test_context_wait.py` and `tests/unit/pex/` test the details of each rung.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNSURE = finish("uncertain", message="Which year?")
 
 
 def steps_of(simulator: Simulator) -> list[str]:
-    """The rungs that were taken, in order."""
+    """Return the rungs taken, in order."""
     return [s.payload["rung"] for s in simulator.signals if s.type is SignalType.RECOVERY]
 
 
@@ -64,7 +64,7 @@ class CannotBeDrawn(BasePolicy):
 
 
 class NeverShowsAnything(BasePolicy):
-    """Whose frame is beyond repair."""
+    """A policy with an unrepairable frame."""
 
     def frame(self, run: Execution) -> Frame:
         run.data.clear()
@@ -77,7 +77,7 @@ class ShowsNothingAtFirst(NeverShowsAnything):
 
 
 class ForgetsItsFrame(BasePolicy):
-    """What `verify_results` finds wrong, once."""
+    """A policy with a fault that `verify_results` finds once."""
 
     async def results(self, run: Execution) -> Ending | None:
         ending = await super().results(run)
@@ -87,7 +87,7 @@ class ForgetsItsFrame(BasePolicy):
 
 
 def laboratory(policy: type[BasePolicy]) -> LoadedDomain:
-    """The laboratory, with another policy for the one flow that needs no model."""
+    """Return the laboratory, with another policy for its only flow without a model."""
     loaded, _ = trained("lab")
     return replace(loaded, policies={**loaded.policies, Dact("list_parts"): policy})
 
@@ -122,7 +122,7 @@ async def repaired_by_a_model() -> Conversed:
 async def test_a_frame_is_repaired(
     conversation: Callable[[], Awaitable[Conversed]], how: str, display: str
 ) -> None:
-    """AG-6, tier 1: fixes that need no model first, then a model's, then the plain form."""
+    """AG-6, tier 1: repairs without a model first, then by a model, then the plain form."""
     talked = await conversation()
 
     assert (talked.steps, talked.repairs) == ([Recovery.REPAIR], [how])
@@ -132,7 +132,7 @@ async def test_a_frame_is_repaired(
 
 
 async def test_a_picture_on_which_nothing_can_be_seen_is_repaired_into_its_rows() -> None:
-    """AG-6, in a domain that ships: its policy says what is wrong with the frame, and the user is told once."""
+    """AG-6, in a shipped domain: its policy finds the problem, and the user is told once."""
     loaded, system1 = trained("analytics")
 
     talked = await converse(Simulator.of(loaded, system1=system1), "bar chart of mpg by name in cars")
@@ -197,7 +197,7 @@ async def escalated() -> Conversed:
 
 
 async def fell_back() -> Conversed:
-    """The flow's type names where to go; no rung of the ladder is tried, no model is asked."""
+    """The flow's type names the target; no rung of the ladder is tried, no model is called."""
     loaded, system1 = trained("travel")
     talked = await converse(Simulator.of(loaded, system1=system1), "check my booking PX7K2M")
     assert "I can't find booking PX7K2M" in talked.turn["reply"]
@@ -224,7 +224,7 @@ async def asked_again() -> Conversed:
 async def test_a_result_that_cannot_be_used_starts_recovery(
     policy: type[BasePolicy], rungs: list[Recovery], completed: list[str]
 ) -> None:
-    """AG-6, PX-16: whether it cannot be shown, or `verify` finds it wrong; nothing is called done meanwhile."""
+    """AG-6, PX-16: unpresentable or wrong according to `verify`; nothing is reported as done meanwhile."""
     simulator = Simulator.of(laboratory(policy), system1=trained("lab")[1])
     talked = await converse(simulator, "list the parts")
 
@@ -244,7 +244,7 @@ LADDER: dict[Recovery, tuple[Callable[[], Awaitable[Conversed]], list[Recovery]]
     Recovery.FALLBACK: (fell_back, [Recovery.FALLBACK]),
     Recovery.ASK_AGAIN: (asked_again, [Recovery.ASK_AGAIN]),
 }
-"""Each rung: its conversation, and all that was tried until it was reached."""
+"""Rungs with their conversations, and everything tried before."""
 
 
 def test_every_rung_has_its_conversation() -> None:
@@ -253,7 +253,7 @@ def test_every_rung_has_its_conversation() -> None:
 
 @for_each("rung", LADDER, ids=str)
 async def test_a_conversation_reaches(rung: Recovery) -> None:
-    """PX-16, AG-6: this rung, and no other that comes after it; the turn is answered."""
+    """PX-16, AG-6: this rung and no later one; the turn is answered."""
     conversation, climbed = LADDER[rung]
 
     talked = await conversation()

@@ -1,4 +1,4 @@
-"""Every assistant answers thanks, a goodbye, a complaint, and who it is; none of it is a yes or a value."""
+"""Every assistant answers thanks, goodbyes, complaints, and questions about itself. None is a yes or value."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_beside_an_offer_it_is_no_yes_and_the_offer_is_put_again(words: st
 
 @pytest.mark.parametrize("words", ["bye", "thanks, goodbye", "see you later"])
 async def test_a_goodbye_closes_an_offer(words: str) -> None:
-    """PX-18: a yes behind it is to nothing."""
+    """PX-18: a later yes answers nothing."""
     talk = begin()
     await talk.say(OFFER)
 

@@ -1,6 +1,6 @@
-"""The sentences that the source documents quote, each within a conversation, judged by what the store has at its end.
+"""Quoted sentences of the source documents in conversations, judged by the store at the end.
 
-Who says what is theirs; places and days are ours, where they leave them open.
+The messages come from the documents; missing places and days were added.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BOOKED: list[dict[str, Any]] = [
 
 
 class Quoted(NamedTuple):
-    """A conversation, and the bookings that there are at its end."""
+    """A conversation, and the bookings at its end."""
 
     name: str
     turns: list[dict[str, Any]]

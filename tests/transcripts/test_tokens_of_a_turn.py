@@ -1,4 +1,4 @@
-"""What a turn costs at a model: the tokens of each request as it goes over the wire."""
+"""Model tokens of a turn, as sent in each request."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def requests(
     [("travel", "hello there", 950), ("travel", TRIP, 1000), ("analytics", "hello there", 1300)],
 )
 async def test_what_understanding_a_message_costs(domain: str, text: str, most: int) -> None:
-    """CO-2: prompt, data and schema together; travel had 1,943 when every flow was described in full."""
+    """CO-2: prompt, data and schema together; 1,943 in travel when every flow was described in full."""
     [asked] = await requests(text, domain=domain)
 
     assert asked.prompt_id == "nlu_think"
@@ -52,7 +52,7 @@ async def test_what_understanding_a_message_costs(domain: str, text: str, most: 
 
 
 async def test_what_a_trip_advice_costs() -> None:
-    """CO-2: understanding, a search, the advice; it had 5,800 in all and 1,460 in the first step."""
+    """CO-2: interpretation, a search, the advice; formerly 5,800 in all and 1,460 in the first step."""
     asked = await requests(TRIP, SEARCH, Computed(advise), answer=ADVICE)
 
     assert [one.prompt_id for one in asked] == ["nlu_think", "pex_skill", "pex_skill"]
@@ -61,7 +61,7 @@ async def test_what_a_trip_advice_costs() -> None:
 
 
 async def test_the_beginning_of_a_request_stays_the_same() -> None:
-    """CO-2: the day, the words and the tasks come after what a provider can cache; a skill's steps only append."""
+    """CO-2: day, message and tasks follow the cacheable part; a skill's steps only append."""
     first, *steps = await requests(TRIP, SEARCH, SEARCH, Computed(advise), answer=ADVICE)
     [other] = await requests("hello there")
 
@@ -75,7 +75,7 @@ async def test_the_beginning_of_a_request_stays_the_same() -> None:
 
 
 async def test_the_last_round_of_a_skill_keeps_its_tools() -> None:
-    """CO-2: only an end is a step there, and the beginning of the request is still the same."""
+    """CO-2: only an end is accepted there, and the request's beginning is unchanged."""
     endless = ToolUse(calls=(("flight_search", {"origin": "OSL", "destination": "MAD", "day": DAYS[1]}),))
     asked = await requests(TRIP, endless, answer=ADVICE)
 

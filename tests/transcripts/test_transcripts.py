@@ -1,7 +1,7 @@
-"""Whole conversations through the real pipeline with System 1, over stores in memory.
+"""Whole conversations through the real pipeline with System 1, over in-memory stores.
 
-Each YAML file holds conversations in the form of a domain's `evaluations/`; a file's first part names
-its domain: ``travel.corrections.yaml``. The evaluations that domains bring along are run as well.
+Each YAML file contains conversations in the form of a domain's `evaluations/`, and its name begins with the
+domain: ``travel.corrections.yaml``. Evaluations of shipped domains are run as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def domain_of(path: Path) -> str:
 
 
 def conversations(*domains: str) -> list[tuple[str, ConversationEntry]]:
-    """Return each conversation with its domain. `domains`: only of these. Default: all."""
+    """Return each conversation with its domain. `domains`: selected domains. Default: all."""
     return [
         (domain_of(path), conversation)
         for path in FILES
@@ -51,7 +51,7 @@ async def test_conversations_go_as_written(path: Path) -> None:
 
 
 async def go_through(conversation: ConversationEntry, simulator: Simulator) -> None:
-    """Take every turn of a conversation, and find nothing in it that is not as expected."""
+    """Run all turns of a conversation, and check for deviations."""
     for number, turn in enumerate(await take_turns(conversation, simulator), start=1):
         assert not turn.faults, (
             f"{conversation.name}, turn {number}, {turn.said}: {turn.faults}\nreply: {turn.observed['answer']}"
@@ -59,7 +59,7 @@ async def go_through(conversation: ConversationEntry, simulator: Simulator) -> N
 
 
 def test_there_are_enough_conversations() -> None:
-    """Each kind of message, depth strategy, level of ambiguity and digression needs its own."""
+    """Each message kind, depth strategy, ambiguity level and digression needs its own conversations."""
     names = [(path, conversation.name) for path in FILES for conversation in read_file(path).conversations]
     assert len(names) == len(set(names))
     assert len(names) >= AT_LEAST
@@ -72,7 +72,7 @@ def test_every_conversation_expects_something() -> None:
 
 
 async def test_a_search_without_results_says_that_it_found_nothing(tmp_path: Path) -> None:
-    """RS-3: the base template does not repeat what was asked as if it were an answer."""
+    """RS-3: the base template does not repeat the request as an answer."""
     talk = Simulator.of(scaffold("notes", tmp_path)).converse()
     turn = await talk.say("show my notes about home")
     assert (turn["completed"], turn["reply"]) == (["list_notes"], "I found nothing that matches.")

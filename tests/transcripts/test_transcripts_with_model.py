@@ -1,6 +1,6 @@
-"""The same conversations with understanding by a model: System 2, over HTTP, against the scripted endpoint.
+"""The same conversations with interpretation by a model (System 2), over HTTP with the scripted endpoint.
 
-What the model answers is what System 1 understands; the pipeline sees nothing of that but the JSON.
+The model answers with System 1's interpretation; the pipeline only sees the JSON.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ SYSTEM2: dict[str, Any] = {
     },
     "resilience": {"tool_timeout_ms": 300_000},
 }
-"""Messages are understood by the model, and nothing is carried out by it: skills have conversations of their own.
+"""Configuration: the model interprets messages, but runs no skills, which have their own conversations.
 
-Nothing here is about time, and a busy machine may take as long as it likes over an answer.
+Time limits are long, for busy machines.
 """
 EVERY = 6
-"""Of the conversations one in so many is in the short form; the long form has all of them."""
+"""The short form runs one in this many conversations; the long form runs all."""
 
 
 @pytest.mark.parametrize("every", [EVERY, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("domain", sorted({domain for domain, _ in conversations()[::EVERY]}))
 async def test_conversations_go_as_written(domain: str, every: int) -> None:
-    """NL-2, NL-4: kinds, flows and slots of a structured answer do what those of System 1 do."""
+    """NL-2, NL-4: kinds, flows and slots of a structured answer have the same effect as those of System 1."""
     await check_each(hold, [case for case in conversations()[::every] if case[0] == domain])
 
 
@@ -78,5 +78,5 @@ def sources(signals: list[Signal]) -> set[str]:
 
 
 def refused(signals: list[Signal]) -> set[str]:
-    """A message that `prepare` turned away is answered for by System 1, which was not asked either."""
+    """Return the answer to a rejected message, which System 1 did not interpret either."""
     return {"system1" for s in signals if s.type is SignalType.CHECK and s.payload.get("check") == "prepare"}

@@ -1,4 +1,4 @@
-"""The travel domain's skill: advice on a trip, held against what the searches found."""
+"""The travel skill: trip advice, compared with search results."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SYSTEM1 = {"mode": "system1"}
 
 
 def found(request: Request) -> list[dict[str, Any]]:
-    """The flights that the model has been told of."""
+    """Return the flights that the model has received."""
     told = [json.loads(m["content"]) for m in request.messages if m["role"] == "tool"]
     return [flight for result in told for flight in result.get("data", {}).get("flights", ())]
 
 
 def advise(request: Request) -> Reply:
-    """The cheapest of all that were found, as a model would put it."""
+    """Return advice for the cheapest flight, in a model's words."""
     best = min(found(request), key=lambda flight: flight["price"])
     text = (
         f"Take {best['flight_number']}, {best['departs']} to {best['arrives']}, for {best['price']} "
@@ -35,7 +35,7 @@ def advise(request: Request) -> Reply:
 
 
 async def test_advice_names_a_flight_that_can_be_booked_next() -> None:
-    """PX-5, FS-7: three searches, advice; the flight goes on to the booking."""
+    """PX-5, FS-7: three searches and advice; the booking inherits the flight."""
     replies = (SEARCH, Computed(advise))
     async with talk(*replies, domain="travel", nlu=SYSTEM1) as t:
         turn = await t.say(ASK)
@@ -53,7 +53,7 @@ async def test_advice_names_a_flight_that_can_be_booked_next() -> None:
 
 
 async def test_an_invented_flight_goes_back_to_the_model() -> None:
-    """PX-6: what no search returned is not told to the user."""
+    """PX-6: users never see flights without a search result."""
     invented = answer(advice="Take XX 999, it is free and fast.", flight_number="XX 999", day=DAYS[0])
     async with talk(SEARCH, invented, Computed(advise), domain="travel", nlu=SYSTEM1) as t:
         turn = await t.say(ASK)
@@ -64,7 +64,7 @@ async def test_an_invented_flight_goes_back_to_the_model() -> None:
 
 
 async def test_an_invented_price_goes_back_to_the_model() -> None:
-    """PX-6: every figure stands in what a search returned."""
+    """PX-6: every number occurs in a search result."""
 
     def invent(request: Request) -> Reply:
         best = min(found(request), key=lambda flight: flight["price"])
@@ -79,7 +79,7 @@ async def test_an_invented_price_goes_back_to_the_model() -> None:
 
 
 async def test_hidden_values_are_not_shown_to_the_model() -> None:
-    """CO-2, PX-5: no tool of the skill takes them, and the flight goes on to the booking all the same."""
+    """CO-2, PX-5: no tool of the skill takes them, and the booking inherits the flight anyway."""
     async with talk(SEARCH, Computed(advise), domain="travel", nlu=SYSTEM1) as t:
         turn = await t.say(ASK)
 

@@ -1,4 +1,4 @@
-"""What is said of something that was done for good changes nothing before the user has decided (IR-4, RT-12)."""
+"""Messages about a completed action change nothing before the user's decision (IR-4, RT-12)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def test_what_stands_already_is_said_before_the_yes_to_something_alike() -
 
 
 async def test_what_the_user_has_cancelled_does_not_stand_any_more() -> None:
-    """RT-12: though another task than the one that made it has undone it."""
+    """RT-12: although another task has undone it."""
     talk = await after_booking()
     for words in ("cancel it", "yes"):
         await talk.say(words)
@@ -99,7 +99,7 @@ async def test_what_the_user_has_cancelled_does_not_stand_any_more() -> None:
 
 
 async def test_a_stopped_plan_and_what_is_booked_are_told_as_they_are() -> None:
-    """PL-4: what is booked is a list, and no progress; of a plan that was stopped, what it has done stands."""
+    """PL-4: bookings are a list without progress; after a stopped plan, completed steps remain."""
     talk = begin()
     for words in ("plan a trip to rome from oslo leaving 1 december and coming back on 5 december", "yes"):
         await talk.say(words)
@@ -120,7 +120,7 @@ async def test_what_is_asked_for_and_not_had_gets_no_small_talk() -> None:
 
 
 async def test_nothing_is_done_again_where_nothing_is_wanted_otherwise() -> None:
-    """What undoes the booking is offered, which asks before it does so; "with" and no value is never said."""
+    """Undoing is offered, with a confirmation; the word "with" never appears without a value."""
     talk = await after_booking()
     same = {"dact": "book_flight", "slot": "destination", "value": "FCO"}
     asked = await talk.act("change_slot", same)
@@ -134,7 +134,7 @@ async def test_nothing_is_done_again_where_nothing_is_wanted_otherwise() -> None
 
 @pytest.mark.parametrize("words", ["actually make it milan", "milan instead please", "sorry, milan"])
 async def test_a_place_alone_changes_where_one_goes(words: str) -> None:
-    """RT-12: nobody who has booked to Rome and says Milan wants to fly from there to Rome."""
+    """RT-12: after booking a flight to Rome, “Milan” is not a request for a flight from Milan to Rome."""
     talk = await after_booking()
     await talk.say(words)
     turn = await talk.say("the second one")

@@ -1,4 +1,4 @@
-"""Approvals as people meet them: several, in any order, restarts, corrections, days, talk between (PX-17)."""
+"""Approvals in conversations: several, in any order, with restarts, corrections, days and talk between (PX-17)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ DAY_S = 86_400.0
 
 
 def converse(beside: Simulator | None = None) -> Conversation:
-    """A talk in which the user may decide, which is the same turn as an operator's decision."""
+    """Start a conversation in which the user may decide, with the same turn as an operator's decision."""
     sections: JsonObject = {"approvals": {"by": "user"}}
     return Simulator.of(LOADED, sections=sections, system1=SYSTEM1, beside=beside).converse()
 
 
 def asked(conversation: Conversation) -> dict[str, str]:
-    """The pending approvals by tool."""
+    """Return the pending approvals by tool."""
     approvals = [record for _, record in conversation.simulator.store.approvals.values()]
     mine = [one for one in approvals if one.session_id == conversation.session_id]
     return {one.tool_id: one.approval_id for one in mine if one.status.value == "pending"}

@@ -1,4 +1,4 @@
-"""What was said decides: the days as they were named, and a yes only where there is one (NL-4, PX-18)."""
+"""The user's wording decides: days as named, and a yes only if given (NL-4, PX-18)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
     ],
 )
 async def test_what_nobody_understood_books_nothing_in_any_language(words: str) -> None:
-    """PX-18: where yeses are not known word by word, only what was understood as one is one."""
+    """PX-18: in languages without a list of yeses, only an interpreted yes counts."""
     talk = begin(sections={"language": {"default": "de", "supported": ["de", "en"]}})
     await talk.say(OFFER)
     await talk.say(words)
@@ -43,7 +43,7 @@ async def test_what_nobody_understood_books_nothing_in_any_language(words: str) 
     ],
 )
 async def test_a_sign_says_yes_or_no_as_a_word_does(words: str, books: bool) -> None:
-    """PX-18: what is drawn counts as well as what is written."""
+    """PX-18: emoji count like words."""
     talk = begin()
     await talk.say(OFFER)
     await talk.say(words)
@@ -76,7 +76,7 @@ async def test_a_trip_is_booked_there_before_it_is_booked_back(days: str, booked
     ],
 )
 async def test_tomorrow_is_the_users_own(zone: str, at: str, day: str, told: str) -> None:
-    """NL-2: the evening in California is the next day in UTC already, and the offer names the date."""
+    """NL-2: evening in California is already the next day in UTC, and the offer names the date."""
     talk = begin(sections={"session": {"timezone": zone}}, at=datetime.fromisoformat(at))
     offer = await talk.say("book a flight from oslo to rome tomorrow")
     assert told in offer["reply"]

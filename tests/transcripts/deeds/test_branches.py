@@ -1,4 +1,4 @@
-"""What is done in one branch of a conversation, and what the others make of it (ST-4); judged by stores and words."""
+"""Actions in one fork of a conversation, and their effect on other forks, by stores and replies (ST-4)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reference_of(turn: dict[str, Any]) -> str:
 
 
 async def test_an_offer_is_made_anew_before_a_yes_counts() -> None:
-    """AM-3, PX-18: neither in words nor by the button that the parent's page still has."""
+    """AM-3, PX-18: neither by words nor by a button on the parent's page."""
     parent = begin()
     offered = await parent.say(OFFER)
     button = payload_of(offered, "confirm")
@@ -53,7 +53,7 @@ async def test_each_branch_books_its_own_flight() -> None:
 
 
 async def test_a_branch_asks_anew_and_books_for_itself() -> None:
-    """ST-4: a yes to the branch's own question makes a call with a key of its own."""
+    """ST-4: a yes to the fork's own question makes a call with its own key."""
     parent = begin()
     await parent.say(OFFER)
     branch = parent.branch()
@@ -69,7 +69,7 @@ async def test_a_branch_asks_anew_and_books_for_itself() -> None:
 
 
 async def test_a_branch_knows_what_was_booked_before_it() -> None:
-    """RT-12: its ledger says so, and whose effect it was."""
+    """RT-12: the ledger records the booking and its session."""
     parent = begin()
     await parent.say(OFFER)
     reference = reference_of(await parent.say("yes"))
@@ -87,7 +87,7 @@ async def test_a_branch_knows_what_was_booked_before_it() -> None:
 
 
 async def test_an_approval_of_the_parent_allows_nothing_in_a_branch() -> None:
-    """PX-17: the branch asks for one of its own, and the parent's goes on waiting."""
+    """PX-17: the fork requests its own approval, and the parent's remains open."""
     parent = begin()
     await parent.say("Book a flight from Oslo to Tokyo on 4 December for 4 people in business class")
     asked = await parent.say("yes")

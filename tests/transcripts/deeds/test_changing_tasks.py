@@ -1,4 +1,4 @@
-"""A task that changes what another one did goes before doing it once more (IR-4)."""
+"""Changing an earlier task's result is preferred to repeating that task (IR-4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A correction while a plan is at work finds the value that it speaks of (IR-4, PL-7); judged by the store."""
+"""Corrections during a plan find their value (IR-4, PL-7), as the store shows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.transcripts.test_never_the_wrong_deed import TRIP, begin, booked
     ],
 )
 async def test_what_is_said_of_the_way_back_changes_the_way_back(words: str, told: str) -> None:
-    """The way there is booked; a day of the month is no row, and a bare day is that of the step at work."""
+    """The outbound flight is booked. A day of the month is not a row, and a bare day is for the current step."""
     talk = begin()
     await talk.say(TRIP.format("rome"))
     await talk.say("yes")
@@ -45,7 +45,7 @@ async def test_what_is_said_of_the_way_back_changes_the_way_back(words: str, tol
 async def test_what_is_said_of_the_way_there_is_not_put_into_the_way_back(
     words: str, old: str, ways: tuple[str, str]
 ) -> None:
-    """RT-12: the way back starts in Rome, and ends where the user comes from."""
+    """RT-12: the return flight starts in Rome, and ends at the user's origin."""
     talk = begin()
     await talk.say(TRIP.format("rome"))
     await talk.say("yes")
@@ -79,7 +79,7 @@ async def test_progress_can_be_asked_for_in_words_after_the_end() -> None:
 
 
 async def test_a_no_and_another_task_give_up_what_was_declined() -> None:
-    """AM-4: it is not offered again after each task that follows."""
+    """AM-4: it is not offered again after each later task."""
     talk = begin()
     await talk.say("book a flight from oslo to rome on 3 december")
     await talk.say("no")
@@ -98,7 +98,7 @@ async def test_a_correction_after_a_no_goes_on_with_the_task() -> None:
 
 
 async def test_in_a_plan_the_flights_of_the_step_at_work_are_meant() -> None:
-    """IR-5, PL-1: the way back was looked up last, and the way there is offered."""
+    """IR-5, PL-1: the return flights were looked up last, and an outbound flight is offered."""
     talk = begin()
     await talk.say("plan a trip to rome from oslo leaving 1 december and coming back on 5 december")
     turn = await talk.say("is there an earlier one?")
@@ -109,7 +109,7 @@ async def test_in_a_plan_the_flights_of_the_step_at_work_are_meant() -> None:
 
 
 async def test_days_that_a_change_moves_past_move_along() -> None:
-    """IR-4: whoever leaves after the day of coming back stays as long as before; nothing is booked unsaid."""
+    """IR-4: leaving after the return day keeps the length of stay; nothing is booked unasked."""
     talk = begin()
     await talk.say(TRIP.format("rome"))
     turn = await talk.say("no, leave on 9 december")
@@ -124,7 +124,7 @@ async def test_days_that_a_change_moves_past_move_along() -> None:
 
 
 async def test_the_step_at_work_follows_what_its_plan_has_now() -> None:
-    """PL-7: a value that the step was given before does not stand against a later one of the plan."""
+    """PL-7: a step's earlier value does not override a later value of the plan."""
     talk = begin()
     await talk.say(TRIP.format("rome"))
     await talk.say("yes")
@@ -136,7 +136,7 @@ async def test_the_step_at_work_follows_what_its_plan_has_now() -> None:
 
 
 async def test_the_booking_that_is_offered_is_the_one_that_is_changed() -> None:
-    """Another one is meant only where its reference is said."""
+    """Another booking is meant only with its reference."""
     talk = begin()
     await talk.say(TRIP.format("rome"))
     first = (await talk.say("yes"))["reply"].split("reference is ")[1][:6]
@@ -155,7 +155,7 @@ async def test_the_booking_that_is_offered_is_the_one_that_is_changed() -> None:
     ],
 )
 async def test_what_was_booked_by_itself_serves_the_trip(flight: str, step: str, left: str) -> None:
-    """PL-7: it is told, chosen again, and never booked twice; the plan names it at its end."""
+    """PL-7: it is reported, selected again, and never booked twice; the plan lists it at the end."""
     talk = begin()
     await talk.say(f"book a flight from {flight}")
     booking = (await talk.say("yes"))["reply"].split("reference is ")[1][:6]
@@ -186,7 +186,7 @@ async def test_what_has_other_values_serves_no_trip(before: str, asked: str) -> 
 
 
 async def test_what_was_changed_or_cancelled_since_serves_no_trip() -> None:
-    """The booking stands, and is none of that day any more; the other one stands no more."""
+    """The first booking exists, but on another day; the other one no longer exists."""
     for words, left in (("change booking {} to 3 december", 1), ("cancel booking {}", 0)):
         talk = begin()
         await talk.say("book a flight from oslo to rome on 1 december")
@@ -199,7 +199,7 @@ async def test_what_was_changed_or_cancelled_since_serves_no_trip() -> None:
 
 
 async def test_of_two_days_that_cannot_be_together_the_other_one_is_asked_for_next() -> None:
-    """AM-4: who named the wrong day of leaving is not asked for the day of coming back for ever."""
+    """AM-4: after a wrong departure day, the assistant does not ask for the return day forever."""
     talk = begin()
     for said in ("plan a trip from oslo to rome", "9 december"):
         await talk.say(said)
@@ -248,7 +248,7 @@ async def test_a_second_request_of_an_open_type_says_each_value_that_it_changes(
 
 
 async def days(talk: Conversation) -> list[str]:
-    """The days of what is booked, as the store has them."""
+    """Return the days of the stored bookings."""
     records = talk.simulator.records[DEFAULT_TENANT]
     return sorted(one["day"] for one in await records.find("bookings", {"status": "confirmed"}, limit=100))
 
@@ -264,7 +264,7 @@ async def test_what_is_not_needed_after_all_is_left_out(words: str) -> None:
 
 
 async def test_of_a_plan_only_what_is_offered_is_told() -> None:
-    """IR-3: the price of the way there is none of the way back, and none of both."""
+    """IR-3: the outbound price is not the price of the return or of both."""
     talk = begin()
     await talk.say(TRIP.format("rome"))
     assert "Price €143" in (await talk.say("what are the outbound fares"))["reply"]
@@ -284,7 +284,7 @@ ROUND = "plan a trip from oslo to rome on 4 december, back on 7 december"
     ],
 )
 async def test_the_leg_that_is_named_is_moved(words: str, day: str) -> None:
-    """IR-6: a weekday counts from the day that this leg has."""
+    """IR-6: a weekday is relative to this flight's day."""
     talk = begin()
     await talk.say(ROUND)
     turn = await talk.say(words)
@@ -293,7 +293,7 @@ async def test_the_leg_that_is_named_is_moved(words: str, day: str) -> None:
 
 
 async def test_a_request_that_has_nothing_of_a_plan_interrupts_it() -> None:
-    """The plan goes on as it was."""
+    """The plan continues unchanged."""
     talk = begin()
     await talk.say(ROUND)
     offer = await talk.say("book a flight from berlin to madrid tomorrow")

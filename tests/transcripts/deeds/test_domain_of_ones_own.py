@@ -1,6 +1,6 @@
-"""The rules of a conversation are the runtime's: they hold in whatever domain somebody makes (IR-4, IR-5, PX-18).
+"""The rules of a conversation apply in every domain (IR-4, IR-5, PX-18).
 
-A library, judged by the loans that its store has, by what it says, and never by states.
+A library, judged by its stored loans and replies, and never by states.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OFFERED = {"title": "Emma", "pickup_date": "2026-12-01", "return_date": "2026-12
 
 
 async def loans(talk: Conversation) -> list[tuple[str, str, str, str]]:
-    """Book, first and last day, and branch of each loan that stands."""
+    """Return book, first and last day, and branch of each current loan."""
     records = talk.simulator.records.get(DEFAULT_TENANT)
     found = [] if records is None else await records.find("loans", {"status": "made"})
     return [(one["book_id"], one["from"][5:], one["until"][5:], one["branch"]) for one in found]
@@ -35,7 +35,7 @@ async def loans(talk: Conversation) -> list[tuple[str, str, str, str]]:
     ],
 )
 async def test_the_words_for_a_day_say_which_day_it_is(words: str, days: tuple[str, str]) -> None:
-    """IR-4: no example of the domain says them so."""
+    """IR-4: no example of the domain has these words."""
     talk = begin()
     await talk.say(LOAN)
     await talk.say(words)
@@ -55,7 +55,7 @@ async def test_the_words_for_a_day_say_which_day_it_is(words: str, days: tuple[s
     ],
 )
 async def test_a_row_is_taken_by_the_words_of_the_task_that_takes_it(words: str, book: str) -> None:
-    """IR-5: "borrow" says no more of a row than "book" does."""
+    """IR-5: "borrow" describes a row no more than "book" does."""
     talk = begin()
     await talk.say("find books by Austen")
     await talk.say(words)
@@ -65,14 +65,14 @@ async def test_a_row_is_taken_by_the_words_of_the_task_that_takes_it(words: str,
 
 
 async def test_an_offer_tells_what_was_found_for_it() -> None:
-    """PX-18: nobody says yes to a price that they are not shown."""
+    """PX-18: users can't agree to a price that is not displayed."""
     offer = (await begin().say(LOAN))["reply"]
     assert "- year: 1815 (found)\n- pages: 474 (found)\n\nShall I go ahead?" in offer
     assert offer.count("Emma") == 1
 
 
 async def test_what_was_done_is_told_with_what_it_gave() -> None:
-    """RS-3: whoever wants to cancel it needs the code."""
+    """RS-3: cancellation needs the code."""
     talk = begin()
     await talk.say(LOAN)
     done = (await talk.say("yes"))["reply"]

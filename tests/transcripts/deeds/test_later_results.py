@@ -1,4 +1,4 @@
-"""Tools that answer later: accepted, talked over, answered once, polled, overdue, given up (RT-32)."""
+"""Asynchronous tools: accepted, interrupted by talk, answered once, polled, overdue, abandoned (RT-32)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ DECLINED: JsonObject = {"status": "failed", "message": "Your bank has declined t
 
 @dataclass
 class Bank:
-    """Accepts charges. `known`: what the status query says. `cut`: whether the connection is cut after a charge."""
+    """A bank that accepts charges.
+
+    `known`: result of the status query. `cut`: True to cut the connection after a charge.
+    """
 
     charges: list[ToolCall] = field(default_factory=list[ToolCall])
     asked: int = 0
@@ -100,7 +103,7 @@ async def test_a_failed_call_tells_why_and_leaves_nothing_done() -> None:
 
 
 async def test_an_unfinished_task_is_taken_up_again_after_the_result() -> None:
-    """Several tasks cannot be of one type here, so the open one is a repetition of the accepted one."""
+    """A test can't have several tasks of one type, so the open task is a repetition of the accepted task."""
     bank = Bank()
     conversation, _ = await donate(bank)
     again = await conversation.say("I'd like to donate 30 euros for the rivers")

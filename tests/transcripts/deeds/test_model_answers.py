@@ -1,4 +1,4 @@
-"""What models answer, right, sloppy and wrong: a recorded set, judged by what is done and said (NL-9, PX-18)."""
+"""Correct, sloppy and wrong answers of models: a recorded set, judged by actions and replies (NL-9, PX-18)."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ RIGHT = {
     },
 }
 MOST_TOKENS = {FLY: 2_000, SAVE: 3_000}
-"""Of the question about the first message of a conversation, without its schema; estimated as budgets are."""
+"""Maximum tokens for the first message of a conversation, without the schema, estimated like budgets."""
 
 
 @asynccontextmanager
 async def answered(said: str, *answers: Answer) -> AsyncIterator[tuple[Conversation, ScriptedModel]]:
-    """A conversation in the domain of a message, with a model that answers so, one message after the other."""
+    """Hold a conversation in a message's domain, with a model that gives this answer to each message."""
     with ScriptedModel(Script(rules=(Rule(prompt="nlu_think", replies=answers),))) as model:
         pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
         loaded, system1 = trained(DOMAINS[said])
@@ -67,7 +67,7 @@ DONE = {FLY: [("OSL", "FCO")], SAVE: ["autos"]}
 
 
 def sloppy(said: str) -> dict[str, str]:
-    """Answers that mean the right thing, and are written as models write when they are careless."""
+    """Yield correct answers in careless forms, as models write them."""
     right = RIGHT[said]
     text, slots = json.dumps(right), dict(right["slots"])
     dact = right["flows"][0]["dact"]
@@ -92,7 +92,7 @@ def sloppy(said: str) -> dict[str, str]:
 @for_each("said", [FLY, SAVE])
 @for_each("how", sloppy(FLY))
 async def test_an_answer_that_means_the_right_thing_is_understood(said: str, how: str) -> None:
-    """With one question to the model, of few tokens, and one yes where the task needs one."""
+    """With one short model call, and one yes if the task needs it."""
     async with answered(said, Answer(text=sloppy(said)[how])) as (talk, model):
         turn = await talk.say(said)
         assert turn["flags"].get("degraded") is not True
@@ -133,7 +133,7 @@ async def test_what_is_no_answer_leaves_the_message_to_system_1(said: str, answe
     async with answered(said, answer) as (talk, _model):
         turn = await talk.say(said)
         assert turn["flags"]["degraded"] is True
-        assert await done(talk) in ([], DONE[said])  # System 1 may read it as well as any model
+        assert await done(talk) in ([], DONE[said])  # System 1 may interpret it equally well
 
 
 def wrong(said: str, **changed: Any) -> str:
@@ -159,7 +159,7 @@ WRONG: list[tuple[str, str]] = [
 
 @for_each(("said", "answer"), WRONG)
 async def test_a_wrong_answer_does_nothing_by_itself(said: str, answer: str) -> None:
-    """A flow that there is not, values that nobody said, a yes that nobody said: at most it is asked about."""
+    """Unknown flows, invented values, an invented yes: at most, the assistant asks about them."""
     async with answered(said, Answer(text=answer)) as (talk, _model):
         turn = await talk.say(said)
         assert await done(talk) == []
@@ -189,7 +189,7 @@ async def test_values_that_begin_a_task_ask_for_it_whatever_kind_is_named(change
     ids=["a yes", "a yes with words", "a row that was not shown", "an option that was not shown", "no such flow"],
 )  # fmt: skip
 async def test_what_nobody_has_said_agrees_to_nothing(said: str, answer: dict[str, Any]) -> None:
-    """The user asks something while a yes is awaited; only the user's own yes does it."""
+    """The user asks something while a yes is expected; only the user's own yes acts."""
     offered = wrong(said)
     asked = json.dumps(
         {"intent": None, "flows": [], "slots": {}, "target": None, "digression": None, **answer}

@@ -1,4 +1,4 @@
-"""What one message asks for is done, one thing after the other, or named (IR-6); judged by the store."""
+"""Several requests in a message are executed in turn, or named (IR-6), as the store shows."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def test_all_things_of_a_list_that_are_not_had_are_named() -> None:
 
 @pytest.mark.parametrize("read", ["check_booking", "search_flights"])
 async def test_a_model_that_reads_one_of_two_requests_loses_none(read: str) -> None:
-    """NL-2: whichever of them it takes for the message."""
+    """NL-2: regardless of which request the model interprets."""
     slots = (
         {"origin": "oslo", "destination": "rome", "date": "3 december"} if read == "search_flights" else {}
     )
@@ -124,7 +124,7 @@ async def test_a_model_that_reads_one_of_two_requests_loses_none(read: str) -> N
 
 
 async def test_what_was_put_off_grants_no_approval_that_is_open_when_it_is_read() -> None:
-    """PX-17: the click was about something else, and these words were said before."""
+    """PX-17: the click was about something else, and the message was sent before."""
     talk = begin()
     for said in (
         FIRST,
@@ -156,7 +156,7 @@ async def test_several_requests_that_wait_for_one_task_are_all_taken_up() -> Non
 
 
 async def test_a_request_that_was_put_off_is_read_by_all_as_the_message_of_its_turn() -> None:
-    """PX-4: what it leaves out is looked for in its own words, and not in the yes to the first."""
+    """PX-4: missing values are searched in its own words, not in the yes to the first request."""
     asked: list[str] = []
 
     def find(request: Request) -> Reply:

@@ -1,4 +1,4 @@
-"""Conversations in which a scripted model carries out flows: what it answers is in each test."""
+"""Conversations in which a scripted model runs skills, with answers from each test."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ REVISED = answer(report="There are a bolt and a lens.")
 
 @dataclass
 class Talk:
-    """A conversation with everything that can be looked at from outside."""
+    """A conversation with all externally visible parts."""
 
     conversation: Conversation
     simulator: Simulator
@@ -64,11 +64,11 @@ class Talk:
 
     @property
     def asked(self) -> list[Request]:
-        """What the model was asked to carry out a skill."""
+        """Return the model requests of the skill."""
         return self.model.requests_for(SKILL)
 
     def told(self, number: int = -1) -> str:
-        """The last result that the model was told before one of its answers."""
+        """Return the last tool result before one of the model's answers."""
         return str(self.asked[number].messages[-1]["content"])
 
     @property
@@ -96,10 +96,10 @@ async def talk(
     stand_ins: Mapping[str, object] | None = None,
     **sections: Any,
 ) -> AsyncGenerator[Talk]:
-    """A conversation in which the skill's model gives these replies in order.
+    """Start a conversation in which the skill's model gives these replies in order.
 
-    `loaded`: another domain, or this one with something changed in it; `system1`: what was trained for
-    it. `stand_ins`: services in place of its own.
+    `loaded`: another or modified domain. `system1`: its trained classifier. `stand_ins`: replacements for its
+    services.
     """
     original, own_system1 = trained(domain)
     loaded, system1 = loaded or original, system1 or own_system1

@@ -1,4 +1,4 @@
-"""A skill's tool that answers later: the skill continues with the result, and the call is made once (RT-32)."""
+"""An asynchronous tool in a skill: the skill continues with the result, and the call is made once (RT-32)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ORDER = ToolId("part_order")
 
 
 def patient_lab() -> tuple[LoadedDomain, Any]:
-    """The lab, whose parts are ordered later, and its service, which accepts orders."""
+    """Return the lab with asynchronous orders, and its service, which accepts them."""
     loaded, _ = trained("lab")
     tools = dict(loaded.domain.tools)
     tools[ORDER] = replace(tools[ORDER], later=LaterSpec(expires_s=3600))

@@ -1,4 +1,4 @@
-"""Skills in whole conversations: the loop and its end, what a skill can reach, and what it may change."""
+"""Skills in whole conversations: the loop and its end, permitted tools, and permitted changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.transcripts.test_transcripts import trained
 
 
 async def test_a_skill_calls_tools_and_ends_with_a_result() -> None:
-    """PX-5, PX-6: instructions, slots and utterance in; tools; one end; the template tells it."""
+    """PX-5, PX-6: instructions, slots and message as input; tools; one end; the template displays it."""
     async with talk(call("data_query", sql=QUERY), answer(answer="the lens")) as t:
         turn = await t.say("ask the data")
 
@@ -31,7 +31,7 @@ async def test_a_skill_calls_tools_and_ends_with_a_result() -> None:
 
 
 async def test_a_skill_may_end_with_its_result_as_text() -> None:
-    """PX-6: structured JSON, by whichever way."""
+    """PX-6: structured JSON, in any form."""
     async with talk(Answer(json={"outcome": "success", "data": {"answer": "nothing"}})) as t:
         assert (await t.say("ask the data"))["reply"] == "Answer: nothing"
 
@@ -64,7 +64,7 @@ async def test_an_end_that_is_none_is_asked_for_again_with_the_reason(bad: Reply
 
 
 async def test_what_never_ends_well_is_a_failure_of_the_skill_and_not_of_the_turn() -> None:
-    """PX-6: the turn is done, and the user can try again."""
+    """PX-6: the turn succeeds, and the user can try again."""
     async with talk(Answer(text="Hm.")) as t:
         turn = await t.say("ask the data")
 
@@ -76,7 +76,7 @@ async def test_what_never_ends_well_is_a_failure_of_the_skill_and_not_of_the_tur
 
 
 async def test_a_loop_without_end_is_bounded() -> None:
-    """PX-5: at most six rounds here; in the last one only an end is taken."""
+    """PX-5: at most six rounds here; in the last round, only an end is accepted."""
     async with talk(call("data_query", sql=QUERY)) as t:
         turn = await t.say("ask the data")
 
@@ -88,7 +88,7 @@ async def test_a_loop_without_end_is_bounded() -> None:
 
 
 async def test_calls_are_bounded() -> None:
-    """PX-5: six calls here, whatever they are."""
+    """PX-5: six calls here, of any kind."""
     eight = ToolUse(calls=(("data_query", {"sql": QUERY}),) * 8)
     async with talk(eight, answer(answer="enough")) as t:
         await t.say("ask the data")
@@ -107,11 +107,11 @@ async def test_a_truncated_answer_is_asked_for_with_twice_the_tokens() -> None:
 
 
 async def test_a_skill_that_takes_too_long_is_stopped() -> None:
-    """PX-9: the sum of its tools' time-outs and the overhead, here two seconds and a half."""
+    """PX-9: the sum of tool timeouts and overhead, here 2.5 seconds."""
     slow = Answer(text="late", delay_s=30)
     async with talk(slow, resilience={"skill_overhead_ms": 300}) as t:
         turn = await t.say("list the parts")
-        assert turn["completed"] == ["list_parts"]  # it maps onto its tool and needs no model
+        assert turn["completed"] == ["list_parts"]  # the flow maps to its tool and needs no model
         turn = await t.say("ask the data")
 
         assert "too long" in turn["reply"]
@@ -145,7 +145,7 @@ async def test_a_flow_that_needs_a_model_says_so_without_one() -> None:
 
 
 async def test_an_order_waits_for_a_yes_and_is_made_once() -> None:
-    """PX-5, AM-3: after the yes exactly the call that was shown is made, and the skill hears of it."""
+    """PX-5, AM-3: after the yes, exactly the displayed call is made, and the skill gets the result."""
     replies = (call("part_list"), call("part_order", name="lens"), call("part_order", name="lens"))
     async with talk(*replies, answer(order_id="made up")) as t:
         asked = await t.say("order a part")
@@ -155,7 +155,7 @@ async def test_an_order_waits_for_a_yes_and_is_made_once() -> None:
         turn = await t.say("yes")
 
         assert t.lab.orders == ["lens"]
-        assert turn["reply"] == "Ordered: O-lens-1."  # the tool's word, not the model's
+        assert turn["reply"] == "Ordered: O-lens-1."  # the tool's text, not the model's
         assert t.asked[2].data["done"][0]["result"]["data"] == {"order_id": "O-lens-1"}
         assert "already made and is not repeated" in t.told()
 
@@ -169,7 +169,7 @@ async def test_a_no_orders_nothing() -> None:
 
 
 async def test_what_was_not_done_cannot_be_reported_as_done() -> None:
-    """PX-6: success without the call that the task is for goes back to the model."""
+    """PX-6: success without the task's call is sent back to the model."""
     async with talk(answer(order_id="O-1"), call("part_order", name="lens")) as t:
         turn = await t.say("order a part")
 
@@ -191,7 +191,7 @@ async def test_an_approval_is_asked_for_and_exactly_that_call_is_made() -> None:
         assert turn["completed"] == ["send_report"]
 
 
-# What a skill can reach.
+# Permitted tools and data.
 
 
 def offered(request: Request) -> list[str]:
@@ -199,7 +199,7 @@ def offered(request: Request) -> list[str]:
 
 
 async def test_a_skill_has_the_tools_that_it_names_and_no_other() -> None:
-    """PX-5: those of its flow, the components that its SKILL.md names, and the end."""
+    """PX-5: tools of its flow, components named in its SKILL.md, and the end."""
     every = answer(answer="x")
     components = ["context_coordinator", "memory_manager", "flow_stack"]
     for words, own in (
@@ -230,7 +230,7 @@ FORBIDDEN: list[tuple[str, dict[str, Any]]] = [
 
 @for_each(("name", "arguments"), FORBIDDEN)
 async def test_everything_else_is_out_of_reach(name: str, arguments: dict[str, Any]) -> None:
-    """PX-5: no state, stack, frame, question, other flow, or tool of another flow."""
+    """PX-5: no state, stack, frame, question, other flow, or other flow's tool."""
     async with talk(call(name, **arguments), answer(answer="x")) as t:
         turn = await t.say("ask the data")
 
@@ -241,7 +241,7 @@ async def test_everything_else_is_out_of_reach(name: str, arguments: dict[str, A
 
 
 async def test_what_the_components_give() -> None:
-    """PX-5: history (three turns unless asked for more), notes and preferences, slots and earlier results."""
+    """PX-5: history (three turns by default), notes and preferences, slots and earlier results."""
     async with talk(
         call("context_coordinator"),
         call("memory_manager", operation="preferences"),
@@ -265,7 +265,7 @@ async def test_what_the_components_give() -> None:
 
 
 async def test_what_a_skill_reads_brings_its_labels() -> None:
-    """PX-3, CO-4: a document that somebody else wrote, looked up by a skill, makes the session untrusted."""
+    """PX-3, CO-4: a foreign document that a skill looks up makes the session untrusted."""
     async with talk(
         call("memory_manager", operation="documents", text="the spare pump"), answer(answer="x")
     ) as t:
@@ -283,7 +283,7 @@ async def test_what_a_skill_reads_brings_its_labels() -> None:
 
 
 async def test_a_tool_that_gives_too_much_is_cut_for_the_model() -> None:
-    """PX-9: the turn keeps all, the model sees the beginning."""
+    """PX-9: the turn stores everything, the model sees the beginning."""
     loaded, _ = trained("lab")
     assert loaded.domain.config.network.max_output_bytes > 20_000
     async with talk(call("part_list"), call("part_order", name="x"), answer(order_id="x")) as t:

@@ -1,4 +1,4 @@
-"""What a model writes is judged before it counts: code by the guardrails (PX-10), results by a model (PX-11)."""
+"""Checks of model outputs: code by the guardrails (PX-10), results by a model (PX-11)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.transcripts.skills.skilled import DRAFT, QUERY, REVISED, answer, call
 async def test_sql_that_is_rejected_reaches_no_tool_and_comes_back_as_a_reason(
     sql: str, category: str
 ) -> None:
-    """PX-10: with its category; the registry's tables and columns are what may be named."""
+    """PX-10: with its category; only registered tables and columns can be used."""
     async with talk(call("data_query", sql=sql), call("data_query", sql=QUERY), answer(answer="it")) as t:
         turn = await t.say("ask the data")
 
@@ -34,7 +34,7 @@ async def test_sql_that_is_rejected_reaches_no_tool_and_comes_back_as_a_reason(
 
 
 async def test_a_tool_gets_the_code_that_was_judged_and_not_what_was_written() -> None:
-    """PX-10: fences, prose and comments are gone."""
+    """PX-10: fences, prose and comments are removed."""
     written = f"Here you are:\n```sql\n{QUERY} -- and more\n```"
     async with talk(call("data_query", sql=written), answer(answer="it")) as t:
         await t.say("ask the data")
@@ -85,7 +85,7 @@ async def test_code_in_a_result_is_judged_and_shown_on_the_frame() -> None:
 
 
 async def test_a_result_with_faults_is_revised_once() -> None:
-    """PX-11: generate, evaluate, revise; the revision is not judged again."""
+    """PX-11: generate, evaluate, revise; the revision is not evaluated again."""
     async with talk(DRAFT, REVISED, rules=judge(judged("It names no part."))) as t:
         turn = await t.say("write a report")
 
@@ -103,7 +103,7 @@ async def test_a_good_result_is_left_alone() -> None:
 
 @pytest.mark.parametrize("verdict", [Fail(400), Answer(text="fine by me")])
 async def test_a_result_that_nobody_could_judge_stands(verdict: Reply) -> None:
-    """PX-11: a judge that fails costs nothing."""
+    """PX-11: a failed evaluation changes nothing."""
     async with talk(DRAFT, rules=judge(verdict)) as t:
         assert (await t.say("write a report"))["reply"] == "There are parts."
 

@@ -1,4 +1,4 @@
-"""A turn with a skill that is taken up again after its worker died asks no model twice and does nothing twice."""
+"""A turn with a skill, continued after its worker died, repeats no model call and no action."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ async def submit(t: Talk, text: str) -> None:
 
 
 async def attempt(t: Talk, lane: MemoryLane, *, commit: bool) -> TurnCommit:
-    """One worker's try at the next turn; without the commit it dies just before."""
-    await lane.sweep(grace_s=0.0)  # frees what the dead held
+    """Attempt the next turn like a worker. Without the commit, the worker dies just before."""
+    await lane.sweep(grace_s=0.0)  # releases the dead worker's lane
     lease = await lane.claim(t.conversation.session_id)
     assert lease is not None
     agent = t.simulator.agent
@@ -39,7 +39,7 @@ async def attempt(t: Talk, lane: MemoryLane, *, commit: bool) -> TurnCommit:
 
 
 async def test_model_calls_of_a_finished_skill_are_answered_from_the_journal() -> None:
-    """RT-8, PX-9: the worker died between the last answer and the commit; reflection included."""
+    """RT-8, PX-9: the worker died between the last answer and the commit; including reflection."""
     async with talk(call("part_list"), DRAFT, REVISED, rules=judge(judged("It names no part."))) as t:
         await t.say("thanks")
         first, second = two_workers(t)
@@ -56,7 +56,7 @@ async def test_model_calls_of_a_finished_skill_are_answered_from_the_journal() -
 
 
 async def test_a_skill_goes_on_where_its_worker_died() -> None:
-    """RT-8: the answers before the death are kept, those after it are asked for."""
+    """RT-8: answers before the death are reused, later answers are requested."""
     async with talk(call("data_query", sql=QUERY), answer(answer="the lens")) as t:
         await t.say("thanks")
         first, second = two_workers(t)
@@ -84,7 +84,7 @@ async def test_a_skill_goes_on_where_its_worker_died() -> None:
 
 
 async def test_an_order_that_may_have_been_made_is_not_made_again() -> None:
-    """RT-9: the worker died in the middle of a call that lasts; the user is asked."""
+    """RT-9: the worker died during a long call; the user is asked."""
     async with talk(call("part_order", name="lens"), answer(order_id="x")) as t:
         await t.say("order a part")
         first, second = two_workers(t)

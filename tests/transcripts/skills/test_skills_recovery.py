@@ -1,4 +1,4 @@
-"""How a turn recovers from a skill that fails or is uncertain, and what it shows meanwhile."""
+"""Recovery of a turn from a failing or uncertain skill, and the output meanwhile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.transcripts.skills.skilled import answer, call, finish, talk
 
 
 async def test_partial_data_are_shown_with_a_warning() -> None:
-    """PX-13: the flow stays Active, and the whole may be tried again."""
+    """PX-13: the flow stays Active, and the user can try again."""
     part = finish(
         "failure",
         message="The second table did not answer.",
@@ -24,7 +24,7 @@ async def test_partial_data_are_shown_with_a_warning() -> None:
 
 
 async def test_a_skill_that_is_uncertain_is_run_once_more() -> None:
-    """PX-16, first rung: what it noted is there for the second run."""
+    """PX-16, first rung: its notes are available to the second run."""
     note = call("memory_manager", operation="write", text="Stock is what matters.")
     unsure = finish("uncertain", message="Which year?")
     read = call("memory_manager", operation="read")
@@ -37,14 +37,14 @@ async def test_a_skill_that_is_uncertain_is_run_once_more() -> None:
 
 
 async def test_without_a_gatherer_that_rung_is_left_out() -> None:
-    """PX-16, second rung: nobody gathers in a simulator, so the next one follows."""
+    """PX-16, second rung: a simulator has no background flows, so the next rung follows."""
     async with talk(finish("uncertain", message="Which year?")) as t:
         await t.say("ask the data")
         assert "gather" not in [s.payload.get("rung") for s in t.simulator.signals]
 
 
 async def test_what_stays_uncertain_goes_to_another_flow() -> None:
-    """PX-16, third rung: NLU finds the edge flow, whose words are near the request."""
+    """PX-16, third rung: NLU finds the edge flow, which is similar to the request."""
     async with talk(finish("uncertain", message="I cannot query that.")) as t:
         turn = await t.say("ask the data")
 
@@ -54,7 +54,7 @@ async def test_what_stays_uncertain_goes_to_another_flow() -> None:
 
 
 async def test_values_that_a_re_route_reads_are_kept() -> None:
-    """NL-5, AG-6: what the model reads for the other flow is not asked for again."""
+    """NL-5, AG-6: values that the model finds for the other flow are not requested again."""
     found = {
         "flows": [{"dact": "ask_data", "score": 0.9}],
         "slots": [{"name": "topic", "value": "the sums"}],
@@ -76,7 +76,7 @@ async def test_values_that_a_re_route_reads_are_kept() -> None:
 
 
 async def test_no_other_flow_changes_things_instead_of_the_one_that_was_wanted() -> None:
-    """PX-16: a re-route reaches flows that change nothing, and those that are declared."""
+    """PX-16: rerouting only uses flows without side effects, and declared flows."""
     async with talk(finish("uncertain", message="Which numbers?")) as t:
         turn = await t.say("compute a number")
 

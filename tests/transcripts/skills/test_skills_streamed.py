@@ -1,4 +1,4 @@
-"""RS-4: what a skill answers is told while the model writes it, and taken back where it is not the answer."""
+"""RS-4: a skill's answer is streamed while the model writes it, and retracted if it is not the answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GOOD: tuple[Rule, ...] = RULES
 
 @asynccontextmanager
 async def heard(t: Talk) -> AsyncGenerator[list[Event]]:
-    """What is told to whoever listens to the conversation."""
+    """Return the live events of the conversation."""
     told: list[Event] = []
     keep = told.append
     async with t.simulator.live.listen(t.conversation.session_id) as events:
@@ -88,7 +88,7 @@ async def test_what_is_revised_is_told_anew() -> None:
 
 
 async def test_what_comes_to_nothing_is_taken_back() -> None:
-    """The words were told before the model said that it was a failure after all."""
+    """The text was streamed before the model reported failure."""
     failed = finish("failure", data={"answer": TEXT}, message="It broke.")
     turn, told = await ask(COUNTED, failed)
 
@@ -98,7 +98,7 @@ async def test_what_comes_to_nothing_is_taken_back() -> None:
 
 
 class Told:
-    """Words that are kept."""
+    """A recorder of streamed text."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -120,7 +120,7 @@ class Told:
     ],
 )
 async def test_a_text_is_read_at_every_length(arguments: str) -> None:
-    """Whatever is cut off, nothing is told that is not in the whole."""
+    """For every prefix, the streamed text is part of the whole."""
     words = Told()
     streamed = StreamedText(words, "answer")
     whole = json.loads(arguments)["data"].get("answer", "")

@@ -1,4 +1,4 @@
-"""A service desk whose tools behave badly, each in its own way."""
+"""A service desk with tools that fail in different ways."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Desk(Service):
         self.queue_asked = 0
 
     def find_toner(self, *, printer: str) -> JsonObject:
-        """A plain method: it runs in a thread."""
+        """Find toner. A synchronous method, which runs in a thread."""
         return {"offers": OFFERS.get(printer, [])}
 
     async def order_toner(self, *, offer: str, call: ToolCall) -> JsonObject:
@@ -34,14 +34,14 @@ class Desk(Service):
         return {"sent": True}
 
     async def check_queue(self) -> JsonObject:
-        """Down for the first four calls."""
+        """Check the queue. Unavailable for the first four calls."""
         self.queue_asked += 1
         if self.queue_asked <= 4:
             raise ToolFailure(FailureCategory.SERVER_ERROR, "The print server is down.")
         return {"waiting": 3}
 
     async def check_paper(self) -> JsonObject:
-        """Does not answer, not even to being stopped."""
+        """Check the paper. Never answers, and ignores cancellation."""
         while True:
             try:
                 await asyncio.Event().wait()

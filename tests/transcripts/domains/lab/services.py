@@ -1,4 +1,4 @@
-"""A laboratory that keeps count of what it was asked."""
+"""A laboratory that records its calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A library of seven books, and who has them when."""
+"""A library with seven books and their loans."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BOOKS: list[JsonObject] = [
 
 
 class Library(Service):
-    """Finds and lends books; loans are kept in the store that comes with Parley."""
+    """A library service. Loans are stored in Parley's own store."""
 
     async def search(self, author: str | None = None, genre: str | None = None) -> JsonObject:
         """Find books by author, by kind, or by both."""
@@ -57,7 +57,7 @@ class Library(Service):
         }
 
     async def get(self, title: str | None = None, book_id: str | None = None) -> JsonObject:
-        """Look up one book, by its row or by its title."""
+        """Look up one book, by row or title."""
         wanted = book_id or title
         for book in BOOKS:
             if book["book_id"] == wanted:
@@ -78,7 +78,7 @@ class Library(Service):
         branch: str = "centre",
         gift_wrap: bool = False,
     ) -> JsonObject:
-        """Lend a book once, however often the call is repeated."""
+        """Lend a book once, for any number of repeated calls."""
         loan: JsonObject = {
             "book_id": book_id,
             "from": pickup_date,
@@ -93,7 +93,7 @@ class Library(Service):
         return {"loan_code": made["loan_code"]}
 
     async def loans(self, call: ToolCall) -> JsonObject:
-        """List the loans that stand."""
+        """List the current loans."""
         found = await self.records.find("loans", {"session_id": call.session_id, "status": "made"})
         return {"loans": [_show(loan) for loan in found]}
 
@@ -105,7 +105,7 @@ class Library(Service):
         return _show(found[0])
 
     async def cancel(self, loan_code: str, call: ToolCall) -> JsonObject:
-        """Cancel a loan; one that is cancelled stays so."""
+        """Cancel a loan. A canceled loan remains canceled."""
         found = await self.records.find("loans", {"loan_code": loan_code})
         if not found:
             raise ToolFailure("not_found", f"There is no loan {loan_code}.")
