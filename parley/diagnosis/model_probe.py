@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, replace
 
 from orchestrator.adapters.models.pool import read_endpoints
-from orchestrator.adapters.models.providers import Endpoint, split_model
+from orchestrator.adapters.models.providers import split_model
 from orchestrator.errors import EndpointError, ModelRejected, ModelUnavailable
 from orchestrator.models.config import DEFAULT_PROVIDER
 from orchestrator.ports.language_model import (
@@ -22,7 +22,6 @@ from orchestrator.ports.language_model import (
     OutputMode,
     OutputSchema,
     RequestField,
-    ToolCall,
     ToolChoice,
     ToolDefinition,
 )
@@ -107,75 +106,57 @@ def questions(model: str) -> Iterator[Question]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of a probe. `problem`: the fault, or None if the probe succeeded."""
-
-    question: Question
-    problem: str | None
-    took_s: float
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    final: bool = False
-
-    def as_finding(self) -> Finding:
-        counted = (
-            "no counts"
-            if self.prompt_tokens is None
-            else f"{self.prompt_tokens} + {self.completion_tokens} tokens"
-        )
-        name, needed = f"model: {self.question.name}", self.question.needed
-        if self.problem is None:
-            return well(name, f"accepted, {self.took_s:.1f} s, {counted}")
-        if needed is None:
-            return note(name, f"{self.problem}, {self.took_s:.1f} s", "Parley works without it")
-        return bad(name, f"{self.problem}, {self.took_s:.1f} s", needed)
-
-
-async def probe(client: ChatModel, model: str) -> AsyncGenerator[Outcome, None]:
-    """Run all probes. Stop if the simplest probe fails permanently or gets no response."""
+async def probe(client: ChatModel, model: str) -> AsyncGenerator[Finding, None]:
+    """Send all probes. Stop if the simplest fails permanently or gets no response."""
     renamed = False
     for question in questions(model):
-        outcome, renamed = await _ask(client, question, renamed=renamed)
-        yield outcome
-        if outcome.final and question.name == "plain":
+        began, name = time.monotonic(), f"model: {question.name}"
+        request = _renamed(question.request, renamed)
+        try:
+            try:
+                reply = await _reply(client, question, request)
+            except ModelRejected as error:
+                if renamed or error.said is None or error.said.field != RequestField.TOKEN_LIMIT:
+                    raise
+                renamed = True
+                reply = await _reply(client, question, _renamed(request, renamed))
+        except ModelUnavailable as error:
+            problem, counted = _describe(error), "no counts"
+            ends = error.final or error.said is None or error.said.status is None
+        else:
+            problem, ends = _find_fault(question, reply), False
+            usage = reply.usage
+            counted = f"{usage.prompt_tokens} + {usage.completion_tokens} tokens" if usage else "no counts"
+        took = f"{time.monotonic() - began:.1f} s"
+        if problem is None:
+            yield well(name, f"accepted, {took}, {counted}")
+        elif question.needed is None:
+            yield note(name, f"{problem}, {took}", "Parley works without it")
+        else:
+            yield bad(name, f"{problem}, {took}", question.needed)
+        if ends and question.name == "plain":
             return
 
 
-async def _ask(client: ChatModel, question: Question, *, renamed: bool) -> tuple[Outcome, bool]:
-    """Run a probe. Try both names of the token limit."""
-    request = question.request
-    request = replace(request, profile=replace(request.profile, renamed_token_limit=renamed))
-    began = time.monotonic()
-    try:
-        reply = await _reply(client, question, request)
-    except ModelRejected as error:
-        field = error.said.field if error.said is not None else None
-        if field == RequestField.TOKEN_LIMIT and not renamed:
-            return await _ask(client, question, renamed=True)
-        return Outcome(question, _describe(error), time.monotonic() - began, final=error.final), renamed
-    except ModelUnavailable as error:
-        ends = error.final or error.said is None or error.said.status is None
-        return Outcome(question, _describe(error), time.monotonic() - began, final=ends), renamed
-    took_s, usage = time.monotonic() - began, reply.usage
-    counts = (None, None) if usage is None else (usage.prompt_tokens, usage.completion_tokens)
-    return Outcome(question, _find_fault(question, reply), took_s, *counts), renamed
+def _renamed(request: ChatRequest, renamed: bool) -> ChatRequest:
+    """Return the request with the given name of the token limit."""
+    return replace(request, profile=replace(request.profile, renamed_token_limit=renamed))
 
 
 async def _reply(client: ChatModel, question: Question, request: ChatRequest) -> ChatReply:
     if not question.streamed:
         return await client.complete(request)
-    text, usage, pieces = "", None, 0
+    text, usage = "", None
     async for delta in client.stream(request):
         text, usage = text + delta.text, delta.usage or usage
-        pieces += delta.says_something
     return ChatReply(text, FinishReason.STOP, request.model, usage=usage)
 
 
 def _find_fault(question: Question, reply: ChatReply) -> str | None:
-    """Return what is wrong with an answer, or None."""
-    if question.calls and len(reply.tool_calls) < question.calls:
-        return _count(reply.tool_calls, question.calls)
+    """Return the fault of an answer, or None."""
+    if len(reply.tool_calls) < question.calls:
+        made = len(reply.tool_calls)
+        return f"{made} of {question.calls} calls in one response" if made else "no tool was called"
     if question.request.output is not None and '"color"' not in reply.text.replace(" ", ""):
         return "returned something other than the object"
     if not question.calls and not reply.text.strip():
@@ -183,10 +164,6 @@ def _find_fault(question: Question, reply: ChatReply) -> str | None:
     if question.name == "stream counts" and reply.usage is None:
         return "not counted"
     return None
-
-
-def _count(calls: Sequence[ToolCall], wanted: int) -> str:
-    return "no tool was called" if not calls else f"{len(calls)} of {wanted} calls in one response"
 
 
 def _describe(error: ModelUnavailable) -> str:
@@ -209,19 +186,15 @@ async def probe_configured(settings: Settings) -> AsyncGenerator[Finding, None]:
         )
         return
     client = LibraryChat(endpoint)
-    yield note("model", f"testing {model} at {client.endpoint}{_forms(endpoint)}")
+    known = (
+        "only its URL is known" if endpoint.is_compatible else f"the limits of {endpoint.provider} are known"
+    )
+    yield note("model", f"testing {model} at {client.endpoint}; {known}")
     try:
-        async for outcome in probe(client, model):
-            yield outcome.as_finding()
+        async for found in probe(client, model):
+            yield found
     finally:
         await client.aclose()
-
-
-def _forms(endpoint: Endpoint) -> str:
-    """Describe the endpoint's provider."""
-    if endpoint.is_compatible:
-        return "; only its URL is known"
-    return f", with the known limits of {endpoint.provider}"
 
 
 def examine_model(settings: Settings) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ async def findings(reply: Callable[[Request], Reply]) -> tuple[dict[str, Finding
     with ScriptedModel(Script(default=Computed(reply))) as model:
         client = LibraryChat(Endpoint(base_url=model.base_url))
         try:
-            found = [outcome.as_finding() async for outcome in probe(client, "m")]
+            found = [one async for one in probe(client, "m")]
         finally:
             await client.aclose()
         return {one.name.removeprefix("model: "): one for one in found}, model.requests
