@@ -1,6 +1,7 @@
 """Types for IDs and JSON that all layers share, and functions on JSON."""
 
 import re
+from collections.abc import Collection
 from hashlib import blake2b
 from secrets import token_hex
 from typing import Any, NewType, TypeAlias, TypeGuard
@@ -35,6 +36,12 @@ def new_flow_id() -> FlowId:
 def new_id(prefix: str) -> str:
     """Return a random ID such as ``turn_3f2a…``. The prefix tells what the ID identifies."""
     return f"{prefix}_{token_hex(16)}"
+
+
+def as_json(record: object, *, without: Collection[str] = ()) -> JsonObject:
+    """Return a dataclass's fields except `without`, with times in ISO 8601."""
+    written: JsonObject = orjson.loads(orjson.dumps(record))
+    return {name: value for name, value in written.items() if name not in without}
 
 
 def is_object(value: Json) -> TypeGuard[JsonObject]:

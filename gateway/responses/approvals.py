@@ -6,7 +6,7 @@ from gateway.responses.common import response_of
 from orchestrator.turns.approval import ApprovalRecord
 
 
-class Approval(response_of(ApprovalRecord, without=("fingerprint", "plan_revision", "policy_version"))):
+class Approval(response_of(ApprovalRecord, without=ApprovalRecord.INTERNAL)):
     """An approval request. `cause`: why an approval was required. `reason`: the decider's explanation."""
 
 

@@ -4,7 +4,7 @@ from gateway.responses.common import ResponseModel, response_of
 from orchestrator.turns import scheduled
 
 
-class ScheduledEvent(response_of(scheduled.ScheduledEvent, without=("tenant_id", "revision", "set_by"))):
+class ScheduledEvent(response_of(scheduled.ScheduledEvent, without=scheduled.ScheduledEvent.INTERNAL)):
     """A stored event. `turn_id` is set on delivery."""
 
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import ClassVar
 
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
-from orchestrator.types import FlowId, JsonObject, SessionId, TenantId, ToolId, TurnId
+from orchestrator.types import FlowId, JsonObject, SessionId, TenantId, ToolId, TurnId, as_json
 
 PERSON = ToolId("person")
 """Tool ID for requests for a person, which have no tool (AM-5)."""
@@ -42,6 +43,9 @@ class ApprovalRecord:
     `cause`: why an approval was required. `reason`: the decider's explanation.
     """
 
+    INTERNAL: ClassVar = frozenset({"fingerprint", "plan_revision", "policy_version"})
+    """Fields that the APIs don't show."""
+
     approval_id: str
     session_id: SessionId
     turn_id: TurnId
@@ -64,27 +68,8 @@ class ApprovalRecord:
     """True if only an operator can grant the approval. The user can still deny it."""
 
     def as_json(self) -> JsonObject:
-        """Return the approval in the format of the APIs, with ISO 8601 times."""
-        shown: JsonObject = {
-            name: getattr(self, name)
-            for name in (
-                *(
-                    "approval_id",
-                    "session_id",
-                    "turn_id",
-                    "flow_id",
-                    "tool_id",
-                    "arguments",
-                    "question",
-                    "cause",
-                ),
-                *("decided_by", "reason", "operator_only"),
-            )
-        }
-        times = ("created_at", "expires_at", "decided_at", "closed_at")
-        moments = {name: getattr(self, name) for name in times}
-        written = {name: None if at is None else at.isoformat() for name, at in moments.items()}
-        return {**shown, "status": self.status.value, **written}
+        """Return the approval in the format of the APIs."""
+        return as_json(self, without=self.INTERNAL)
 
     def status_at(self, now: datetime) -> ApprovalStatus:
         """Return the status at a time, taking expiry into account."""

@@ -11,16 +11,16 @@ import hmac
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import AwareDatetime, Field
 
 from orchestrator.errors import InboxFull, Refused
 from orchestrator.turns.submission import AnyJson, IdempotencyKey, Identifier, RequestBody
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
-from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, as_json, new_id
 
 EVENT: Final = "event"
 """The action of the system turn that delivers an event."""
@@ -67,6 +67,9 @@ class NewEvent:
 class ScheduledEvent:
     """A stored event. `revision`: number of times that it was moved. `turn_id`: set on delivery."""
 
+    INTERNAL: ClassVar = frozenset({"tenant_id", "revision", "set_by"})
+    """Fields that the APIs don't show."""
+
     event_id: str
     session_id: SessionId
     tenant_id: TenantId
@@ -80,16 +83,7 @@ class ScheduledEvent:
     set_by: str | None = None
 
     def as_json(self) -> JsonObject:
-        return {
-            "event_id": self.event_id,
-            "session_id": self.session_id,
-            "name": self.name,
-            "payload": self.payload,
-            "key": self.key,
-            "not_before": self.not_before.astimezone(UTC).isoformat(),
-            "status": self.status.value,
-            "turn_id": self.turn_id,
-        }
+        return as_json(self, without=self.INTERNAL)
 
     def as_turn(self) -> Submission:
         """Return the turn that delivers the event. Its idempotency key is equal for every submission."""
