@@ -1,5 +1,6 @@
 """The Celery application: queues, routes, settings and the worker lifecycle."""
 
+from collections.abc import Callable
 from typing import Any
 
 from celery import Celery, signals
@@ -113,33 +114,22 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
 
 
 def _follow_celery(worker: WorkerLifecycle, secrets: frozenset[str]) -> None:
-    """Connect the worker's lifecycle to Celery's signals in this process."""
+    """Connect the worker's lifecycle to this process's Celery signals."""
 
     def on_logging(loglevel: int | str = "INFO", **_: Any) -> None:
         set_up_logging(loglevel, secrets)
 
-    def on_init(**_: Any) -> None:
-        worker.prepare()
-
-    def on_ready(sender: Any = None, **_: Any) -> None:
-        worker.open(sender)
-
-    def on_child(**_: Any) -> None:
-        worker.open(None)
-
-    def on_stopping(**_: Any) -> None:
-        worker.stop_taking()
-
-    def on_stopped(**_: Any) -> None:
-        worker.close()
-
-    signals.setup_logging.connect(on_logging, weak=False)
-    signals.worker_init.connect(on_init, weak=False)
-    signals.worker_ready.connect(on_ready, weak=False)
-    signals.worker_process_init.connect(on_child, weak=False)
-    signals.worker_shutting_down.connect(on_stopping, weak=False)
-    signals.worker_shutdown.connect(on_stopped, weak=False)
-    signals.worker_process_shutdown.connect(on_stopped, weak=False)
+    steps: tuple[tuple[Any, Callable[..., None]], ...] = (
+        (signals.setup_logging, on_logging),
+        (signals.worker_init, lambda **_: worker.prepare()),
+        (signals.worker_ready, lambda sender=None, **_: worker.open(sender)),
+        (signals.worker_process_init, lambda **_: worker.open(None)),
+        (signals.worker_shutting_down, lambda **_: worker.stop_taking()),
+        (signals.worker_shutdown, lambda **_: worker.close()),
+        (signals.worker_process_shutdown, lambda **_: worker.close()),
+    )
+    for signal, step in steps:
+        signal.connect(step, weak=False)
 
 
 def __getattr__(name: str) -> Celery:

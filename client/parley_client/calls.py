@@ -86,40 +86,24 @@ def answer(response: httpx.Response) -> Any:
     raise _error_of(response.json(), response)
 
 
-_PLAIN: dict[str, type[errors.ParleyError]] = {
+_BY_CODE: dict[str, type[errors.ParleyError]] = {
     kind.code: kind
-    for kind in (
-        errors.SessionBusy,
-        errors.SessionClosed,
-        errors.Forbidden,
-        errors.Refused,
-        errors.Unavailable,
-    )
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, errors.ParleyError)
 }
-"""Errors whose only argument is a message, by code."""
 
 
 def _error_of(body: JsonObject, response: httpx.Response) -> errors.ParleyError:
     detail = str(body.get("detail", "The gateway returned no reason."))
-    retry_after_s = int(response.headers.get("Retry-After", "1"))
-    code = body.get("code")
-    match code:
-        case errors.InputTooLarge.code:
-            return errors.InputTooLarge(detail, field=str(body.get("field", "body")))
-        case errors.InvalidInput.code:
-            return errors.InvalidInput(detail, field=str(body.get("field", "body")))
-        case errors.NotFound.code:
-            return _with_message(errors.NotFound("thing", ""), detail)
-        case errors.InboxFull.code:
-            return errors.InboxFull(detail, retry_after_s=retry_after_s)
-        case errors.TooManyRequests.code:
-            return errors.TooManyRequests(detail, retry_after_s=retry_after_s)
-        case errors.Unauthenticated.code:
-            return errors.Unauthenticated(f"{detail} For the command line: set PARLEY_API_KEY.")
-        case _:
-            return _PLAIN.get(str(code), errors.ParleyError)(detail)
-
-
-def _with_message(error: errors.ParleyError, message: str) -> errors.ParleyError:
-    error.args = (message,)
-    return error
+    kind = _BY_CODE.get(str(body.get("code")), errors.ParleyError)
+    if issubclass(kind, errors.InvalidInput):
+        return kind(detail, field=str(body.get("field", "body")))
+    if issubclass(kind, errors.InboxFull | errors.TooManyRequests):
+        return kind(detail, retry_after_s=int(response.headers.get("Retry-After", "1")))
+    if kind is errors.NotFound:
+        error = errors.NotFound("thing", "")
+        error.args = (detail,)
+        return error
+    if kind is errors.Unauthenticated:
+        detail = f"{detail} For the command line: set PARLEY_API_KEY."
+    return kind(detail)

@@ -12,8 +12,7 @@ from parley.terminal.conversation import Conversation, Turn, line_of
 from parley.terminal.words import (
     clean,
     describe_flow,
-    describe_progress,
-    describe_search,
+    describe_plan,
     describe_status,
     plain,
 )
@@ -91,12 +90,7 @@ def _plan(talk: Talk) -> None:
     except NotFound:
         talk.note("There is no plan.")
         return
-    body = plan.get("body") or plan
-    talk.console.print(Text(f"{clean(plan.get('goal') or plan.get('dact'))}{describe_progress(plan)}"))
-    for step in body.get("steps") or []:
-        name = clean(step.get("label") or step.get("name"))
-        talk.console.print(Text(f"  {clean(step.get('state', ''))}: {name}"))
-    for line in describe_search(plan):
+    for line in describe_plan(plan):
         talk.console.print(Text(clean(line)))
 
 

@@ -64,7 +64,19 @@ def describe_flow(flow: dict[str, Any]) -> tuple[str, str]:
     return clean(flow["dact"]), f"{clean(flow['state'])}{reason}"
 
 
-def describe_search(plan: dict[str, Any]) -> list[str]:
+def describe_plan(plan: dict[str, Any]) -> list[str]:
+    """Format a plan: goal, progress, and the state of each step."""
+    reason = f", {plan['reason']}" if plan.get("reason") else ""
+    head = f"{plan['dact']} ({plan['state']}{reason}), {plan['progress']} done, revision {plan['revision']}"
+    lines = [f"{'plan':<12} {head}", f"{'goal':<12} {plan['goal']}"]
+    for number, step in enumerate(plan["steps"], start=1):
+        why = f": {step['note']}" if step.get("note") else ""
+        state = step["reason"] if step["state"] in {"Invalid", "Pending"} else step["state"]
+        lines.append(f"{f'step {number}':<12} {step['purpose']} [{step['dact']}] {state}{why}")
+    return lines + _describe_search(plan)
+
+
+def _describe_search(plan: dict[str, Any]) -> list[str]:
     """Format the plans of the last tree search with their scores and faults. ``*`` marks the chosen plan."""
     searches = [one["search"] for one in plan.get("revisions") or [] if one.get("search")]
     if not searches:

@@ -10,7 +10,7 @@ from parley.commands.gateway import gateway_command
 from parley.commands.options import LocaleOption, TimezoneOption
 from parley.output import Answer, Rows, as_lines
 from parley.terminal.conversation import answer_of, line_of
-from parley.terminal.words import describe_search
+from parley.terminal.words import describe_plan
 from parley_client import Client
 
 app = typer.Typer()
@@ -73,18 +73,6 @@ def show(
     if "plan" in found:
         lines += describe_plan(found["plan"])
     return Answer(found, "\n".join([*lines, *map(line_of, found.get("history", ()))]))
-
-
-def describe_plan(plan: dict[str, Any]) -> list[str]:
-    """Format a plan: goal, progress, and the state of each step."""
-    reason = f", {plan['reason']}" if plan.get("reason") else ""
-    head = f"{plan['dact']} ({plan['state']}{reason}), {plan['progress']} done, revision {plan['revision']}"
-    lines = [f"{'plan':<12} {head}", f"{'goal':<12} {plan['goal']}"]
-    for number, step in enumerate(plan["steps"], start=1):
-        why = f": {step['note']}" if step.get("note") else ""
-        state = step["reason"] if step["state"] in {"Invalid", "Pending"} else step["state"]
-        lines.append(f"{f'step {number}':<12} {step['purpose']} [{step['dact']}] {state}{why}")
-    return lines + describe_search(plan)
 
 
 def _describe(flow: dict[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from parley.commands.gateway.sessions import describe_comparison, describe_plan
+from parley.commands.gateway.sessions import describe_comparison
+from parley.terminal.words import describe_plan
 
 
 def test_a_plan_is_shown_with_its_progress_and_every_step() -> None:
