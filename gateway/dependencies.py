@@ -31,7 +31,7 @@ from orchestrator.runtime.submit import Submitter
 from orchestrator.telemetry import RecordSignal
 from orchestrator.turns.access import Caller
 from orchestrator.turns.turn import TurnRecord
-from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
+from orchestrator.types import SessionId, TenantId, TurnId
 
 # Waits for a turn to finish, up to a timeout in seconds, and returns the turn's record.
 Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
@@ -96,13 +96,11 @@ class MemoryServices:
 class Operations:
     """Ports for health and metrics.
 
-    `probe`: returns unavailable components with reasons. `circuits`: returns models with an open circuit
-    breaker. `off`: returns problems that disable background flows or jobs. `evaluations`: folder with the
-    results of `parley eval` and `parley replay`.
+    `probe`: returns unavailable components with reasons. `off`: returns problems that disable background
+    flows or jobs. `evaluations`: folder with the results of `parley eval` and `parley replay`.
     """
 
     probe: Callable[[], Awaitable[dict[str, str]]]
-    circuits: Callable[[], Awaitable[list[JsonObject]]]
     off: Callable[[], Awaitable[list[str]]]
     stats: PostgresStatus
     record_signal: RecordSignal

@@ -61,7 +61,6 @@ async def open_dependencies(
             memory=MemoryServices(ports.context, ports.stores.preferences),
             operations=Operations(
                 probe=ports.probe,
-                circuits=ports.shared.circuits.describe,
                 off=WorkerRegistry(ports.shared.redis).off,
                 stats=PostgresStatus(ports.stores.database),
                 record_signal=log_signal,

@@ -34,7 +34,6 @@ from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.postgres.turns.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.turns.scheduled import PostgresScheduledEvents
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
-from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
 from orchestrator.adapters.redis.scratchpad import RedisScratchpad
@@ -101,7 +100,6 @@ class Shared:
     request_limits: RedisRequestLimits
     tool_limits: RedisRateLimits
     tool_cache: RedisToolCache
-    circuits: RedisCircuits
     scratchpad: RedisScratchpad
 
 
@@ -182,7 +180,6 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
         )
         events = EventFeed(PostgresEventLog(database), live, inbox)
         stack.push_async_callback(events.close)
-        circuits = RedisCircuits(redis)
         shared = Shared(
             redis=redis,
             live=live,
@@ -191,7 +188,6 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             request_limits=RedisRequestLimits(redis),
             tool_limits=RedisRateLimits(redis),
             tool_cache=RedisToolCache(redis),
-            circuits=circuits,
             scratchpad=RedisScratchpad(redis, PostgresScratchpadArchive(database)),
         )
         yield Ports(
@@ -206,7 +202,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             sandbox=PythonSandbox(),
             sql_sandbox=SqlSandbox(),
             closing=stack,
-            models=_open_models(settings, redis, circuits, stack),
+            models=_open_models(settings, redis, stack),
             context=BusinessContext(PostgresDocuments(database), open_embedder(settings, stack)),
         )
 
@@ -228,18 +224,14 @@ def _open_stores(database: Database, inbox: PostgresInbox) -> Stores:
     )
 
 
-def _open_models(
-    settings: Settings, redis: Redis, circuits: RedisCircuits, stack: AsyncExitStack
-) -> ModelPool:
+def _open_models(settings: Settings, redis: Redis, stack: AsyncExitStack) -> ModelPool:
     """Return the configured models. Their costs are counted across processes."""
 
     def record(signal: Signal) -> None:
         log_signal(signal)
         count_signal(signal)
         keep(signal)
-        circuits.note(signal)
 
-    stack.push_async_callback(circuits.settled)
     models = ModelPool(
         read_endpoints(settings),
         model=settings.model,

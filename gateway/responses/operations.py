@@ -26,7 +26,6 @@ class Alive(ResponseModel):
 
 class Ready(ResponseModel):
     status: Literal["ready"]
-    models_down: list[JsonMap]
     off: list[str] = Field(description="Problems that turned background flows or jobs off.")
 
 

@@ -20,12 +20,11 @@ async def live() -> Alive:
 async def ready(operations: TheOperations) -> Ready | Response:
     """Return 200 if the stores respond, or 503 with the stores that don't.
 
-    `models_down`: models with an open circuit breaker. `off`: problems that disable background flows or
-    scheduled jobs. The gateway stays ready in both cases, because turns still run.
+    `off`: problems that disable background flows or scheduled jobs. The gateway stays ready, because turns
+    still run.
     """
     missing = await operations.probe()
     if missing:
         what = "; ".join(f"{name}: {why}" for name, why in missing.items())
         return problem(503, Unavailable.code, f"Not ready: {what}", missing=missing)
-    down, off = await operations.circuits(), await operations.off()
-    return Ready(status="ready", models_down=down, off=off)
+    return Ready(status="ready", off=await operations.off())

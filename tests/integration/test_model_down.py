@@ -110,13 +110,9 @@ async def test_turns_go_on_without_the_model_and_return_to_it(
             model.stop()
             fallen = await talk.say("Oslo")
             known = await talk.say("tomorrow")
-            down = await talk.ports.shared.circuits.read()
             model.follow(script_of(understood("correction", "book_flight", date=next_monday())))
             model.start()
             back = await until_asked(talk, model)
-            async with asyncio.timeout(30):  # the breaker's state is recorded with the turn
-                while up := await talk.ports.shared.circuits.read():
-                    await asyncio.sleep(0.05)
 
         changes = [entry["state"] for entry in logged(worker, "A model's circuit breaker changed.")]
         calls = logged(worker, "A model call ended.")
@@ -130,10 +126,6 @@ async def test_turns_go_on_without_the_model_and_return_to_it(
     assert "date" in known["flows"][-1]["slots"]
     assert known["flags"]["model_problem"] == "model_circuit_open"
     assert (back["status"], back["ambiguity"]["level"]) == ("done", "confirmation")
-    assert [(note.endpoint, note.model, note.state) for note in down] == [
-        (model.base_url, "scripted", "open")
-    ]
-    assert up == []
     assert changes[0] == "open"
     assert changes[-2:] == ["half_open", "closed"]
     assert {call["outcome"] for call in calls} == {"answered"}

@@ -33,7 +33,6 @@ from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.telemetry import drop_signal
-from orchestrator.types import JsonObject
 from parley.testing.inbox import MemoryInbox
 from parley.testing.live import MemoryLiveEvents, MemoryWakeup
 from parley.testing.memory import MemoryDocuments, MemoryPreferences, MemoryScratchpad
@@ -52,10 +51,6 @@ async def _nothing_missing() -> dict[str, str]:
     return {}
 
 
-async def _no_circuits() -> list[JsonObject]:
-    return []
-
-
 async def _nothing_off() -> list[str]:
     return []
 
@@ -71,7 +66,6 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
         "sessions": MemorySessions(store),
         "wakeup": MemoryWakeup(),
         "probe": _nothing_missing,
-        "circuits": _no_circuits,
         "runs": PostgresRuns(Database(NOWHERE)),
         "notify_workers": TaskSender("redis://127.0.0.1:1/0").send_runs,
         "record_signal": drop_signal,
@@ -107,7 +101,6 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
         memory=parts["memory"],
         operations=Operations(
             probe=parts["probe"],
-            circuits=parts["circuits"],
             off=_nothing_off,
             stats=PostgresStatus(Database(NOWHERE)),
             record_signal=parts["record_signal"],

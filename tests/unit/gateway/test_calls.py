@@ -38,15 +38,11 @@ class House:
         self.inbox = MemoryInbox(store, session_limit=session_limit)
         self.sessions = MemorySessions(store)
         self.missing: dict[str, str] = {}
-        self.models_down: list[JsonObject] = []
         self.signals: list[Signal] = []
         self.http: httpx.AsyncClient
 
     async def probe(self) -> dict[str, str]:
         return self.missing
-
-    async def circuits(self) -> list[JsonObject]:
-        return self.models_down
 
     def dependencies(self) -> Dependencies:
         return make_dependencies(
@@ -56,7 +52,6 @@ class House:
             wakeup=self.wakeup,
             live=self.live,
             probe=self.probe,
-            circuits=self.circuits,
             record_signal=self.signals.append,
         )
 
