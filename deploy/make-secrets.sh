@@ -54,7 +54,7 @@ for account in worker gateway flower sender probe; do
 done
 sed "$(for account in worker gateway flower sender scaler probe; do
     printf 's/@parley-%s@/%s/;' "$account" "$(of "${account}_redis_password")"
-done)" "$(dirname "$0")/redis.acl.template" | keep redis.acl
+done)" "$(dirname "$0")/../orchestrator/adapters/redis/users.acl" | keep redis.acl
 # KEDA connects to the stores from its own namespace.
 printf 'postgresql://worker:%s@postgres.parley-dev.svc:5432/parley?sslmode=disable' "$(of runtime_password)" |
     keep scaler_database_url

@@ -13,7 +13,7 @@ import typer
 from orchestrator.adapters.postgres.migrate import check_schema
 from orchestrator.adapters.postgres.migrate import migrate as migrate_database
 from orchestrator.adapters.postgres.roles import make_login, make_roles, tie_reader
-from orchestrator.adapters.redis.acl import USERS, write_acl_file, write_template
+from orchestrator.adapters.redis.acl import USERS, write_acl_file
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.settings.environment import read_variable
 from orchestrator.types import DEFAULT_TENANT, TenantId
@@ -122,14 +122,9 @@ def await_schema(database_url: str | None, wait_s: float) -> None:
 
 
 @app.command("redis-acl")
-def redis_acl(
-    template: Annotated[bool, typer.Option(help="Print placeholders instead of passwords.")] = False,
-) -> None:
+def redis_acl() -> None:
     """Print an ACL file for Redis. Prints the generated passwords to standard error."""
-    if template:
-        sys.stdout.write(write_template())
-        return
-    passwords = {user.name: secrets.token_urlsafe(24) for user in USERS}
+    passwords = {name: secrets.token_urlsafe(24) for name in USERS}
     sys.stdout.write(write_acl_file(passwords))
     for name, password in passwords.items():
         say(f"{name} {password}")

@@ -125,7 +125,7 @@ HARMFUL = (
 )
 
 
-@for_each("user", [user.name for user in USERS])
+@for_each("user", USERS)
 def test_nothing_that_hurts_is_allowed(urls: dict[str, str], user: str) -> None:
     with redis.Redis.from_url(urls[user]) as client:
         assert client.ping()  # the following commands are refused because of their kind

@@ -14,7 +14,6 @@ import jsonschema
 import pytest
 import yaml
 
-from orchestrator.adapters.redis.acl import write_template
 from orchestrator.settings import Settings
 from tests.integration.deploy.fixtures.compose import (
     COMPOSE_FILE,
@@ -97,11 +96,6 @@ def test_each_service_is_in_redis_as_what_it_is(services: dict[str, Any]) -> Non
     assert accounts.pop("flower") == "flower_redis_url"
     assert set(accounts.values()) == {"worker_redis_url"}
     assert set(mounts(services["redis"])) == {"redis.acl", "probe_redis_url"}
-
-
-def test_the_accounts_of_redis_are_those_that_the_code_knows() -> None:
-    """`parley redis-acl --template > deploy/redis.acl.template` updates the file."""
-    assert (ROOT / "deploy" / "redis.acl.template").read_text() == write_template()
 
 
 def test_all_secrets_are_made_by_the_script_and_made_once(tmp_path: Path) -> None:
