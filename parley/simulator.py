@@ -36,11 +36,16 @@ from orchestrator.tools.toolbox import Services
 from orchestrator.turns.turn import FINISHED, Submission, TurnInput, turn_object
 from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 from parley.testing.branching import branch_session
-from parley.testing.frames import MemoryFrames
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
 from parley.testing.live import MemoryLiveEvents, MemoryWakeup
-from parley.testing.memory import MemoryDocuments, MemoryPreferences, MemoryRecords, MemoryScratchpad
+from parley.testing.memory import (
+    MemoryDocuments,
+    MemoryFrames,
+    MemoryPreferences,
+    MemoryRecords,
+    MemoryScratchpad,
+)
 from parley.testing.scheduled import MemoryScheduledEvents
 from parley.testing.store import MemoryStore
 

@@ -14,7 +14,6 @@ from orchestrator.turns.turn import (
     require_droppable,
     require_retriable,
     require_room,
-    require_total_room,
     sequence_in_use,
 )
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
@@ -22,13 +21,11 @@ from parley.testing.store import MemorySession, MemoryStore, MemoryTurn
 
 
 class MemoryInbox:
-    def __init__(self, store: MemoryStore, *, session_limit: int = 100, total_limit: int = 200_000) -> None:
+    def __init__(self, store: MemoryStore, *, session_limit: int = 100) -> None:
         self._store = store
         self._session_limit = session_limit
-        self._total_limit = total_limit
 
     async def submit(self, submission: Submission) -> Receipt:
-        require_total_room(self._store.count_waiting(), self._total_limit)
         _require_storable(submission)
         session = self._session(submission)
         earlier = _earlier(session, submission)
@@ -49,7 +46,7 @@ class MemoryInbox:
         if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and of_users:
             of_users[0].cancel_requested = True
             of_users[0].forget = rule is IfBusy.ROLLBACK
-        turn = self._accept(session, submission, waiting=len(waiting))
+        turn = self._accept(session, submission)
         if rule is IfBusy.UNDERSTAND and of_users:
             turn.interjects, session.said_seq = True, turn.seq
         return Receipt(turn.turn_id, session.session_id, turn.seq, turn.status, len(waiting))
@@ -68,7 +65,7 @@ class MemoryInbox:
             )
         return self._store.session(submission.tenant_id, submission.session_id)
 
-    def _accept(self, session: MemorySession, submission: Submission, *, waiting: int) -> MemoryTurn:
+    def _accept(self, session: MemorySession, submission: Submission) -> MemoryTurn:
         now, given = self._store.clock(), submission.input
         session.timezone, session.locale = given.timezone or session.timezone, given.locale or session.locale
         turn = MemoryTurn(
@@ -81,9 +78,6 @@ class MemoryInbox:
             idempotency_key=submission.idempotency_key,
             client_sequence=submission.sequence,
         )
-        if waiting == 0:
-            session.ready_at = now
-        session.gap_at = None
         session.turns.append(turn)
         self._store.enter(session, turn, now)
         return turn
@@ -137,8 +131,6 @@ class MemoryInbox:
         require_retriable(turn.record())
         self._store.sign(session, signed)
         now = self._store.clock()
-        if session.pending == 0:
-            session.ready_at = now
         turn.seq, turn.status, turn.attempts = session.next_seq, TurnStatus.QUEUED, 0
         turn.error = turn.result = turn.deadline_at = turn.finished_at = None
         turn.cancel_requested = turn.interjects = False

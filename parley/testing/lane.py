@@ -1,8 +1,12 @@
-"""An in-memory session lane with the rules of `adapters.postgres.lanes`."""
+"""An in-memory session lane with the rules of `adapters.postgres.lanes`.
+
+It has no suspected poison turns, and its turns wait for a missing predecessor without a limit.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import takewhile
 
 import orjson
 
@@ -11,13 +15,9 @@ from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision
 from orchestrator.turns.effect import Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, Said, TurnCommit, Work
 from orchestrator.turns.step import Step
-from orchestrator.turns.turn import FINISHED, TurnStatus
+from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, TenantId, TurnId
-from parley.testing.lookups import said_meanwhile
 from parley.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision, keep_approvals
-
-SUSPECTED_AFTER = 2
-"""Number of crashes after which only a process for suspected poison turns may run the turn."""
 
 
 class MemoryLane:
@@ -29,18 +29,12 @@ class MemoryLane:
         *,
         lease_ttl_s: float = 15.0,
         turn_deadline_s: float = 120.0,
-        sequence_gap_timeout_s: float = 30.0,
         max_attempts: int = 3,
-        crashes_below: int | None = SUSPECTED_AFTER,
     ) -> None:
         self._store = store
         self._ttl = timedelta(seconds=lease_ttl_s)
         self._deadline = timedelta(seconds=turn_deadline_s)
-        self._gap_timeout = timedelta(seconds=sequence_gap_timeout_s)
         self._max_attempts = max_attempts
-        self._crashes_below = crashes_below
-        self.suspects: list[SessionId] = []
-        """Sessions whose next turn has crashed too often for this worker (RT-26)."""
         self._held: dict[SessionId, tuple[int, MemoryTurn]] = {}
         store.workers_ever += 1
         self._worker = store.workers_ever
@@ -85,30 +79,18 @@ class MemoryLane:
         for turn in unfinished:
             if not session.may_run(turn):
                 continue
-            crashed = turn.status is TurnStatus.RUNNING  # a turn that is still running has lost its worker
-            turn.crashes += crashed
-            acted = bool(turn.attempts or turn.crashes) and self._had_effects(
-                turn
-            )  # a new turn had no side effects
-            final = turn.attempts > self._max_attempts or not acted
-            suspected = self._crashes_below is not None and turn.crashes >= self._crashes_below
-            if suspected and not (crashed and turn.alone and final):
-                turn.crashes -= crashed
-                self.suspects.append(session.session_id)
-                session.lease_until = None  # the lane stays reserved for this worker
-                return None
-            over = turn.attempts + (not crashed) > self._max_attempts or (crashed and turn.alone)
-            failure = turn.error or f"its worker crashed {turn.crashes} times while running it"
-            if over and final:
-                self._store.end(session, turn, TurnStatus.QUARANTINED, failure, acted=acted)
-                continue
-            turn.attempts = self._max_attempts + 1 if over else turn.attempts + (not crashed)
-            turn.alone = self._crashes_below is None
+            # A turn that is still running has lost its worker, which is not an attempt.
+            attempts = turn.attempts + (turn.status is not TurnStatus.RUNNING)
+            over = attempts > self._max_attempts
+            if over:
+                acted = self._had_effects(turn)
+                if turn.attempts > self._max_attempts or not acted:
+                    self._store.end(session, turn, TurnStatus.QUARANTINED, turn.error, acted=acted)
+                    continue
+            turn.attempts = attempts
             self._held[session.session_id] = (session.lease_token, turn)
-            return self._start(turn, now, failure if over else None)
+            return self._start(turn, now, turn.error if over else None)
         self._release(session)
-        waiting = [turn.accepted_at for turn in unfinished if turn.status not in FINISHED]
-        session.gap_at = min(waiting) + self._gap_timeout if waiting else None
         return None
 
     def _start(self, turn: MemoryTurn, now: datetime, failure: str | None) -> Work:
@@ -145,12 +127,13 @@ class MemoryLane:
         now = self._store.clock()
         _, turn = self._held[lease.session_id]
         session.epoch, session.state, session.updated_at = Epoch(session.epoch + 1), commit.state, now
-        self._finish(session, turn, commit, now)
+        turn.result, turn.signals = dict(commit.result), commit.signals
+        turn.status, turn.error, turn.epoch = commit.status, commit.error, session.epoch
+        turn.finished_at = now
         snapshot = orjson.loads(commit.state) if commit.snapshot or session.epoch == 1 else None
         session.revisions[session.epoch] = Revision(orjson.loads(commit.diff), snapshot)
         if not (turn.forget and commit.status is TurnStatus.CANCELLED) or self._had_effects(turn):
             session.utterances.extend(_lines_of(turn, commit, now))
-        session.archived.update({flow.flow_id: flow for flow in commit.archived})
         for frame in commit.frames:
             session.frames.pop(frame.flow_id, None)
             session.frames[frame.flow_id] = frame
@@ -167,11 +150,6 @@ class MemoryLane:
 
     def _had_effects(self, turn: MemoryTurn) -> bool:
         return any(entry.turn_id == turn.turn_id for entry in self._store.effects.values())
-
-    def _finish(self, session: MemorySession, turn: MemoryTurn, commit: TurnCommit, now: datetime) -> None:
-        turn.result, turn.signals = dict(commit.result), commit.signals
-        turn.status, turn.error, turn.epoch = commit.status, commit.error, session.epoch
-        turn.finished_at = now
 
     async def abandon(self, lease: Lease, *, error: str | None = None) -> None:
         session = self._store.sessions[lease.session_id]
@@ -203,7 +181,19 @@ class MemoryLane:
         return True
 
     async def said_meanwhile(self, lease: Lease) -> Said:
-        return said_meanwhile(self._store, lease)
+        session, mine = self._store.turn(lease.tenant_id, lease.work.turn_id)
+        numbers = {None, *(turn.client_sequence for turn in session.turns)}
+
+        def is_heard(turn: MemoryTurn) -> bool:
+            number = turn.client_sequence or 1
+            return turn.interjects and (number == 1 or number - 1 in numbers)
+
+        later = (turn for turn in session.unfinished() if turn.seq > mine.seq)
+        waiting = (
+            Work(turn.turn_id, turn.seq, turn.input, 0, lease.work.deadline_s)
+            for turn in takewhile(is_heard, later)
+        )
+        return Said(session.next_seq - 1, mine.cancel_requested, tuple(waiting))
 
     async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
         return self._store.effects.get((lease.session_id, effect.fingerprint))
@@ -253,43 +243,15 @@ class MemoryLane:
         return cancelled
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
-        now = self._store.clock()
-        named: list[SessionId] = []
+        """Return sessions that no live worker holds, immediately, because hints are never lost here."""
+        now, named = self._store.clock(), list[SessionId]()
         for session in self._store.sessions.values():
             if session.lease_owner is not None and session.lease_owner not in self._store.live_workers:
-                session.lease_owner = session.lease_until = None
-                session.ready_at = now
-                named.append(session.session_id)
-        due = now - timedelta(seconds=grace_s)
-        for session in sorted(self._store.sessions.values(), key=lambda s: s.ready_at or now):
-            if session.pending == 0 or session.ready_at is None or session.ready_at > due:
-                continue
-            waits = session.gap_at is not None and session.gap_at > now
+                self._release(session)
             held = session.lease_until is not None and session.lease_until >= now
-            if waits or held or len(named) >= limit:
-                continue
-            self._fail_gap(session)
-            session.ready_at = now
-            named.append(session.session_id)
-        return named
-
-    def _fail_gap(self, session: MemorySession) -> None:
-        """Fail a turn that has waited too long for its predecessor in `sequence`."""
-        if session.gap_at is None:
-            return
-        session.gap_at = None
-        oldest = self._store.clock() - self._gap_timeout
-        late = [
-            turn for turn in session.unfinished() if not session.may_run(turn) and turn.accepted_at <= oldest
-        ]
-        if late:
-            turn = min(late, key=lambda turn: turn.client_sequence or 0)
-            sequence = turn.client_sequence or 0
-            error = (
-                f"sequence {sequence - 1} did not arrive within {self._gap_timeout.total_seconds():g} s; "
-                f"{sequence} was not run"
-            )
-            self._store.end(session, turn, TurnStatus.FAILED, error)
+            if session.pending and not held:
+                named.append(session.session_id)
+        return named[:limit]
 
 
 def _lines_of(turn: MemoryTurn, commit: TurnCommit, now: datetime) -> list[JsonObject]:

@@ -1,4 +1,4 @@
-"""In-memory stores for documents, preferences, records and the scratchpad."""
+"""In-memory stores for documents, preferences, records, frames and the scratchpad."""
 
 import builtins
 from collections import OrderedDict, defaultdict
@@ -258,6 +258,18 @@ def _equal(left: Json, right: Json) -> bool:
 def _copy(document: JsonObject) -> JsonObject:
     """Return a deep copy, as a store would."""
     return orjson.loads(orjson.dumps(document))
+
+
+class MemoryFrames:
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def frame(self, tenant_id: TenantId, session_id: SessionId, frame_id: str) -> JsonObject:
+        frames = self._store.session(tenant_id, session_id).frames.values()
+        found = next((one for one in frames if one.frame_id == frame_id), None)
+        if found is None:
+            raise NotFound("frame", frame_id)
+        return found.body
 
 
 _Key = tuple[TenantId, SessionId]

@@ -16,7 +16,7 @@ from orchestrator.saying import WordFor, unworded
 from orchestrator.turns.approval import APPROVAL_TRANSITIONS, ApprovalRecord
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry, TurnCommit
+from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit
 from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.repair import REPAIRED
 from orchestrator.turns.step import Step
@@ -82,8 +82,6 @@ class MemoryTurn:
     client_sequence: int | None = None
     status: TurnStatus = TurnStatus.QUEUED
     attempts: int = 0
-    crashes: int = 0
-    alone: bool = False
     epoch: Epoch | None = None
     result: JsonObject | None = None
     error: str | None = None
@@ -136,13 +134,10 @@ class MemorySession:
     lease_owner: int | None = None
     lease_token: int = 0
     lease_until: datetime | None = None
-    ready_at: datetime | None = None
-    gap_at: datetime | None = None
     turns: list[MemoryTurn] = field(default_factory=list[MemoryTurn])
     events: list[Event] = field(default_factory=list[Event])
     utterances: list[JsonObject] = field(default_factory=list[JsonObject])
     revisions: dict[Epoch, Revision] = field(default_factory=dict[Epoch, Revision])
-    archived: dict[str, ArchivedFlow] = field(default_factory=dict[str, ArchivedFlow])
     frames: dict[str, FrameRecord] = field(default_factory=dict[str, FrameRecord])
     framed: dict[str, tuple[TurnId, datetime]] = field(default_factory=dict[str, tuple[TurnId, datetime]])
     """The turn and time of each flow's frame."""
@@ -229,8 +224,6 @@ class MemoryStore:
     _turns: dict[TurnId, tuple[MemorySession, MemoryTurn]] = field(
         default_factory=dict[TurnId, "tuple[MemorySession, MemoryTurn]"]
     )
-    _open: dict[TurnId, MemoryTurn] = field(default_factory=dict[TurnId, MemoryTurn])
-    """Index of unfinished turns, which makes a turn's cost independent of the number of sessions (RT-19)."""
 
     def session(self, tenant_id: TenantId, session_id: SessionId) -> MemorySession:
         """Return a session. Raises NotFound, also if the session belongs to another tenant."""
@@ -298,17 +291,11 @@ class MemoryStore:
     def enter(self, session: MemorySession, turn: MemoryTurn, now: datetime) -> None:
         """Register a new or requeued turn at the end of the session's queue."""
         self._turns[turn.turn_id] = (session, turn)
-        self._open[turn.turn_id] = turn
         session.next_seq += 1
         session.updated_at = now
         before = sum(one is not turn for one in session.unfinished())
         told: JsonObject = {"seq": turn.seq, "position": before}
         session.append(turn.turn_id, Event(session.session_id, "accepted", payload=told))
-
-    def count_waiting(self) -> int:
-        """Return the number of unfinished turns in all sessions."""
-        self._open = {turn_id: turn for turn_id, turn in self._open.items() if not turn.finished}
-        return len(self._open)
 
     def end(
         self,

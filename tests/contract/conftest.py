@@ -52,6 +52,10 @@ _SHIFTED = {
 }
 
 
+DURABLE = pytest.mark.parametrize("ports", ["postgres", "pooler"], indirect=True)
+"""Marks what the stores in memory don't have: suspected turns, lost hints, and limits of a gap."""
+
+
 @dataclass
 class Ports:
     """The ports of one store.

@@ -10,7 +10,7 @@ from orchestrator.ports.lane import Lane
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TenantId
-from tests.contract.conftest import Ports, postgres_ports
+from tests.contract.conftest import DURABLE, Ports, postgres_ports
 from tests.contract.factories import commit_for, submission
 
 
@@ -36,6 +36,7 @@ async def _crash(ports: Ports, session: SessionId, *, crashes_below: int | None 
     return lease
 
 
+@DURABLE
 async def test_a_crash_costs_no_attempt(ports: Ports, tenant: TenantId) -> None:
     session = await _submit(ports, tenant, "beside the poison")
     crashed = await _crash(ports, session)
@@ -45,6 +46,7 @@ async def test_a_crash_costs_no_attempt(ports: Ports, tenant: TenantId) -> None:
     assert (lease.work.turn_id, lease.work.attempts) == (crashed.work.turn_id, 1)
 
 
+@DURABLE
 async def test_after_a_second_crash_a_turn_is_run_alone(ports: Ports, tenant: TenantId) -> None:
     session = await _submit(ports, tenant, "beside the poison", "next")
     for _ in range(2):
@@ -60,6 +62,7 @@ async def test_after_a_second_crash_a_turn_is_run_alone(ports: Ports, tenant: Te
     assert committed.next.input.text == "next"
 
 
+@DURABLE
 async def test_a_suspect_whose_worker_ends_before_it_is_run_is_found_at_once(
     ports: Ports, tenant: TenantId
 ) -> None:
@@ -96,6 +99,7 @@ async def test_many_crashes_wait_for_no_connection_that_others_use_for_long(
     assert suspected == [(twice, 2)]
 
 
+@DURABLE
 async def test_what_crashed_alone_is_set_aside(ports: Ports, tenant: TenantId) -> None:
     session = await _submit(ports, tenant, "poison", "next")
     for _ in range(2):

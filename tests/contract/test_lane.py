@@ -13,7 +13,7 @@ from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TenantId
-from tests.contract.conftest import Ports
+from tests.contract.conftest import DURABLE, Ports
 from tests.contract.factories import commit_for, new_session_id, submission
 
 LEASE_S = 15.0
@@ -164,6 +164,7 @@ async def test_the_dead_workers_lanes_are_free_at_once(ports: Ports, tenant: Ten
     assert (taken.work.turn_id, taken.work.attempts) == (lease.work.turn_id, 1)
 
 
+@DURABLE
 async def test_lost_hints_are_found(ports: Ports, tenant: TenantId) -> None:
     """RT-1: the reconciler returns unclaimed work once per grace period."""
     waiting = await _session_with(ports, tenant, "one")
@@ -267,6 +268,7 @@ async def test_a_later_sequence_waits_for_the_earlier(ports: Ports, tenant: Tena
     assert (await lane.commit(lease, commit_for(lease))).next is None
 
 
+@DURABLE
 async def test_a_closed_gap_is_looked_at_again_after_each_lost_hint(ports: Ports, tenant: TenantId) -> None:
     """RT-1, RT-5: not only when the wait for the predecessor would have ended."""
     session = await _session_with(ports, tenant)
@@ -280,6 +282,7 @@ async def test_a_closed_gap_is_looked_at_again_after_each_lost_hint(ports: Ports
     assert (await _claim(lane, session)).work.input.text == "first"
 
 
+@DURABLE
 async def test_a_gap_that_lasts_is_reported(ports: Ports, tenant: TenantId) -> None:
     """RT-5: the turn behind the gap fails and names the gap. Later turns run."""
     session = await _session_with(ports, tenant)

@@ -111,7 +111,7 @@ class MemorySessions:
         require_held(held=session.lease_owner is not None, moved=session.epoch != epoch)
         session.lease_owner = session.lease_until = None
         session.lease_token += 1
-        session.ready_at = session.updated_at = self._store.clock()
+        session.updated_at = self._store.clock()
         for turn in session.turns:
             if turn.status is TurnStatus.RUNNING:
                 turn.status, turn.attempts = TurnStatus.QUEUED, turn.attempts - 1
