@@ -18,6 +18,7 @@ from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.event_feed import EventFeed, Leave
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.status import PostgresLoad, PostgresStatus
+from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresFeedback
 from orchestrator.adapters.postgres.turns.search import PostgresTurnSearch
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.errors import Unavailable
@@ -26,7 +27,7 @@ from orchestrator.ports.memory.preferences import PreferenceStore
 from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.runs.records import NewRun, Started
 from orchestrator.ports.sessions import Sessions
-from orchestrator.ports.turns import Approvals, Archive, Effects, FeedbackStore
+from orchestrator.ports.turns import Approvals, Effects
 from orchestrator.runtime.submit import Submitter
 from orchestrator.telemetry import RecordSignal
 from orchestrator.turns.access import Caller
@@ -59,7 +60,7 @@ class SessionServices:
     store: Sessions
     domains: DomainRegistry
     events: EventFeed
-    archive: Archive
+    archive: PostgresArchive
     effects: Effects
     scratchpad: Scratchpad
     pages: FramePages
@@ -118,7 +119,7 @@ class Dependencies:
     memory: MemoryServices
     operations: Operations
     approvals: Approvals
-    feedback: FeedbackStore
+    feedback: PostgresFeedback
     webhooks: PostgresWebhooks | None = None
     access: Access = field(default_factory=Access)
 
@@ -185,7 +186,7 @@ TheRuns = Annotated[RunServices, _part("runs")]
 TheMemory = Annotated[MemoryServices, _part("memory")]
 TheOperations = Annotated[Operations, _part("operations")]
 TheApprovals = Annotated[Approvals, _part("approvals")]
-TheFeedback = Annotated[FeedbackStore, _part("feedback")]
+TheFeedback = Annotated[PostgresFeedback, _part("feedback")]
 TheAccess = Annotated[Access, _part("access")]
 TheWebhooks = Annotated[PostgresWebhooks, Depends(_webhooks)]
 TheCaller = Annotated[Caller, Depends(_caller)]

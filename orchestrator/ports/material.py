@@ -1,10 +1,9 @@
 """Session content for a background run, collected at its start because flows can't read it (IF-17)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final
 
-from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId, UserId
+from orchestrator.types import Epoch, Json, JsonObject, UserId
 
 CONVERSATION: Final = "conversation"
 """Content: a `Conversation`, or None before the first message."""
@@ -58,13 +57,3 @@ class History:
     tasks: list[JsonObject]
     turns: list[str]
     rows: list[JsonObject]
-
-
-class SessionMaterial(Protocol):
-    """Access to session content on behalf of flows."""
-
-    async def collect(
-        self, tenant_id: TenantId, session_id: SessionId, names: tuple[str, ...]
-    ) -> Mapping[str, Any]:
-        """Return the requested content by name. Raises Unavailable."""
-        ...

@@ -1,4 +1,4 @@
-"""Ports for clients and operators: turns, events, approvals, archives, feedback (RT-1, RT-5, RT-15)."""
+"""Ports for clients and operators: turns, events, approvals, effects, frames (RT-1, RT-5, RT-15)."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -7,7 +7,6 @@ from typing import Protocol
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
-from orchestrator.turns.feedback import Feedback, FeedbackRecord
 from orchestrator.turns.subscription import Subscription
 from orchestrator.turns.turn import Receipt, Submission, TurnRecord, TurnStatus
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
@@ -149,37 +148,6 @@ class Frames(Protocol):
         ...
 
 
-class Archive(Frames, Protocol):
-    """Data of past turns. Methods raise NotFound if the tenant doesn't have the session."""
-
-    async def frames(self, tenant_id: TenantId, session_id: SessionId) -> list[JsonObject]:
-        """Return the latest frame of each flow, newest first, with its `turn_id` and time (`at`)."""
-        ...
-
-    async def journal(
-        self,
-        tenant_id: TenantId,
-        session_id: SessionId,
-        *,
-        turn_id: TurnId | None = None,
-        limit: int = 200,
-    ) -> list[JsonObject]:
-        """Return the model and tool calls of a session or turn, newest first.
-
-        Each call is ``{turn_id, key, kind, status, request_hash, duration_ms, at}``, where `at` is the time
-        of the first write. Requests and results are omitted, because the caller may not be permitted to see
-        them.
-        """
-        ...
-
-    async def signals(self, tenant_id: TenantId, turn_id: TurnId) -> list[JsonObject]:
-        """Return a finished turn's signals in order (CO-6). For an unfinished turn, the list is empty.
-
-        Each signal has `source` and `type`. Raises NotFound if the tenant doesn't have the turn.
-        """
-        ...
-
-
 class Effects(Protocol):
     """Read access to side-effect ledgers (RT-10)."""
 
@@ -187,18 +155,4 @@ class Effects(Protocol):
         self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
     ) -> list[LedgerEntry]:
         """Return a session's side effects, oldest first. Raises NotFound."""
-        ...
-
-
-class FeedbackStore(Protocol):
-    """Feedback on turns. Every method can raise Unavailable."""
-
-    async def give(self, tenant_id: TenantId, turn_id: TurnId, feedback: Feedback) -> FeedbackRecord:
-        """Store feedback on a turn, replacing earlier feedback by the same author. Raises NotFound."""
-        ...
-
-    async def list(
-        self, tenant_id: TenantId, *, session_id: SessionId | None = None, limit: int = 100
-    ) -> list[FeedbackRecord]:
-        """Return feedback on one session or all sessions, newest first."""
         ...

@@ -127,7 +127,7 @@ class MemoryLane:
         now = self._store.clock()
         _, turn = self._held[lease.session_id]
         session.epoch, session.state, session.updated_at = Epoch(session.epoch + 1), commit.state, now
-        turn.result, turn.signals = dict(commit.result), commit.signals
+        turn.result = dict(commit.result)
         turn.status, turn.error, turn.epoch = commit.status, commit.error, session.epoch
         turn.finished_at = now
         snapshot = orjson.loads(commit.state) if commit.snapshot or session.epoch == 1 else None
@@ -137,7 +137,6 @@ class MemoryLane:
         for frame in commit.frames:
             session.frames.pop(frame.flow_id, None)
             session.frames[frame.flow_id] = frame
-            session.framed[frame.flow_id] = (turn.turn_id, now)
         if commit.approvals or commit.closed_approvals:
             keep_approvals(self._store, lease.tenant_id, commit)
         if commit.plans or commit.plan_revisions:
@@ -174,10 +173,10 @@ class MemoryLane:
         session = self._fenced(lease)
         if entry is not None and heard is not None and session.said_seq > heard:
             return False
-        turn, at = self._store.turn(lease.tenant_id, turn_id)[1], self._store.clock()
-        turn.steps[step.key], turn.stepped[step.key] = step, at
+        self._store.turn(lease.tenant_id, turn_id)[1].steps[step.key] = step
         if entry is not None:
-            self._store.effects[lease.session_id, entry.fingerprint] = replace(entry, at=at)
+            entry = replace(entry, at=self._store.clock())
+            self._store.effects[lease.session_id, entry.fingerprint] = entry
         return True
 
     async def said_meanwhile(self, lease: Lease) -> Said:

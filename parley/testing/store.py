@@ -94,7 +94,6 @@ class MemoryTurn:
     steps: dict[str, Step] = field(default_factory=dict[str, Step])
     stepped: dict[str, datetime] = field(default_factory=dict[str, datetime])
     """The time at which each step was last written."""
-    signals: tuple[JsonObject, ...] = ()
 
     @property
     def finished(self) -> bool:
@@ -139,8 +138,6 @@ class MemorySession:
     utterances: list[JsonObject] = field(default_factory=list[JsonObject])
     revisions: dict[Epoch, Revision] = field(default_factory=dict[Epoch, Revision])
     frames: dict[str, FrameRecord] = field(default_factory=dict[str, FrameRecord])
-    framed: dict[str, tuple[TurnId, datetime]] = field(default_factory=dict[str, tuple[TurnId, datetime]])
-    """The turn and time of each flow's frame."""
     plans: dict[str, KeptPlan] = field(default_factory=dict["str", "KeptPlan"])
     parent: SessionId | None = None
     parent_epoch: Epoch | None = None

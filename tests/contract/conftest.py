@@ -26,7 +26,7 @@ from orchestrator.ports.lane import Lane
 from orchestrator.ports.outbox import Outbox
 from orchestrator.ports.scheduled import ScheduledEvents
 from orchestrator.ports.sessions import Sessions
-from orchestrator.ports.turns import Approvals, Archive, Effects, EventLog, FeedbackStore, Inbox
+from orchestrator.ports.turns import Approvals, Effects, EventLog, Inbox
 from orchestrator.types import TenantId, new_id
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
@@ -35,10 +35,8 @@ from parley.testing.scheduled import MemoryScheduledEvents
 from parley.testing.store import ManualClock, MemoryStore
 from tests.contract.in_memory.approvals import MemoryApprovals
 from tests.contract.in_memory.archive import (
-    MemoryArchive,
     MemoryEffects,
     MemoryEventLog,
-    MemoryFeedback,
     MemoryOutbox,
 )
 from tests.contract.in_memory.sessions import MemorySessions
@@ -53,7 +51,7 @@ _SHIFTED = {
 
 
 DURABLE = pytest.mark.parametrize("ports", ["postgres", "pooler"], indirect=True)
-"""Marks what the stores in memory don't have: suspected turns, lost hints, and limits of a gap."""
+"""Marks what the stores in memory don't have: suspected turns, lost hints, limits of a gap, archives."""
 
 
 @dataclass
@@ -63,6 +61,7 @@ class Ports:
     Args:
         elapse: advances the store's clock by seconds.
         kill: ends a worker without a shutdown.
+        archive, feedback: only of a database.
     """
 
     inbox: Inbox
@@ -70,8 +69,6 @@ class Ports:
     log: EventLog
     effects: Effects
     approvals: Approvals
-    archive: Archive
-    feedback: FeedbackStore
     outbox: Outbox
     scheduled: ScheduledEvents
     make_inbox: Callable[..., Inbox]
@@ -79,6 +76,8 @@ class Ports:
     kill: Callable[[Lane], Awaitable[None]]
     elapse: Callable[[float], Awaitable[None]]
     make_records: Callable[[TenantId, str], Records]
+    archive: Any = None
+    feedback: Any = None
 
 
 def _memory_ports() -> Ports:
@@ -101,8 +100,6 @@ def _memory_ports() -> Ports:
         log=MemoryEventLog(store),
         effects=MemoryEffects(store),
         approvals=MemoryApprovals(store),
-        archive=MemoryArchive(store),
-        feedback=MemoryFeedback(store),
         outbox=MemoryOutbox(store),
         scheduled=MemoryScheduledEvents(store),
         make_inbox=lambda **limits: MemoryInbox(store, **limits),
@@ -150,8 +147,6 @@ def postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Ports
         log=PostgresEventLog(database),
         effects=PostgresEffects(database),
         approvals=PostgresApprovals(database),
-        archive=PostgresArchive(database),
-        feedback=PostgresFeedback(database),
         outbox=PostgresOutbox(database),
         scheduled=PostgresScheduledEvents(database, PostgresInbox(database)),
         make_inbox=lambda **limits: PostgresInbox(database, **limits),
@@ -159,6 +154,8 @@ def postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Ports
         kill=kill,
         elapse=elapse,
         make_records=lambda tenant_id, domain: PostgresRecords(database, tenant_id, domain),
+        archive=PostgresArchive(database),
+        feedback=PostgresFeedback(database),
     )
 
 

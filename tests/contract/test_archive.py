@@ -9,7 +9,7 @@ from orchestrator.turns.feedback import Feedback, Rating
 from orchestrator.turns.lease import FrameRecord
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.types import SessionId, TenantId, TurnId
-from tests.contract.conftest import Ports
+from tests.contract.conftest import DURABLE, Ports
 from tests.contract.factories import commit_for, new_session_id, submission
 
 OTHER = TenantId("other")
@@ -36,6 +36,7 @@ async def run_turn(ports: Ports, tenant: TenantId, session: SessionId, *frames: 
     return turn_id
 
 
+@DURABLE
 async def test_frames_are_the_newest_of_each_flow(ports: Ports, tenant: TenantId) -> None:
     session = await make_session(ports, tenant)
     await run_turn(ports, tenant, session, frame("flow_a", "frame_1"), frame("flow_b", "frame_2"))
@@ -52,6 +53,7 @@ async def test_frames_are_the_newest_of_each_flow(ports: Ports, tenant: TenantId
         await ports.archive.frames(OTHER, session)
 
 
+@DURABLE
 async def test_the_journal_tells_calls_and_no_secrets(ports: Ports, tenant: TenantId) -> None:
     session = await make_session(ports, tenant)
     first = await run_turn(ports, tenant, session)
@@ -69,6 +71,7 @@ async def test_the_journal_tells_calls_and_no_secrets(ports: Ports, tenant: Tena
         await ports.archive.journal(OTHER, session)
 
 
+@DURABLE
 async def test_feedback_is_kept_once_per_author(ports: Ports, tenant: TenantId) -> None:
     session = await make_session(ports, tenant)
     turn_id = await run_turn(ports, tenant, session)
@@ -102,6 +105,7 @@ async def test_turns_and_history_are_paged_back(ports: Ports, tenant: TenantId) 
     assert [line["seq"] for line in said] == [1, 1, 2, 2]
 
 
+@DURABLE
 async def test_what_a_turn_signalled_is_kept_with_its_commit(ports: Ports, tenant: TenantId) -> None:
     """CO-6"""
     session = await make_session(ports, tenant)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from internal_flows.stages import InternalFlow, RunContext
+from orchestrator.adapters.postgres.memory.material import PostgresSessionMaterial
 from orchestrator.errors import NotFound, Refused
-from orchestrator.ports.material import SessionMaterial
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind, Scratchpad
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
@@ -73,7 +73,7 @@ class NotedProposals:
 class SessionSide:
     """The executor's access to sessions."""
 
-    def __init__(self, material: SessionMaterial, lanes: Lanes) -> None:
+    def __init__(self, material: PostgresSessionMaterial, lanes: Lanes) -> None:
         self._material = material
         self._lanes = lanes
 

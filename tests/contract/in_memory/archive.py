@@ -1,65 +1,15 @@
-"""Data of past turns in a `MemoryStore`: frames, journal, ledger, feedback and outbox."""
+"""Data of past turns in a `MemoryStore`: ledger, outbox and events."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from orchestrator.errors import NotFound
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
-from orchestrator.turns.feedback import Feedback, FeedbackRecord
-from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
+from orchestrator.types import SessionId, TenantId
 from parley.testing.store import MemoryStore
-
-
-class MemoryArchive:
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
-
-    async def frames(self, tenant_id: TenantId, session_id: SessionId) -> list[JsonObject]:
-        session = self._store.session(tenant_id, session_id)
-        kept = reversed(session.frames.values())
-        return [
-            {**frame.body, "turn_id": turn_id, "at": at.isoformat()}
-            for frame, (turn_id, at) in ((frame, session.framed[frame.flow_id]) for frame in kept)
-        ]
-
-    async def frame(self, tenant_id: TenantId, session_id: SessionId, frame_id: str) -> JsonObject:
-        for frame in await self.frames(tenant_id, session_id):
-            if frame["frame_id"] == frame_id:
-                return frame
-        raise NotFound("frame", frame_id)
-
-    async def journal(
-        self,
-        tenant_id: TenantId,
-        session_id: SessionId,
-        *,
-        turn_id: TurnId | None = None,
-        limit: int = 200,
-    ) -> list[JsonObject]:
-        session = self._store.session(tenant_id, session_id)
-        steps = [
-            {
-                "turn_id": turn.turn_id,
-                "key": step.key,
-                "kind": step.kind,
-                "status": step.status.value,
-                "request_hash": step.request_hash,
-                "duration_ms": step.duration_ms,
-                "at": turn.stepped[step.key].isoformat(),
-            }
-            for turn in session.turns
-            for step in turn.steps.values()
-            if turn_id in {None, turn.turn_id}
-        ]
-        return steps[::-1][:limit]
-
-    async def signals(self, tenant_id: TenantId, turn_id: TurnId) -> list[JsonObject]:
-        _, turn = self._store.turn(tenant_id, turn_id)
-        return list(turn.signals)
 
 
 class MemoryEffects:
@@ -72,27 +22,6 @@ class MemoryEffects:
         self._store.session(tenant_id, session_id)
         own = [entry for key, entry in self._store.effects.items() if key[0] == session_id]
         return sorted(own, key=lambda entry: entry.at or self._store.clock())[:limit]
-
-
-class MemoryFeedback:
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
-        self._given: dict[tuple[TenantId, TurnId, str | None], FeedbackRecord] = {}
-
-    async def give(self, tenant_id: TenantId, turn_id: TurnId, feedback: Feedback) -> FeedbackRecord:
-        session, _ = self._store.turn(tenant_id, turn_id)
-        place = (tenant_id, turn_id, feedback.author)
-        earlier = self._given.pop(place, None)
-        feedback_id = new_id("feedback") if earlier is None else earlier.feedback_id
-        record = FeedbackRecord(feedback_id, session.session_id, turn_id, feedback, self._store.clock())
-        self._given[place] = record
-        return record
-
-    async def list(
-        self, tenant_id: TenantId, *, session_id: SessionId | None = None, limit: int = 100
-    ) -> list[FeedbackRecord]:
-        newest = [record for (owner, _, _), record in reversed(self._given.items()) if owner == tenant_id]
-        return [one for one in newest if session_id in {None, one.session_id}][:limit]
 
 
 class MemoryOutbox:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -12,10 +13,18 @@ from gateway.app import Exposure
 from gateway.auth.authentication import Access, Rates, TokenReader
 from gateway.dependencies import Dependencies
 from orchestrator.turns.access import Scope
-from orchestrator.types import TenantId, UserId
+from orchestrator.turns.feedback import Feedback, FeedbackRecord
+from orchestrator.types import SessionId, TenantId, TurnId, UserId
 from parley.testing.store import ManualClock, MemoryStore
 from tests.contract.in_memory.access import MemoryKeys, MemoryRequestLimits, MemoryTickets
 from tests.unit.gateway.memory_dependencies import make_dependencies, serve
+
+
+class Noted:
+    """Feedback that is not stored."""
+
+    async def give(self, tenant_id: TenantId, turn_id: TurnId, feedback: Feedback) -> FeedbackRecord:
+        return FeedbackRecord("feedback_1", SessionId("of the turn"), turn_id, feedback, datetime.now(UTC))
 
 
 class GuardedHouse:
@@ -38,7 +47,9 @@ class GuardedHouse:
         self.app: Any = None
 
     def dependencies(self) -> Dependencies:
-        return make_dependencies(self.store, access=self.access, flower_url="http://127.0.0.1:5555")
+        return make_dependencies(
+            self.store, access=self.access, feedback=Noted(), flower_url="http://127.0.0.1:5555"
+        )
 
     async def key(self, tenant: str = "acme", *, user: str | None = None, operator: bool = False) -> str:
         scopes = frozenset({Scope.OPERATOR if operator else Scope.USER})

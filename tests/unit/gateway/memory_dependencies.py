@@ -28,6 +28,7 @@ from orchestrator.adapters.event_feed import EventFeed, TurnWaiter
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.status import PostgresLoad, PostgresStatus
+from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresFeedback
 from orchestrator.adapters.postgres.turns.search import PostgresTurnSearch
 from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.memory.business_context import BusinessContext
@@ -39,7 +40,7 @@ from parley.testing.memory import MemoryDocuments, MemoryPreferences, MemoryScra
 from parley.testing.scheduled import MemoryScheduledEvents
 from parley.testing.store import MemoryStore
 from tests.contract.in_memory.approvals import MemoryApprovals
-from tests.contract.in_memory.archive import MemoryArchive, MemoryEffects, MemoryEventLog, MemoryFeedback
+from tests.contract.in_memory.archive import MemoryEffects, MemoryEventLog
 from tests.contract.in_memory.sessions import MemorySessions
 
 NOWHERE = "postgresql://127.0.0.1:1/none"
@@ -73,6 +74,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
         "access": Access(),
         "flower_url": None,
         "evaluations": None,
+        "feedback": PostgresFeedback(Database(NOWHERE)),
     }
     parts |= others
     return Dependencies(
@@ -87,7 +89,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
             store=parts["sessions"],
             domains=domains,
             events=EventFeed(MemoryEventLog(store), live, inbox),
-            archive=MemoryArchive(store),
+            archive=PostgresArchive(Database(NOWHERE)),
             effects=MemoryEffects(store),
             scratchpad=MemoryScratchpad(),
             pages=FramePages(domains, lambda _: lambda _: {}),
@@ -108,7 +110,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
             evaluations=parts["evaluations"],
         ),
         approvals=MemoryApprovals(store),
-        feedback=MemoryFeedback(store),
+        feedback=parts["feedback"],
         access=parts["access"],
     )
 

@@ -1,4 +1,4 @@
-"""Session content for background flows, which have no rights on the session tables."""
+"""Session content for background flows, which have no privileges on the session tables."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ NEWEST = 200
 
 
 class PostgresSessionMaterial:
-    """A `SessionMaterial` that reads with the runtime's rights."""
+    """Access to session content on behalf of flows, with the runtime's privileges."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -26,11 +26,12 @@ class PostgresSessionMaterial:
     async def collect(
         self, tenant_id: TenantId, session_id: SessionId, names: tuple[str, ...]
     ) -> Mapping[str, Any]:
+        """Return the requested content by name. Raises Unavailable."""
         readers = {CONVERSATION: self._conversation, HABITS: self._habits, HISTORY: self._history}
         return {name: await readers[name](tenant_id, session_id) for name in names}
 
     async def _conversation(self, tenant_id: TenantId, session_id: SessionId) -> Conversation | None:
-        """Read the conversation and its epoch from the same state, so that they match."""
+        """Read the conversation and its epoch from one state, so that they match."""
         query = (
             select(sessions.c.user_id, sessions.c.domain, states.c.epoch, states.c.body, DIFFS)
             .join(states, states.c.session_id == sessions.c.session_id)

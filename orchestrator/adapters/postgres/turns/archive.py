@@ -27,10 +27,13 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
 
 
 class PostgresArchive:
+    """Data of past turns. Methods raise NotFound if the tenant doesn't have the session, and Unavailable."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def frames(self, tenant_id: TenantId, session_id: SessionId) -> list[JsonObject]:
+        """Return the latest frame of each flow, newest first, with its `turn_id` and time (`at`)."""
         rows = await self._of_session(tenant_id, session_id, _frames(tenant_id, session_id))
         return [_frame(row) for row in rows]
 
@@ -49,6 +52,11 @@ class PostgresArchive:
         turn_id: TurnId | None = None,
         limit: int = 200,
     ) -> list[JsonObject]:
+        """Return the model and tool calls of a session or turn, newest first.
+
+        Each is ``{turn_id, key, kind, status, request_hash, duration_ms, at}``, where `at` is the time of the
+        first write. Requests and results are omitted, because the caller may not be permitted to see them.
+        """
         step = journal.c
         query = (
             select(
@@ -65,6 +73,7 @@ class PostgresArchive:
         return [row_object(row) for row in rows]
 
     async def signals(self, tenant_id: TenantId, turn_id: TurnId) -> list[JsonObject]:
+        """Return a finished turn's signals in order (CO-6), each with `source` and `type`. Raises NotFound."""
         query = select(turns.c.signals).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
         return required(await self._database.read_one(query), "turn", turn_id).signals or []
 
@@ -113,10 +122,13 @@ class PostgresEventLog:
 
 
 class PostgresFeedback:
+    """Feedback on turns. Every method raises Unavailable."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def give(self, tenant_id: TenantId, turn_id: TurnId, feedback: Feedback) -> FeedbackRecord:
+        """Store feedback on a turn, replacing earlier feedback of the same author. Raises NotFound."""
         owner = select(turns.c.session_id).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
         async with self._database.transaction() as connection:
             session_id = (await connection.execute(owner)).scalar_one_or_none()
@@ -143,6 +155,7 @@ class PostgresFeedback:
     async def list(
         self, tenant_id: TenantId, *, session_id: SessionId | None = None, limit: int = 100
     ) -> list[FeedbackRecord]:
+        """Return feedback on a session, or on all sessions, newest first."""
         query = select(table).where(table.c.tenant_id == tenant_id).order_by(desc(table.c.at)).limit(limit)
         if session_id is not None:
             query = query.where(table.c.session_id == session_id)
