@@ -20,7 +20,6 @@ FORMS: dict[str, tuple[str, ...]] = {
     "take-over": (),
     "say": ("text",),
     "hand-back": (),
-    "release": (),
     "retry": ("turn",),
     "give-up": ("turn",),
 }

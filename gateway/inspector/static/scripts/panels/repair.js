@@ -14,7 +14,6 @@ const FIELDS = {
   take_over: [],
   say: ["text"],
   hand_back: [],
-  release: [],
   retry: ["turn"],
   give_up: ["turn"],
 };
