@@ -43,8 +43,7 @@ def branch_session(
     branch.revisions[branch.epoch] = Revision(diff(state, made), made)
     branch.utterances = [dict(line) for line in parent.utterances if by_then(line["turn_id"])]
     branch.next_seq = 1 + max((line["seq"] for line in branch.utterances), default=0)
-    branch.archived = dict(parent.archived)
-    branch.framed = {flow: framed for flow, framed in parent.framed.items() if by_then(framed[0])}
+    branch.framed = {flow: turn_id for flow, turn_id in parent.framed.items() if by_then(turn_id)}
     branch.frames = {flow: parent.frames[flow] for flow in branch.framed}
     plans = {name: _cut(plan, by_then, made) for name, plan in parent.plans.items()}
     branch.plans = {name: plan for name, plan in plans.items() if plan is not None}

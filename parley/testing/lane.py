@@ -136,7 +136,7 @@ class MemoryLane:
             session.utterances.extend(_lines_of(turn, commit, now))
         for frame in commit.frames:
             session.frames.pop(frame.flow_id, None)
-            session.frames[frame.flow_id] = frame
+            session.frames[frame.flow_id], session.framed[frame.flow_id] = frame, turn.turn_id
         if commit.approvals or commit.closed_approvals:
             keep_approvals(self._store, lease.tenant_id, commit)
         if commit.plans or commit.plan_revisions:

@@ -138,6 +138,8 @@ class MemorySession:
     utterances: list[JsonObject] = field(default_factory=list[JsonObject])
     revisions: dict[Epoch, Revision] = field(default_factory=dict[Epoch, Revision])
     frames: dict[str, FrameRecord] = field(default_factory=dict[str, FrameRecord])
+    framed: dict[str, TurnId] = field(default_factory=dict[str, TurnId])
+    """The turn of each flow's frame."""
     plans: dict[str, KeptPlan] = field(default_factory=dict["str", "KeptPlan"])
     parent: SessionId | None = None
     parent_epoch: Epoch | None = None

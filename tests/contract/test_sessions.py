@@ -7,12 +7,12 @@ import asyncio
 import orjson
 import pytest
 
-from orchestrator.errors import LaneLost, NotFound, Refused, SessionBusy
+from orchestrator.errors import NotFound, Refused, SessionBusy
 from orchestrator.ports.lane import Lane
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import StepStatus
-from orchestrator.turns.turn import IfBusy, SessionRecord, TurnStatus
+from orchestrator.turns.turn import IfBusy, SessionRecord
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 from tests.contract.conftest import Ports
 from tests.contract.factories import commit_for, new_session_id, submission
