@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from orchestrator.adapters.models.pool import ModelPool
+from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.bootstrap import Ports
 from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnInput, TurnRecord
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
+from parley.testing.scripted_model import Rule, Script, ScriptedModel
 
 WITHIN_S: Final = 60.0
 """Time limit for an answer on a busy machine, in seconds."""
@@ -54,3 +59,18 @@ async def say(ports: Ports, session: str, text: str, domain: str | None = None, 
     turn = await run_turn(ports, session, text, domain, **more)
     assert turn.result is not None, turn
     return turn.result
+
+
+@asynccontextmanager
+async def scripted(script: Script | Rule, **options: Any) -> AsyncIterator[tuple[ScriptedModel, ModelPool]]:
+    """Serve a scripted model over HTTP and open the models of a process that calls it.
+
+    `options`: of the pool.
+    """
+    followed = Script(rules=(script,)) if isinstance(script, Rule) else script
+    with ScriptedModel(followed) as model:
+        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted", **options)
+        try:
+            yield model, pool
+        finally:
+            await pool.aclose()

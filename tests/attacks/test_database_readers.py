@@ -8,7 +8,6 @@ import psycopg
 import pytest
 
 from orchestrator.adapters.postgres.claims import WorkerLock
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.statements import statement
 
 EVERY_LOCK = """
@@ -18,7 +17,6 @@ SELECT pg_advisory_lock(class, number) FROM generate_series(1, 500) AS number, (
 
 @pytest.fixture
 def database(database_url: str) -> str:
-    migrate(database_url)
     return database_url
 
 

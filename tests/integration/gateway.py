@@ -16,7 +16,6 @@ from gateway.app import create_app
 from gateway.auth.authentication import RECHECK_EVERY_S
 from gateway.wiring import open_dependencies
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.turns.archive import PostgresEventLog
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.settings import Settings
@@ -71,7 +70,6 @@ async def open_house(
     recheck_every_s: float = RECHECK_EVERY_S,
     **more: Any,
 ) -> AsyncIterator[House]:
-    migrate(database_url)
     settings = Settings(database_url=database_url, redis_url=redis_url, **more)
     app = create_app(lambda: open_dependencies(settings))
     async with AsyncExitStack() as stack:

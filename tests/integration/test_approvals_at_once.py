@@ -13,7 +13,6 @@ from pathlib import Path
 import httpx
 import psycopg
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.turns.turn import FINISHED
 from orchestrator.types import JsonObject
 from tests.integration.chaos.fleet import ROOT, fleet
@@ -86,7 +85,6 @@ async def grant_everywhere(clients: list[httpx.AsyncClient], number: int) -> str
 async def test_a_call_approved_at_once_from_everywhere_is_made_once(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    migrate(database_url)
     environment = {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "PARLEY_DOMAIN": str(DESK)}
     with fleet(database_url, redis_url, tmp_path, environment) as crew:
         crew.start(2, application="workers.app")

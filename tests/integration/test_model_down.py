@@ -15,7 +15,6 @@ import orjson
 import psycopg
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
 from orchestrator.types import SessionId
@@ -39,12 +38,6 @@ from tests.redis_numbers import numbered
 SYSTEM2 = {"mode": "system2"}
 APPLICATION = "workers.app"
 CITY = understood("slot_value", origin="Oslo")
-
-
-@pytest.fixture(scope="module")
-def database(database_url: str) -> str:
-    migrate(database_url)
-    return database_url
 
 
 @pytest.fixture(scope="module")
@@ -99,11 +92,11 @@ def logged(worker: Worker, event: str) -> list[dict[str, Any]]:
 
 
 async def test_turns_go_on_without_the_model_and_return_to_it(
-    database: str, redis_url: str, tmp_path: Path, folder: Path, model: ScriptedModel
+    database_url: str, redis_url: str, tmp_path: Path, folder: Path, model: ScriptedModel
 ) -> None:
     """NL-2, CO-2: killed during a conversation, then restarted."""
     settings = environment(model, folder, PARLEY_MODEL_FAILURES="2", PARLEY_MODEL_COOLING_S="4")
-    with fleet(database, redis_url, tmp_path, settings) as crew:
+    with fleet(database_url, redis_url, tmp_path, settings) as crew:
         (worker,) = crew.start(1, application=APPLICATION)
         async with talking(crew, "interrupted", folder) as talk:
             asked = await talk.say(TAPAS)
@@ -176,13 +169,13 @@ LASTING: dict[str, Reply] = {
 
 @pytest.fixture(scope="module")
 def unlucky(
-    database: str, stores: Any, tmp_path_factory: pytest.TempPathFactory, folder: Path
+    database_url: str, stores: Any, tmp_path_factory: pytest.TempPathFactory, folder: Path
 ) -> Iterator[tuple[Fleet, ScriptedModel]]:
     """Yield a worker for all failures. Its breaker never opens."""
     with ScriptedModel(script_of(CITY)) as model:
         settings = environment(model, folder, PARLEY_MODEL_FAILURES="1000", PARLEY_TURN_DEADLINE_S="4")
         with fleet(
-            database, numbered(stores.redis_url, 8), tmp_path_factory.mktemp("logs"), settings
+            database_url, numbered(stores.redis_url, 8), tmp_path_factory.mktemp("logs"), settings
         ) as crew:
             crew.start(1, application=APPLICATION)
             yield crew, model
@@ -198,11 +191,11 @@ async def test_the_turn_is_answered_in_every_weather(
 
 @pytest.mark.parametrize("weather", list(LASTING))
 async def test_the_turn_is_answered_where_no_later_request_can_succeed(
-    database: str, redis_url: str, tmp_path: Path, folder: Path, weather: str
+    database_url: str, redis_url: str, tmp_path: Path, folder: Path, weather: str
 ) -> None:
     with ScriptedModel(script_of(CITY)) as model:
         settings = environment(model, folder, PARLEY_TURN_DEADLINE_S="4")
-        with fleet(database, redis_url, tmp_path, settings) as crew:
+        with fleet(database_url, redis_url, tmp_path, settings) as crew:
             crew.start(1, application=APPLICATION)
             await answer_in(crew, model, folder, weather, LASTING[weather])
 
@@ -253,14 +246,14 @@ async def test_what_a_model_invents_does_nothing(unlucky: tuple[Fleet, ScriptedM
 
 
 async def test_answers_are_steps_of_their_turns(
-    unlucky: tuple[Fleet, ScriptedModel], folder: Path, database: str
+    unlucky: tuple[Fleet, ScriptedModel], folder: Path, database_url: str
 ) -> None:
     """RT-8: the step's name contains no message text."""
     crew, model = unlucky
     model.follow(script_of(CITY))
     async with talking(crew, "journaled", folder) as talk:
         turn = await talk.say(TAPAS)
-    with psycopg.connect(database) as connection:
+    with psycopg.connect(database_url) as connection:
         query = "SELECT key, kind, status FROM journal WHERE turn_id = %s AND kind = 'model'"
         steps = connection.execute(query, [turn["turn_id"]]).fetchall()
 

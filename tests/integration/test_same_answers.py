@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.runs.records import RunRecord
 from orchestrator.ports.runs.status import RunStatus
@@ -43,7 +42,6 @@ async def test_two_hundred_turns(database_url: str, redis_url: str, tmp_path: Pa
 
 
 async def _compare(database_url: str, redis_url: str, tmp_path: Path, turns: int) -> None:
-    migrate(database_url)
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     told: dict[str, list[JsonObject]] = {}
     async with open_ports(settings) as ports:

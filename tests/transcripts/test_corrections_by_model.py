@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.models.providers import Endpoint
 from parley.simulator import Conversation, Simulator
-from parley.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from parley.testing.scripted_model import Answer, Rule, Script
+from tests.conversation import scripted
 from tests.trained import trained
 
 TRIP = {"origin": "Oslo", "destination": "Madrid", "date": "2026-11-27", "return_date": "2026-11-29"}
@@ -46,12 +45,10 @@ SCRIPT = Script(
 
 @pytest.fixture
 async def talk() -> AsyncIterator[Conversation]:
-    with ScriptedModel(SCRIPT) as model:
-        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+    async with scripted(SCRIPT) as (_, pool):
         loaded, system1 = trained("travel")
         sections = {"nlu": {"mode": "system2"}}
         yield Simulator.of(loaded, system1=system1, models=pool, sections=sections).converse()
-        await pool.aclose()
 
 
 async def test_a_correction_of_what_is_booked_asks_what_should_happen(talk: Conversation) -> None:

@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation, Simulator
-from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule
 from tests.cases import for_each
+from tests.conversation import scripted
 from tests.trained import trained
 from tests.transcripts.test_never_the_wrong_deed import TRIP, booked
 
@@ -26,14 +25,10 @@ async def misled(
         empty: dict[str, Any] = {"intent": None, "flows": [], "slots": {}, "target": None, "digression": None}
         return Answer(json={"kind": "unknown", **empty, **meanings.get(request.said, {})})
 
-    with ScriptedModel(Script(rules=(Rule(prompt="nlu_think", replies=(Computed(understand),)),))) as model:
-        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+    async with scripted(Rule(prompt="nlu_think", replies=(Computed(understand),))) as (_, pool):
         loaded, system1 = trained(domain)
         simulator = Simulator.of(loaded, system1=system1, models=pool, sections={"nlu": {"mode": "system2"}})
-        try:
-            yield simulator.converse()
-        finally:
-            await pool.aclose()
+        yield simulator.converse()
 
 
 def as_task(dact: str, **slots: Any) -> dict[str, Any]:

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.types import DEFAULT_TENANT
 from parley.simulator import Conversation, Simulator
 from parley.testing.scripted_model import (
@@ -19,10 +17,9 @@ from parley.testing.scripted_model import (
     Reply,
     Request,
     Rule,
-    Script,
-    ScriptedModel,
 )
 from tests.cases import for_each
+from tests.conversation import scripted
 from tests.trained import trained
 from tests.transcripts.not_yes import NOT_YES
 
@@ -109,18 +106,14 @@ async def test_a_model_that_takes_anything_for_a_yes_books_nothing(words: str) -
             body |= {"kind": "task", "flows": [{"dact": "book_flight", "score": 1.0}], "slots": slots}
         return Answer(json={**body, "target": None, "digression": None})
 
-    with ScriptedModel(Script(rules=(Rule(prompt="nlu_think", replies=(Computed(understand),)),))) as model:
-        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
-        try:
-            talk = begin(models=pool, sections={"nlu": {"mode": "system2"}})
-            offer = await talk.say(OFFER)
-            assert offer["ambiguity"]["level"] == "confirmation"
-            await talk.say(words)
-            assert await booked(talk) == []
-            await talk.say("yes please")
-            assert await booked(talk) == [("OSL", "FCO")]
-        finally:
-            await pool.aclose()
+    async with scripted(Rule(prompt="nlu_think", replies=(Computed(understand),))) as (_, pool):
+        talk = begin(models=pool, sections={"nlu": {"mode": "system2"}})
+        offer = await talk.say(OFFER)
+        assert offer["ambiguity"]["level"] == "confirmation"
+        await talk.say(words)
+        assert await booked(talk) == []
+        await talk.say("yes please")
+        assert await booked(talk) == [("OSL", "FCO")]
 
 
 @for_each("words", ["yes", "yes please, book it", "sure, go ahead", "book it"])

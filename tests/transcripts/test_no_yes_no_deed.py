@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.types import DEFAULT_TENANT, JsonObject
 from parley.simulator import Conversation, Simulator
-from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule
+from tests.conversation import scripted
 from tests.trained import trained
 from tests.transcripts.not_yes import NOT_YES
 
@@ -80,15 +79,11 @@ async def offered(deed: Deed, heard: tuple[JsonObject, ...]) -> AsyncIterator[Co
         asked += 1
         return Answer(json={**EMPTY, **heard[asked % len(heard)]})
 
-    with ScriptedModel(Script(rules=(Rule(prompt="nlu_think", replies=(Computed(understand),)),))) as model:
-        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+    async with scripted(Rule(prompt="nlu_think", replies=(Computed(understand),))) as (_, pool):
         sections: dict[str, Any] = {"nlu": {"mode": "system2"}}
         beside = Simulator.of(loaded, system1=system1, models=pool, sections=sections, beside=simulator)
         beside.now = simulator.now
-        try:
-            yield Conversation(beside, talk.session_id, talk.user_id)
-        finally:
-            await pool.aclose()
+        yield Conversation(beside, talk.session_id, talk.user_id)
         assert asked > 0
 
 

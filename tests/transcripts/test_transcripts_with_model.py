@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 
 from lab.evaluation.conversations import beginning_of
-from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.domain.configuration import merge_sections
 from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.telemetry import Signal, SignalType
 from parley.simulator import Simulator
-from parley.testing.scripted_model import ScriptedModel
 from tests.cases import check_each
+from tests.conversation import scripted
 from tests.trained import trained
 from tests.transcripts.recorded import Author
 from tests.transcripts.test_transcripts import conversations, go_through
@@ -49,23 +47,16 @@ async def test_conversations_go_as_written(domain: str, every: int) -> None:
 async def hold(case: tuple[str, ConversationEntry]) -> None:
     domain, conversation = case
     loaded, system1 = trained(domain)
-    author = Author(system1)
-    with ScriptedModel(author.script()) as model:
-        calls: list[Signal] = []
-        pool = ModelPool(
-            {"default": Endpoint(base_url=model.base_url)}, model="scripted", record=calls.append
+    author, calls = Author(system1), list[Signal]()
+    async with scripted(author.script(), record=calls.append) as (model, pool):
+        simulator = Simulator.of(
+            loaded,
+            sections=merge_sections(conversation.config, SYSTEM2),
+            models=pool,
+            system1=author,
+            at=beginning_of(conversation),
         )
-        try:
-            simulator = Simulator.of(
-                loaded,
-                sections=merge_sections(conversation.config, SYSTEM2),
-                models=pool,
-                system1=author,
-                at=beginning_of(conversation),
-            )
-            await go_through(conversation, simulator)
-        finally:
-            await pool.aclose()
+        await go_through(conversation, simulator)
 
     assert [call.payload for call in calls if call.payload["outcome"] != "answered"] == []
     expected = {"system2", "command", "action", *(["system1"] if author.chose else [])}

@@ -11,7 +11,6 @@ import psycopg
 import pytest
 import redis
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.acl import USERS, write_acl_file
 from parley.main import run
 from tests.cases import for_each
@@ -44,7 +43,6 @@ async def test_gateway_workers_and_senders_work_together(
     house: House, database_url: str, urls: dict[str, str], tmp_path: Path
 ) -> None:
     """A turn over HTTP and a turn over the queue, both awaited; the result is read."""
-    migrate(database_url)
     with fleet(database_url, urls["parley-worker"], tmp_path, {"PARLEY_LEASE_TTL_S": "3"}) as crew:
         crew.start(1)
         made = await house.http.post("/v1/sessions", json={"domain": "travel", "session_id": "over-http"})
@@ -66,7 +64,6 @@ async def test_flower_and_internal_flows_work_with_their_accounts(
     house: House, database_url: str, urls: dict[str, str], tmp_path: Path
 ) -> None:
     """Flower sees the turn's session and queue lengths; a run started by the gateway is executed."""
-    migrate(database_url)
     environment = {
         "DATABASE_URL": database_url,
         "REDIS_URL": urls["parley-flower"],

@@ -11,7 +11,6 @@ import pytest
 
 from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import InvalidInput, NotFound, Unauthenticated
 from orchestrator.ports.tasks import SUBMIT_TURN
@@ -26,7 +25,6 @@ from tests.integration.chaos.processes.counting import EFFECTS
 
 @pytest.fixture
 async def post(database_url: str) -> AsyncIterator[Post]:
-    migrate(database_url)
     with psycopg.connect(database_url) as connection:
         connection.execute("DELETE FROM webhook_feeds")  # undelivered events of earlier tests
     async with Database(database_url) as database, WorkerLock(database_url) as worker:

@@ -16,7 +16,6 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from parley.processes import has_ended
 from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.fleet import STAND_IN, wait_until
@@ -49,7 +48,6 @@ LONG_BY = "SELECT result FROM turns WHERE session_id = 'long' AND attempts = 1"
 
 @pytest.fixture
 def database(database_url: str) -> str:
-    migrate(database_url)
     with psycopg.connect(database_url) as connection:
         connection.execute(EFFECTS)
         connection.execute("TRUNCATE counted_effects")

@@ -10,7 +10,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.turns.turn import TurnStatus
 from tests.integration.chaos.checker import History, check, read_history
 from tests.integration.chaos.fleet import STAND_IN, Fleet, Worker, fleet, wait_until
@@ -27,7 +26,6 @@ TURNS = 4
 
 @pytest.fixture
 def database(database_url: str) -> str:
-    migrate(database_url)
     with psycopg.connect(database_url) as connection:
         ((tables,),) = connection.execute(
             "SELECT string_agg(tablename, ', ') FROM pg_tables WHERE schemaname = 'public'"

@@ -10,7 +10,6 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from tests.integration.chaos.submitting import all_finished, submitter
 from tests.integration.chaos.takeover import ANY, LOADED, QUIET, Machine, percentile
 from tests.integration.chaos.worker_pool import worker_pool
@@ -51,7 +50,6 @@ async def test_idle_workers_take_over_at_once(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    migrate(database_url)
     times: list[float] = []
     now = asyncio.get_running_loop().time
     chance = random.Random(5)

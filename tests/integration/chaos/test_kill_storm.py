@@ -13,7 +13,6 @@ import psutil
 import psycopg
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import all_finished, count_unfinished, submitter
@@ -27,7 +26,6 @@ IDLE_FOR_S = 2.0
 
 @pytest.fixture
 def database(database_url: str) -> str:
-    migrate(database_url)
     with psycopg.connect(database_url) as connection:
         connection.execute(EFFECTS)
         connection.execute("TRUNCATE counted_effects")

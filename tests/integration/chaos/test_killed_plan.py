@@ -11,7 +11,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId, UserId
@@ -52,7 +51,6 @@ class Compared:
 
 async def _compare(database_url: str, redis_url: str, folder: Path, only: str = "") -> Compared:
     """Hold two conversations, the second with dying workers."""
-    migrate(database_url)
     suspect_nobody(database_url)
     kills = folder / "kills"
     kills.mkdir()

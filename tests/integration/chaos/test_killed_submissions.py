@@ -18,7 +18,6 @@ import pytest
 from celery import Celery
 
 from orchestrator.adapters.broker_queues import TASK_QUEUES
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.task_sender import producer_options
 from orchestrator.ports.tasks import SUBMIT_TURN
@@ -105,7 +104,6 @@ async def test_each_is_accepted_once_and_soon(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    migrate(database_url)
     with broker_of(kind, redis_url, tmp_path) as broker:
         environment = {} if kind == "redis" else {"PARLEY_BROKER_URL": broker}
         with fleet(database_url, redis_url, tmp_path, environment) as crew:

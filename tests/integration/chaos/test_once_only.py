@@ -17,7 +17,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import TurnRecord, TurnStatus
@@ -146,7 +145,6 @@ def skilled_by(world: Outside) -> Script:
 
 @asynccontextmanager
 async def setting(database_url: str, redis_url: str, log: Path) -> AsyncIterator[Errands]:
-    migrate(database_url)
     suspect_nobody(database_url)
     with outside() as world, ScriptedModel(skilled_by(world)) as model:
         environment = {

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.turns.turn import TurnStatus
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import submitter
@@ -38,7 +37,6 @@ async def test_neighbours_of_poison_turns_are_answered(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    migrate(database_url)
     began = time.monotonic()
     with fleet(database_url, redis_url, tmp_path) as crew:
         async with submitter(database_url, redis_url) as client:
@@ -68,7 +66,6 @@ async def test_turns_beside_two_crashes_are_answered(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     """Two killed workers leave many suspected turns, all innocent."""
-    migrate(database_url)
     may_end = tmp_path / "may-end"
     with fleet(database_url, redis_url, tmp_path) as crew:
         async with submitter(database_url, redis_url) as client:

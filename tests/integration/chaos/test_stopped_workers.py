@@ -20,7 +20,6 @@ from typing import Any, TypeAlias
 import pytest
 
 from internal_flows.maintenance.states import REPAIR_STATE
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.runs.records import RunRecord
 from orchestrator.settings import Settings
@@ -200,7 +199,6 @@ async def mailroom(
     database_url: str, redis_url: str, folder: Path, slow_s: float, way: str
 ) -> AsyncIterator[Setting]:
     """Yield a worker of a mailroom with external calls."""
-    migrate(database_url)
     domain = folder / "mailroom"
     shutil.copytree(MAILROOM, domain)
     shutil.copy(SERVICES, domain / "services.py")

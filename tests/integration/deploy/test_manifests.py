@@ -11,7 +11,6 @@ import psycopg
 import pytest
 from kombu.transport.redis import PRIORITY_STEPS, Channel
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.wakeup import READY
 from orchestrator.ports.tasks import QUEUES
 from orchestrator.settings import Settings
@@ -263,7 +262,6 @@ def test_what_waits_is_counted_at_every_priority() -> None:
 async def test_the_query_of_the_scaler_counts_the_seconds_that_a_turn_waits(
     database_url: str, redis_url: str
 ) -> None:
-    migrate(database_url)
     (query,) = [
         trigger["metadata"]["query"]
         for trigger in named("prod", "ScaledObject", "parley-turns")["spec"]["triggers"]

@@ -15,7 +15,6 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import LIMITS, Database
 from orchestrator.adapters.postgres.roles import SESSION_FLOWS, make_login, make_roles
 from orchestrator.ports.access import acting_tenant
@@ -37,7 +36,6 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="Debian's package p
 @pytest.fixture
 def login(database_url: str) -> Iterator[str]:
     """Return the URL of a login with a worker's rights, as `parley migrate --login` creates it."""
-    migrate(database_url)
     make_roles(database_url)
     user = f"worker_{uuid4().hex[:8]}"
     place = database_url.rpartition("@")[2]

@@ -8,7 +8,6 @@ import psycopg
 import redis
 from celery import Celery
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.adapters.task_sender import TASK_QUEUES
 from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
@@ -59,7 +58,6 @@ SCALED = ("parley-turns", "parley-submissions", "parley-internal")
 async def test_what_waits_raises_the_number_and_workers_bring_it_down(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    migrate(database_url)
 
     def numbers(scaled: str) -> dict[str, float]:
         return {name: ask(trigger, database_url, redis_url) for name, trigger in triggers(scaled).items()}

@@ -9,13 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import psycopg
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.fleet import fleet
-from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import all_finished, submitter
 from tests.integration.deploy.fixtures.sentinels import Replicated, replicated_redis
 from tests.integration.deploy.fixtures.tls import REDIS
@@ -32,14 +29,6 @@ pytestmark = [
 def replicated(tmp_path: Path) -> Iterator[Replicated]:
     with replicated_redis(tmp_path / "redis") as made:
         yield made
-
-
-@pytest.fixture
-def database(database_url: str) -> str:
-    migrate(database_url)
-    with psycopg.connect(database_url) as connection:
-        connection.execute(EFFECTS)
-    return database_url
 
 
 def submit_by_queue(url: str, session: str) -> Any:

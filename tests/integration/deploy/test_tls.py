@@ -140,7 +140,6 @@ def test_an_address_as_services_hand_it_out_is_verified(
 ) -> None:
     """With plain `rediss://`, only the system's authorities are trusted."""
     url = f"rediss://parley:{queues.password}@{NAME}:{queues.port}/0"
-    migrate(database_url)
     with (
         Connection(for_celery(url), ssl=tls_options(url)) as connection,
         pytest.raises(OperationalError, match="verify failed"),

@@ -14,7 +14,6 @@ import pytest
 from celery import Celery
 from psycopg.rows import dict_row
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.task_sender import TaskSender
@@ -84,7 +83,6 @@ def launch(crew: Fleet) -> None:
 
 @pytest.fixture(scope="module")
 def stack(database_url: str, stores: Stores, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    migrate(database_url)
     redis_url = numbered(stores.redis_url, 9)
     folder = tmp_path_factory.mktemp("flower")
     environment = {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "FLOWER_BASIC_AUTH": ":".join(AUTH)}

@@ -11,7 +11,6 @@ import pytest
 import redis
 from celery import Signature, chain, chord, group
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.ports.tasks import START_RUN
 from parley.embedded import Stores
@@ -120,7 +119,6 @@ CANVASES: list[Callable[[Starter], None]] = [
 def starter(
     database_url: str, stores: Stores, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], Starter]]:
-    migrate(database_url)
     redis_url, folder = numbered(stores.redis_url, 10), tmp_path_factory.mktemp("starter")
     with (
         fleet(database_url, redis_url, folder) as crew,

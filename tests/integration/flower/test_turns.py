@@ -9,7 +9,6 @@ from typing import Any
 import psycopg
 from celery import Celery
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.ports.tasks import CANCEL_TURN, SUBMIT_TURN
 from tests.celery_clients import celery_client
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
@@ -24,7 +23,6 @@ SAID = {"quick": "say xylophone", "slow": "wait 0.5", "fail": "fail"}
 
 def test_turns_are_shown_as_they_ended(database_url: str, redis_url: str, tmp_path: Path) -> None:
     """IF-16, RT-22: answered, failing, poisonous, canceled, and taken over from a killed worker."""
-    migrate(database_url)
     environment = {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "FLOWER_BASIC_AUTH": ":".join(AUTH)}
     go_on = tmp_path / "go-on"
     with (

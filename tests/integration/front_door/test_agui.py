@@ -13,7 +13,6 @@ import httpx
 import pytest
 from ag_ui.core import EventType
 
-from orchestrator.adapters.postgres.migrate import migrate
 from tests.integration.chaos.fleet import fleet
 from tests.integration.front_door.agui_client import run, text_of
 from tests.processes.gateway import gateway
@@ -27,7 +26,6 @@ TRAVEL = {"PARLEY_DOMAIN": "travel", "OPENAI_BASE_URL": ""}
 @pytest.fixture(scope="module")
 def url(database_url: str, module_redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Yield the URL of a gateway with a worker of the travel domain."""
-    migrate(database_url)
     folder = tmp_path_factory.mktemp("agui")
     stores = {"DATABASE_URL": database_url, "REDIS_URL": module_redis_url}
     with fleet(database_url, module_redis_url, folder, TRAVEL) as crew:

@@ -14,7 +14,6 @@ import pytest
 
 from gateway.app import create_app
 from gateway.wiring import open_dependencies
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.settings import Settings
 from tests.integration.chaos.fleet import Fleet, fleet
 from tests.integration.front_door.agui_client import answer, interrupts_of, run, text_of
@@ -40,7 +39,6 @@ class House:
 
 @pytest.fixture
 async def house(database_url: str, redis_url: str, tmp_path: Path) -> AsyncIterator[House]:
-    migrate(database_url)
     environment = {"PARLEY_DOMAIN": str(TREASURY), "OPENAI_BASE_URL": ""}
     with fleet(database_url, redis_url, tmp_path, environment) as crew:
         crew.start(1, application="workers.app")

@@ -21,7 +21,6 @@ import pytest
 
 from gateway.app import create_app
 from gateway.wiring import open_dependencies
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.settings import Settings
 from orchestrator.types import JsonObject
 from tests.integration.chaos.fleet import fleet
@@ -52,7 +51,6 @@ def _environment(url: str) -> dict[str, str]:
 
 
 async def test_the_example_runs_as_it_stands(database_url: str, redis_url: str, tmp_path: Path) -> None:
-    migrate(database_url)
     settings = _settings(database_url, redis_url)
     async with serve(create_app(lambda: open_dependencies(settings))) as url:
         with fleet(database_url, redis_url, tmp_path, _environment(url)) as crew:
@@ -111,7 +109,6 @@ async def test_each_result_has_its_effect_once_although_workers_are_killed(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     """Charges are accepted and confirmed twice, while workers are killed at random."""
-    migrate(database_url)
     suspect_nobody(database_url)
     chance = random.Random(32)
     settings = _settings(database_url, redis_url)

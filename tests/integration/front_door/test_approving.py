@@ -14,7 +14,6 @@ import pytest
 
 from gateway.app import create_app
 from gateway.wiring import open_dependencies
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.settings import Settings
 from orchestrator.types import JsonObject
@@ -40,7 +39,6 @@ def _settings(database_url: str, redis_url: str) -> Settings:
 async def test_the_example_runs_as_it_stands_and_celery_decides_too(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    migrate(database_url)
     settings = _settings(database_url, redis_url)
     async with serve(create_app(lambda: open_dependencies(settings))) as url:
         with fleet(database_url, redis_url, tmp_path, ENVIRONMENT) as crew:
@@ -83,7 +81,6 @@ async def _decide_by_celery(http: httpx.AsyncClient, redis_url: str) -> None:
 async def test_calls_are_made_once_in_reverse_order_although_workers_are_killed(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    migrate(database_url)
     suspect_nobody(database_url)
     chance, before = random.Random(38), _count_orders(database_url)
     settings = _settings(database_url, redis_url)

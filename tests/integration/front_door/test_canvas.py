@@ -19,7 +19,6 @@ import redis
 from celery import Celery
 from celery.utils import uuid
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
 from parley.embedded import Stores
 from tests.celery_clients import connected
@@ -89,7 +88,6 @@ def world(
 ) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("canvas")
     redis_url = numbered(stores.redis_url, REDIS_NUMBER)
-    migrate(database_url)
     with redis.Redis.from_url(redis_url) as server:
         server.flushdb()
     with ExitStack() as stack:

@@ -16,7 +16,6 @@ import pytest
 from celery import Celery
 from kombu.utils.json import dumps
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.redis.address import for_celery
@@ -33,15 +32,9 @@ from workers.messages.fairness import SHARE, FairOrder, choose_first, read_tenan
 BURST = 4000
 
 
-@pytest.fixture(scope="module")
-def database(database_url: str) -> str:
-    migrate(database_url)
-    return database_url
-
-
 @pytest.fixture
-def crew(database: str, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    with fleet(database, redis_url, tmp_path, {"PARLEY_SESSION_INBOX_LIMIT": "10000"}) as crew:
+def crew(database_url: str, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    with fleet(database_url, redis_url, tmp_path, {"PARLEY_SESSION_INBOX_LIMIT": "10000"}) as crew:
         for queues in ("turns", "turns", "submissions", "submissions"):
             crew.start(1, queues=queues)
         yield crew
@@ -67,7 +60,12 @@ def app(redis_url: str) -> Iterator[Celery]:
     ],
 )
 def test_another_tenant_is_answered_within_a_second(
-    crew: Fleet, app: Celery, database: str, behind: str, sessions: int, capsys: pytest.CaptureFixture[str]
+    crew: Fleet,
+    app: Celery,
+    database_url: str,
+    behind: str,
+    sessions: int,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Behind a burst of submissions in the broker, and behind as many turns waiting for a worker."""
     name = f"{behind}-{sessions}"
@@ -82,7 +80,7 @@ def test_another_tenant_is_answered_within_a_second(
         )
 
     def count(condition: str) -> int:
-        with psycopg.connect(database) as connection:
+        with psycopg.connect(database_url) as connection:
             query = f"SELECT count(*) FROM turns WHERE session_id LIKE 'loud-{name}-%' AND {condition}"
             [(found,)] = connection.execute(query.encode()).fetchall()
         return found
@@ -199,14 +197,14 @@ def test_a_message_tells_its_tenant_or_counts_as_the_default_one() -> None:
         assert read_tenant(odd) == DEFAULT_TENANT
 
 
-async def test_a_session_that_is_held_up_holds_up_no_other(database: str) -> None:
+async def test_a_session_that_is_held_up_holds_up_no_other(database_url: str) -> None:
     """Submissions that wait for a locked lane do not use all connections."""
-    async with Database(database) as connections:
+    async with Database(database_url) as connections:
         inbox = PostgresInbox(connections)
         held, free = new_session_id(), new_session_id()
         for name in (held, free):
             await inbox.submit(submission(DEFAULT_TENANT, name, "say", create_session=True, domain="travel"))
-        async with await psycopg.AsyncConnection.connect(database) as holder:
+        async with await psycopg.AsyncConnection.connect(database_url) as holder:
             await holder.execute("SELECT FROM lanes WHERE session_id = %s FOR UPDATE", [held])
             waiting = [
                 asyncio.create_task(inbox.submit(submission(DEFAULT_TENANT, held, "say"))) for _ in range(20)
@@ -220,9 +218,9 @@ async def test_a_session_that_is_held_up_holds_up_no_other(database: str) -> Non
 
 
 async def test_a_turn_for_a_busy_session_is_one_statement_and_so_is_a_refusal(
-    database: str, monkeypatch: pytest.MonkeyPatch
+    database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with Database(database) as connections:
+    async with Database(database_url) as connections:
         inbox = PostgresInbox(connections, session_limit=3)
         name = new_session_id()
         await inbox.submit(submission(DEFAULT_TENANT, name, "say", create_session=True, domain="travel"))
@@ -252,8 +250,8 @@ async def test_a_turn_for_a_busy_session_is_one_statement_and_so_is_a_refusal(
         assert statements == ["SELECT"]
 
 
-async def test_refusing_costs_less_than_accepting(database: str) -> None:
-    async with Database(database) as connections:
+async def test_refusing_costs_less_than_accepting(database_url: str) -> None:
+    async with Database(database_url) as connections:
         inbox = PostgresInbox(connections, session_limit=300)
         name = new_session_id()
         first = submission(DEFAULT_TENANT, name, "say", create_session=True, domain="travel")

@@ -19,7 +19,6 @@ from orchestrator.adapters.redis.address import for_celery
 from parley.main import run
 from tests.celery_clients import connected
 from tests.integration.chaos.fleet import ROOT, Fleet, fleet, wait_until
-from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.front_door.plain_backend import make_app
 
 SUBMISSIONS = "submissions"
@@ -57,14 +56,6 @@ class Backend:
     def until(self, session: str, *statuses: str) -> None:
         what = f"the turns of {session} are {statuses}"
         wait_until(lambda: self.status(session) == list(statuses), within_s=20, what=what)
-
-
-@pytest.fixture(scope="module")
-def database(database_url: str) -> str:
-    migrate(database_url)
-    with psycopg.connect(database_url) as connection:
-        connection.execute(EFFECTS)
-    return database_url
 
 
 @pytest.fixture(scope="module")

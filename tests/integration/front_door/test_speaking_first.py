@@ -19,7 +19,6 @@ import pytest
 
 from gateway.app import create_app
 from gateway.wiring import open_dependencies
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
@@ -51,7 +50,6 @@ async def test_over_http_celery_events_and_webhooks(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     """The unmodified example runs; Celery tasks do the same, and a webhook receives the message."""
-    migrate(database_url)
     settings = _settings(database_url, redis_url, webhook_networks=("127.0.0.0/8",))
     environment = {**TRAVEL, "PARLEY_WEBHOOK_NETWORKS": '["127.0.0.0/8"]'}
     app = create_app(lambda: open_dependencies(settings))
@@ -117,7 +115,6 @@ async def test_each_event_is_told_once_although_workers_are_killed(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     """Reminders and events fall due while workers are killed at random: each is one turn with one answer."""
-    migrate(database_url)
     suspect_nobody(database_url)
     chance = random.Random(31)
     with fleet(database_url, redis_url, tmp_path, {**TRAVEL, "PARLEY_MAX_ATTEMPTS": "50"}) as crew:

@@ -14,7 +14,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.address import for_celery
 from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
 from tests.integration.front_door.plain_backend import make_app
@@ -70,7 +69,6 @@ def test_all_are_answered_once_and_in_order(
     turns: int,
     every_s: float,
 ) -> None:
-    migrate(database_url)
     chance = random.Random(sessions)
     prefix = f"storm-{broker}-{sessions}"
     wanted = [(f"{prefix}-{n}", number) for n in range(sessions) for number in range(1, turns + 1)]

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_ports
 from orchestrator.ports.memory.context import CONTEXT_READY, GATHER_CONTEXT, HAND_OVER_CONTEXT
 from orchestrator.ports.memory.scratchpad import EntryKind
@@ -50,7 +49,6 @@ def depot(tmp_path: Path, database_url: str, redis_url: str, resilience: str) ->
     shutil.copytree(DEPOT, folder)
     with (folder / "domain.yaml").open("a") as settings:
         settings.write(f"resilience: {resilience}\n")
-    migrate(database_url)
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": str(folder)}) as crew:
         yield crew
 

@@ -13,7 +13,6 @@ import psycopg
 import pytest
 
 from orchestrator.adapters.postgres.memory.forgetting import PostgresForgetting
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_lane, open_ports
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.errors import LaneLost
@@ -37,7 +36,6 @@ TRACES = ("prefer aisle", "like the window", "aisle as the seat", "window as the
 
 @pytest.fixture
 async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
-    migrate(database_url)
     settings = Settings.model_validate({"DATABASE_URL": database_url, "REDIS_URL": redis_url})
     async with open_ports(settings) as ports, open_lane(ports) as lane:
         yield House(ports, lane, {"erase_forgotten": {"after_s": 0}})

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from orchestrator.adapters.domains.folder import load_domain
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_ports
 from orchestrator.errors import ConfigurationError
 from orchestrator.settings import Settings
@@ -66,7 +65,6 @@ async def test_what_is_too_old_is_made_anew_or_flagged(
 ) -> None:
     freshness = f"{{of: {of}, turns: 3, otherwise: {otherwise}, wait_s: {wait_s}}}"
     folder = make_depot(tmp_path, freshness)
-    migrate(database_url)
     settings = Settings.model_validate({"DATABASE_URL": database_url, "REDIS_URL": redis_url})
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": str(folder)}) as crew:
         crew.start(1, application="workers.app", queues=queues, threads=16)

@@ -8,7 +8,6 @@ from pathlib import Path
 import orjson
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.memory.preferences import Source
 from orchestrator.settings import Settings
@@ -63,7 +62,6 @@ async def test_what_is_told_early_serves_late_without_a_model(
     database_url: str, redis_url: str, tmp_path: Path, length: int
 ) -> None:
     """A rule fills its slot; a mentioned fact is remembered and returned on request."""
-    migrate(database_url)
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": "travel"}) as crew:
         crew.start(1, application="workers.app", queues=QUEUES, threads=4)
@@ -107,7 +105,6 @@ def summarize(request: Request) -> Reply:
 async def test_a_summary_serves_late_and_prompts_do_not_grow(
     database_url: str, redis_url: str, tmp_path: Path, length: int
 ) -> None:
-    migrate(database_url)
     rules = (
         Rule(prompt="nlu_think", replies=(Computed(understand),)),
         Rule(prompt="memory_summarize", replies=(Computed(summarize),)),

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from internal_flows.builtin import FLOWS
 from internal_flows.catalogue import Catalogue
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.dialogue.records import Label, LabelSource
 from orchestrator.dialogue.storage.serialization import dump
@@ -159,7 +158,6 @@ async def test_notes_that_were_merged_count_as_often_as_they_were_noted(house: H
 
 
 async def test_a_model_writes_the_summary_and_names_findings(database_url: str, redis_url: str) -> None:
-    migrate(database_url)
     findings = [
         {"text": LOUNGE, "about": "business", "salience": 0.9},
         {"text": "The user never flies on Fridays.", "about": "user", "salience": 0.2, "explicit": True},
@@ -189,7 +187,6 @@ async def test_a_model_writes_the_summary_and_names_findings(database_url: str, 
 
 async def test_the_model_that_a_flows_options_name_is_asked(database_url: str, redis_url: str) -> None:
     """IF-6"""
-    migrate(database_url)
     written = Answer(json={"summary": "They look for flights to Lisbon.", "findings": []})
     with ScriptedModel(Script(rules=(Rule(prompt="memory_summarize", replies=(written,)),))) as model:
         settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, OPENAI_BASE_URL=model.base_url)
@@ -203,7 +200,6 @@ async def test_the_model_that_a_flows_options_name_is_asked(database_url: str, r
 async def test_without_an_answer_the_summary_is_made_without_a_model(
     database_url: str, redis_url: str
 ) -> None:
-    migrate(database_url)
     with ScriptedModel(Script(rules=(Rule(replies=(Fail(status=400),)),))) as model:
         settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, OPENAI_BASE_URL=model.base_url)
         async with open_ports(settings) as ports, open_lane(ports) as lane:
@@ -259,7 +255,6 @@ async def test_workers_embed_and_keep_the_notes_of_turns(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     """RT-14: a turn's notes are in the shared scratchpad afterwards, also after Redis was emptied."""
-    migrate(database_url)
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     session_id, user = SessionId(new_id("session")), UserId(new_id("user"))
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": "travel"}) as crew:

@@ -10,7 +10,6 @@ import pytest
 from gateway.responses.operations import Ready
 from gateway.routes.health import ready
 from gateway.wiring import open_dependencies
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.errors import ConfigurationError
@@ -73,7 +72,6 @@ async def test_readiness_names_flows_that_are_off(
 ) -> None:
     """The gateway reports its workers' findings; all other flows run."""
     (domain / "internal_flows.py").write_text(OWN + BAD)
-    migrate(database_url)
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": str(domain)}) as crew:
         crew.start(1, application="workers.app", queues="internal,urgent")
@@ -89,7 +87,6 @@ async def test_readiness_names_flows_that_are_off(
 async def test_a_worker_carries_it_out_with_the_configuration_of_the_moment(
     domain: Path, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    migrate(database_url)
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": str(domain)}) as crew:
         crew.start(1, application="workers.app", queues="internal,urgent")
         async with Database(database_url) as database:

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from internal_flows.schedule import Job, read_jobs
-from orchestrator.adapters.postgres.migrate import migrate
 from tests.integration.chaos.fleet import ROOT, wait_until
 from tests.processes.forked import ForkedProcess, start
 from tests.processes.rows import read_rows
@@ -57,7 +56,6 @@ def start_beat(database_url: str, domain: Path, log: Path) -> ForkedProcess:
 
 @pytest.fixture
 def beats(database_url: str, domain: Path, tmp_path: Path) -> Iterator[list[ForkedProcess]]:
-    migrate(database_url)
     with ExitStack() as stack:
         started = []
         for number in range(3):

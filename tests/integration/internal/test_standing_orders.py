@@ -12,7 +12,6 @@ import pytest
 
 from internal_flows.schedule import read_jobs
 from orchestrator.adapters.domains.folder import served_folders
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.runs.records import NewRun
 from orchestrator.ports.runs.status import ENDED, RunStatus
@@ -29,7 +28,6 @@ REPORTS = "SELECT count(*) FROM turns WHERE session_id = %s AND kind = 'system' 
 
 @pytest.fixture
 async def ports(database_url: str, redis_url: str) -> AsyncIterator[Ports]:
-    migrate(database_url)
     async with open_ports(Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)) as opened:
         yield opened
 

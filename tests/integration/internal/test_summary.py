@@ -9,7 +9,6 @@ import asyncio
 import time
 from pathlib import Path
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.runs.records import RunRecord
 from orchestrator.ports.runs.status import ENDED, RunStatus
@@ -25,7 +24,6 @@ WITHIN_S = 90
 
 
 async def test_a_long_conversation_gets_a_summary(database_url: str, redis_url: str, tmp_path: Path) -> None:
-    migrate(database_url)
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": "travel"}) as crew:
         crew.start(1, application="workers.app", queues="turns,submissions,internal,urgent", threads=16)

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.ports.runs.records import NewRun
@@ -16,7 +15,6 @@ from orchestrator.types import DEFAULT_TENANT, SessionId, new_id
 
 @pytest.fixture
 async def runs(database_url: str) -> AsyncIterator[PostgresRuns]:
-    migrate(database_url)
     async with Database(database_url) as database:
         yield PostgresRuns(database)
 

@@ -19,7 +19,6 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.turns.archive import PostgresArchive
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings
@@ -63,7 +62,6 @@ class Outside:
 
 @asynccontextmanager
 async def mailroom(database_url: str, redis_url: str, folder: Path, world: Outside) -> AsyncIterator[Setting]:
-    migrate(database_url)
     domain = write_mailroom(folder / "mailroom")
     (domain / "services.py").write_bytes(SERVICES.read_bytes())
     with served(world):

@@ -9,8 +9,6 @@ from functools import cache
 from typing import Any
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.models.breaker import BreakerPolicy
 from orchestrator.nlu.system1 import System1
 from orchestrator.telemetry import Signal, SignalType
@@ -21,6 +19,7 @@ from parley.testing.scripted_model import (
     Script,
     ScriptedModel,
 )
+from tests.conversation import scripted
 
 
 @cache
@@ -46,17 +45,9 @@ class Stage:
 async def staged(script: Script, **sections: Any) -> AsyncIterator[Stage]:
     loaded, system1 = travel()
     calls: list[Signal] = []
-    with ScriptedModel(script) as model:
-        pool = ModelPool(
-            {"default": Endpoint(base_url=model.base_url)},
-            model="scripted",
-            breaker=BreakerPolicy(threshold=2, cooling_s=60),
-            record=calls.append,
-        )
-        try:
-            yield Stage(model, Simulator.of(loaded, sections=sections, models=pool, system1=system1), calls)
-        finally:
-            await pool.aclose()
+    breaker = BreakerPolicy(threshold=2, cooling_s=60)
+    async with scripted(script, breaker=breaker, record=calls.append) as (model, pool):
+        yield Stage(model, Simulator.of(loaded, sections=sections, models=pool, system1=system1), calls)
 
 
 def rules(**replies: Reply) -> Script:

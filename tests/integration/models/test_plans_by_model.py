@@ -15,8 +15,6 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.nlu.system1 import System1
 from orchestrator.types import DEFAULT_TENANT, JsonObject
 from parley.simulator import Conversation, Simulator
@@ -31,6 +29,7 @@ from parley.testing.scripted_model import (
     ScriptedModel,
 )
 from tests.contract.in_memory.sessions import MemorySessions
+from tests.conversation import scripted
 
 DESK = Path(__file__).resolve().parents[2] / "transcripts" / "domains" / "desk"
 REQUEST = "organise the work for the audit"
@@ -80,13 +79,9 @@ async def talking(
         for prompt, reply in replies.items()
     ]
     sections = {"nlu": {"mode": "system1"}, "plans": plans or {}}
-    with ScriptedModel(Script(rules=tuple(rules))) as model:
-        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
-        try:
-            simulator = Simulator.of(loaded, sections=sections, models=pool, system1=system1)
-            yield Talk(simulator.converse(), model)
-        finally:
-            await pool.aclose()
+    async with scripted(Script(rules=tuple(rules))) as (model, pool):
+        simulator = Simulator.of(loaded, sections=sections, models=pool, system1=system1)
+        yield Talk(simulator.converse(), model)
 
 
 def steps(*bodies: JsonObject, alternatives: str = "none") -> Answer:

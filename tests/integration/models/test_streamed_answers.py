@@ -6,8 +6,6 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import Any
 
-from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.res.streaming import count_tokens
 from orchestrator.runtime.journal import Journal
 from orchestrator.telemetry import SignalType
@@ -18,6 +16,7 @@ from parley.simulator import Simulator
 from parley.testing.inbox import MemoryInbox
 from parley.testing.lane import MemoryLane
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from tests.conversation import scripted
 from tests.integration.models.staging import travel
 
 ALWAYS = 1
@@ -79,12 +78,8 @@ async def staged(reply: Any, *, threshold: int = ALWAYS):
         "nlu": {"mode": "system1"},
         "thresholds": {"stream_threshold_tokens": threshold},
     }
-    with ScriptedModel(script) as model:
-        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
-        try:
-            yield Stage(model, Simulator.of(loaded, sections=sections, models=pool, system1=system1))
-        finally:
-            await pool.aclose()
+    async with scripted(script) as (model, pool):
+        yield Stage(model, Simulator.of(loaded, sections=sections, models=pool, system1=system1))
 
 
 def rewrite(before: str = "Wonderful news! ", after: str = "", **how: Any) -> Reply:

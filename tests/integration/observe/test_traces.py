@@ -15,7 +15,6 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.telemetry.traces import root_of
 from orchestrator.types import TurnId
 from parley.embedded import Stores
@@ -149,7 +148,6 @@ def system(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[System]:
     folder = tmp_path_factory.mktemp("traces")
-    migrate(database_url)
     with ExitStack() as stack:
         environment = {"DATABASE_URL": database_url, "REDIS_URL": stores.redis_url}
         if request.param == "rabbitmq":

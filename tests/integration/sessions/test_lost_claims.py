@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import LaneLost
 from orchestrator.turns.step import Step, StepStatus
@@ -19,7 +18,6 @@ from tests.integration.workers.lanes import Stage
 
 @pytest.fixture
 async def stage(database_url: str) -> AsyncIterator[Stage]:
-    migrate(database_url)
     async with AsyncExitStack() as stack:
         yield Stage(database_url, await stack.enter_async_context(Database(database_url)), stack)
 

@@ -11,13 +11,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.adapters.domains.folder import load_domain
-from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.nlu.system1 import System1
 from orchestrator.res.markup import to_plain
 from parley.main import run
 from parley.simulator import Simulator
-from parley.testing.scripted_model import ScriptedModel
+from tests.conversation import scripted
 from tests.integration.tools.clinic_service import Clinic
 from tests.integration.tools.web import serve
 from tests.transcripts.recorded import Author
@@ -89,8 +87,7 @@ async def open_simulator(folder: Path, *, with_model: bool) -> AsyncIterator[Sim
     """Open the assistant. Its model answers like System 1, in the form of the model protocol."""
     loaded = load_domain(folder)
     author = Author(System1.for_domain(loaded.domain))
-    with ScriptedModel(author.script()) as model:
-        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+    async with scripted(author.script()) as (_, pool):
         if with_model:
             simulator = Simulator.of(loaded, system1=author, models=pool, sections=SYSTEM2)
         else:
@@ -99,7 +96,6 @@ async def open_simulator(folder: Path, *, with_model: bool) -> AsyncIterator[Sim
             yield simulator
         finally:
             await simulator.close()
-            await pool.aclose()
         assert bool(author.understood) is with_model
 
 

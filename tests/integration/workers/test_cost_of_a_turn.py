@@ -11,7 +11,6 @@ import pytest
 from benchmarks.environment import open_lanes
 from benchmarks.profile import CALLS, WAL_BYTES, Calls, Talk
 from benchmarks.turns import BOOKING
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.agent.steps.record import NOTES
 from orchestrator.types import DEFAULT_TENANT
 from parley.embedded import Stores
@@ -37,7 +36,6 @@ MOST_FOR_NOTES: Final = 6
 
 @pytest.fixture
 async def talk(database_url: str, redis_url: str) -> AsyncIterator[Talk]:
-    migrate(database_url)
     async with open_lanes(Stores(database_url, redis_url)) as (ports, lanes):
         yield Talk(ports, lanes, sessions=2)
 
@@ -64,7 +62,6 @@ async def test_notes_of_many_sessions_are_brought_by_a_handful_of_statements(
     database_url: str, redis_url: str
 ) -> None:
     """Notes of turns are taken, saved and acknowledged for all sessions together."""
-    migrate(database_url)
     async with open_lanes(Stores(database_url, redis_url)) as (ports, lanes):
         talk = Talk(ports, lanes, sessions=8, prefix="noting")
         sender = OutboxSender(ports.stores.outbox, {NOTES: note_into(ports.shared.scratchpad)})

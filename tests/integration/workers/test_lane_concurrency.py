@@ -12,7 +12,6 @@ import pytest
 
 from orchestrator.adapters.postgres import statements as sql
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.adapters.postgres.sessions import PostgresSessions
@@ -29,7 +28,6 @@ FENCE = "AND lease_token = %(token)s AND lanes.epoch = %(epoch)s"
 
 @pytest.fixture
 async def stage(database_url: str) -> AsyncIterator[Stage]:
-    migrate(database_url)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(database_url))
         yield Stage(database_url, database, stack)

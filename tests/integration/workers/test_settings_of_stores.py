@@ -10,7 +10,6 @@ import pytest
 
 from gateway.wiring import open_dependencies
 from orchestrator.adapters.models.pool import open_embedder
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_ports
 from orchestrator.errors import InboxFull
 from orchestrator.memory.hashing_embedder import HashingEmbedder
@@ -28,7 +27,6 @@ WHO = "SELECT pg_backend_pid()::text || pg_sleep(0.3)::text AS pid"
 
 @pytest.fixture
 def addresses(database_url: str, redis_url: str) -> dict[str, str]:
-    migrate(database_url)
     with psycopg.connect(database_url) as connection:
         connection.execute("TRUNCATE sessions, turns, journal, events, utterances, state_history CASCADE")
     return {"DATABASE_URL": database_url, "REDIS_URL": redis_url}

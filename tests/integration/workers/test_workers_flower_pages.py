@@ -11,7 +11,6 @@ from pathlib import Path
 import orjson
 import pytest
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.task_sender import TASK_QUEUES
 from orchestrator.ports.tasks import SUBMIT_TURN
 from tests.celery_clients import celery_client
@@ -70,7 +69,6 @@ def broker_url(request: pytest.FixtureRequest, redis_url: str, tmp_path: Path) -
 def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
     database_url: str, redis_url: str, broker_url: str, tmp_path: Path
 ) -> None:
-    migrate(database_url)
     secret = tmp_path / "flower"
     secret.write_text(f"{PASSWORD}\n")
     environment = {

@@ -10,31 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import psycopg
 import pytest
 import redis
 from celery import Celery
 from celery.exceptions import NotRegistered
 from kombu.simple import SimpleQueue
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.ports.tasks import SUBMIT_TURN
 from parley.diagnosis.messaging import examine_processes
 from tests.celery_clients import celery_client
 from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
-from tests.integration.chaos.processes.counting import EFFECTS
 
 SAID = "xylophone"
 """A word in every dropped message, and in no log."""
 PICKLED = {"content_type": "application/x-python-serialize", "content_encoding": "binary"}
-
-
-@pytest.fixture(scope="module")
-def database(database_url: str) -> str:
-    migrate(database_url)
-    with psycopg.connect(database_url) as connection:
-        connection.execute(EFFECTS)
-    return database_url
 
 
 @pytest.fixture

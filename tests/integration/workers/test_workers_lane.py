@@ -6,29 +6,19 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
-import psycopg
 import pytest
 import redis
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_lane
 from orchestrator.turns.turn import TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId
 from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
-from tests.integration.chaos.processes.counting import EFFECTS, CountingAgent
+from tests.integration.chaos.processes.counting import CountingAgent
 from tests.integration.chaos.submitting import all_finished, submitter
 
 LATE = "tests.integration.chaos.processes.late_imports"
 SETTINGS = {"PARLEY_LEASE_TTL_S": "3", "PARLEY_RUNNER_LINGER_S": "1", "PARLEY_SHUTDOWN_GRACE_S": "0.3"}
-
-
-@pytest.fixture(scope="module")
-def database(database_url: str) -> str:
-    migrate(database_url)
-    with psycopg.connect(database_url) as connection:
-        connection.execute(EFFECTS)
-    return database_url
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ from amqp import Message
 from celery import Celery
 
 from orchestrator.adapters.broker_queues import TASK_QUEUES
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
@@ -84,7 +83,6 @@ def count(database_url: str, query: str) -> int:
 def test_turns_and_internal_flows_go_through_it(
     node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    migrate(database_url)
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew:
         crew.start(1)
         crew.start(1, queues="internal,urgent")
@@ -173,7 +171,6 @@ def test_messages_that_are_none_end_no_worker(
     node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     """RT-22: each is dropped, logged without contents, and not redelivered."""
-    migrate(database_url)
     with (
         fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew,
         backend.connection_for_write() as connection,
@@ -206,7 +203,6 @@ def test_what_was_delivered_too_often_is_listed_and_replayed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """RT-30: with the documented policy, by workers at the last delivery, and by the broker after it."""
-    migrate(database_url)
     assert POLICY in (ROOT / "docs" / "submit-by-celery.md").read_text()
     monkeypatch.setenv("REDIS_URL", redis_url)
     monkeypatch.setenv("PARLEY_BROKER_URL", node.url)
@@ -260,7 +256,6 @@ def test_what_was_delivered_too_often_is_listed_and_replayed(
 async def test_a_turn_outlives_the_worker_that_is_killed_in_the_middle_of_it(
     node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    migrate(database_url)
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_BROKER_URL=node.url)
     running = "SELECT count(*) FROM lanes WHERE session_id = 'cut-off' AND lease_owner IS NOT NULL"
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew:
@@ -281,7 +276,6 @@ async def test_what_a_turn_waits_for_overtakes_background(
     node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     """IF-14, with RabbitMQ queues: background work is deferred, urgent work is not."""
-    migrate(database_url)
     environment = {
         "PARLEY_BROKER_URL": node.url,
         "PARLEY_SHUTDOWN_GRACE_S": "0.3",
@@ -317,7 +311,6 @@ def test_submissions_that_it_confirmed_outlive_it(
     node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
     """Queues and messages are durable: confirmed submissions survive a crash of the node."""
-    migrate(database_url)
     for number in range(20):
         backend.send_task(
             SUBMIT_TURN,
@@ -345,7 +338,6 @@ async def test_it_may_be_killed_in_the_middle_of_a_load(
     count_of_sessions: int,
     turns: int,
 ) -> None:
-    migrate(database_url)
     with psycopg.connect(database_url, autocommit=True) as connection:
         tables = "sessions, turns, journal, events, utterances, state_history"
         connection.execute(f"TRUNCATE {tables} CASCADE")

@@ -8,27 +8,16 @@ import json
 import re
 from typing import Any
 
-import psycopg
 import pytest
 import redis
 from celery import Celery
 
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.ports.tasks import SUBMIT_TURN
 from tests.cases import for_each
 from tests.celery_clients import celery_client
 from tests.integration.chaos.fleet import ROOT, Fleet, fleet, wait_until
-from tests.integration.chaos.processes.counting import EFFECTS
 
 DOCUMENT = ROOT / "docs" / "submit-by-celery.md"
-
-
-@pytest.fixture(scope="module")
-def database(database_url: str) -> str:
-    migrate(database_url)
-    with psycopg.connect(database_url) as connection:
-        connection.execute(EFFECTS)
-    return database_url
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.models.providers import Endpoint
-from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule
+from tests.conversation import scripted
 from tests.transcripts.test_never_the_wrong_deed import begin, booked, payload_of
 
 FIRST = "book a flight from oslo to rome on 3 december"
@@ -112,15 +111,11 @@ async def test_a_model_that_reads_one_of_two_requests_loses_none(read: str) -> N
     )
     body = {"kind": "task", "flows": [{"dact": read, "score": 1.0}], "slots": slots}
     rule = Rule(prompt="nlu_think", replies=(Answer(json={**body, "target": None, "digression": None}),))
-    with ScriptedModel(Script(rules=(rule,))) as model:
-        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
-        try:
-            talk = begin(models=pool, sections={"nlu": {"mode": "system2"}})
-            turn = await talk.say("check my booking and then search flights from oslo to rome on 3 december")
-            other = "search flights" if read == "check_booking" else "check my booking"
-            assert other in turn["reply"]
-        finally:
-            await pool.aclose()
+    async with scripted(rule) as (_, pool):
+        talk = begin(models=pool, sections={"nlu": {"mode": "system2"}})
+        turn = await talk.say("check my booking and then search flights from oslo to rome on 3 december")
+        other = "search flights" if read == "check_booking" else "check my booking"
+        assert other in turn["reply"]
 
 
 async def test_what_was_put_off_grants_no_approval_that_is_open_when_it_is_read() -> None:
@@ -163,15 +158,11 @@ async def test_a_request_that_was_put_off_is_read_by_all_as_the_message_of_its_t
         asked.append(request.said)
         return Answer(json={"slots": {}})
 
-    with ScriptedModel(Script(rules=(Rule(prompt="slot_fill", replies=(Computed(find),)),))) as model:
-        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
-        try:
-            talk = begin(models=pool)
-            await talk.say(f"{FIRST} and then search flights to athens on 6 december")
-            await talk.say("yes")
-            assert "search flights to athens on 6 december" in asked[-1]
-        finally:
-            await pool.aclose()
+    async with scripted(Rule(prompt="slot_fill", replies=(Computed(find),))) as (_, pool):
+        talk = begin(models=pool)
+        await talk.say(f"{FIRST} and then search flights to athens on 6 december")
+        await talk.say("yes")
+        assert "search flights to athens on 6 december" in asked[-1]
 
 
 async def test_what_is_to_be_taken_back_afterwards_is_asked_about_then() -> None:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.adapters.domains.folder import LoadedDomain
-from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.system1 import System1
@@ -20,6 +18,7 @@ from orchestrator.tools.guardrails.python_code import PythonRules
 from parley.simulator import Conversation, Simulator
 from parley.testing.memory import MemoryRecords
 from parley.testing.scripted_model import Answer, Reply, Request, Rule, Script, ScriptedModel, ToolUse
+from tests.conversation import scripted
 from tests.trained import trained
 
 SKILL = "pex_skill"
@@ -108,14 +107,10 @@ async def talk(
     rules_of_python = PythonRules.from_config(loaded.domain.config.guardrails)
     python = GuardedPython(PythonSandbox(), rules_of_python)
     lab = own(ServiceContext(MemoryRecords(), {}, python)) if own is not None else None
-    with ScriptedModel(script) as model:
-        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
-        try:
-            services = stand_ins or ({"Lab": lab} if lab is not None else {})
-            simulator = Simulator.of(
-                loaded, sections=sections, models=pool, system1=system1, services=services, gather=gather
-            )
-            conversation = simulator.converse()
-            yield Talk(conversation, simulator, model, lab)
-        finally:
-            await pool.aclose()
+    async with scripted(script) as (model, pool):
+        services = stand_ins or ({"Lab": lab} if lab is not None else {})
+        simulator = Simulator.of(
+            loaded, sections=sections, models=pool, system1=system1, services=services, gather=gather
+        )
+        conversation = simulator.converse()
+        yield Talk(conversation, simulator, model, lab)

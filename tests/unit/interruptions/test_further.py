@@ -14,11 +14,11 @@ import pytest
 
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.models.providers import Endpoint
 from orchestrator.turns.turn import TurnRecord, TurnStatus
 from parley.simulator import Simulator
-from parley.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from parley.testing.scripted_model import Answer, Rule, ScriptedModel
 from tests.cases import for_each
+from tests.conversation import scripted
 from tests.trained import trained
 from tests.unit.interruptions.judge import ASK
 from tests.unit.interruptions.setting import Booking, Setting, write_mailroom
@@ -37,10 +37,8 @@ MEANT = Answer(
 
 @pytest.fixture
 async def model() -> AsyncIterator[tuple[ScriptedModel, ModelPool]]:
-    with ScriptedModel(Script(rules=(Rule(match="my sister", replies=(MEANT,)),))) as server:
-        pool = ModelPool({"default": Endpoint(base_url=server.base_url)}, model="scripted")
+    async with scripted(Rule(match="my sister", replies=(MEANT,))) as (server, pool):
         yield server, pool
-        await pool.aclose()
 
 
 async def test_what_system_1_is_unsure_of_waits_for_its_turn_where_the_model_reads_it(
