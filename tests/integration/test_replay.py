@@ -232,7 +232,7 @@ CALLS_OF_A_TURN = {"travel": 1_900, "analytics": 2_250}
 """Maximum number of function calls for a replayed turn, including reading and comparison."""
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("domain", ["travel", pytest.param("analytics", marks=pytest.mark.slow)])
 def test_deciding_a_turn_anew_costs_no_more_than_this(
     recorded: Recorded, domain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

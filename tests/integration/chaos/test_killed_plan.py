@@ -75,6 +75,7 @@ def _check_that_nothing_was_lost(compared: Compared) -> None:
     assert (stormy["plan"]["state"], stormy["plan"]["progress"]) == ("Completed", "6 of 6")
 
 
+@pytest.mark.slow
 async def test_a_plan_survives_kills_at_its_most_delicate_places(
     database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
