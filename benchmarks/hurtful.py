@@ -1,4 +1,4 @@
-"""Measure the turns of other sessions while some sessions use tools that hang, lie or give 10 MB.
+"""Measure the turns of other sessions while some sessions use tools that hang, return wrong data or return 10 MB.
 
 Prints p50 and p95 of the others' turns, alone and during each such tool, with their ratios: one session
 that uses the tool again and again, and many whose calls all hang at once, more than there are threads for
@@ -38,7 +38,7 @@ STRETCH = 40
 CROWD = 8 * THREADS_PER_TOOL
 """Calls that hang at once."""
 READING_S, PAUSE_S = 0.002, 0.1
-"""A user reads before the next message; whoever uses a bad tool again waits a little."""
+"""Seconds that a user reads before the next message, and pause between uses of a bad tool."""
 RING = ("use ring", "please use ring")
 FAILED = {"timeout", "server_error"}
 
@@ -129,7 +129,7 @@ async def again_and_again(place: Place, name: str) -> AsyncIterator[None]:
 async def many_at_once(place: Place, name: str, count: int = CROWD) -> AsyncIterator[None]:
     """Many sessions whose calls hang, all the while."""
     using = [asyncio.create_task(place.use(f"use {word_of(name)}")) for _ in range(count)]
-    await place.use("use ring")  # whoever came before this has begun
+    await place.use("use ring")  # earlier turns have begun
     try:
         yield
         assert not any(turn.done() for turn in using), "they should have hung"
@@ -166,7 +166,7 @@ Disturbance = Callable[[Place, str], Any]
 
 
 async def compare(place: Place, rounds: int) -> dict[str, Figures]:
-    """Figures of every bad tool, by what it is."""
+    """Return the measurements of every bad tool, by kind."""
     cases: list[tuple[str, str, Disturbance]] = [
         *((f"{what}, again and again", name, again_and_again) for name, what in BAD.items()),
         *((f"{what}, {CROWD} at once", name, many_at_once) for name, what in CROWDS.items()),

@@ -115,7 +115,7 @@ async def _measure(
 async def _listen(
     port: int, sessions: list[SessionId], listeners: int, deliveries: Deliveries
 ) -> tuple[list[asyncio.StreamWriter], list[asyncio.Task[None]]]:
-    """Open all streams; each has said that it is listening."""
+    """Open all streams, and wait until each is listening."""
     gate = asyncio.Semaphore(OPENED_AT_ONCE)
 
     async def open_one(session: SessionId) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

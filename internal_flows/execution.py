@@ -51,7 +51,7 @@ class _Failure(Exception):
 
 
 async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json, ...]) -> Proceed | RunEnd:
-    """Execute `before_all` and apply its overrides. Returns the run's end if it has no items."""
+    """Execute `before_all` and apply its overrides. Return the run's end if it has no items."""
     stage = Stage.BEFORE_ALL
     try:
         returned = await _call(stage, run, lambda: flow.before_all(run))

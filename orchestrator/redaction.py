@@ -103,7 +103,7 @@ def _keep_name(found: re.Match[str]) -> str:
 _redactor = Redactor()
 """The redactor of this process.
 
-It is shared, so that no part of the process writes a secret that another part knows.
+It is shared by all parts of the process, because each part can have different secrets.
 """
 
 

@@ -34,7 +34,7 @@ def new_flow_id() -> FlowId:
 
 
 def new_id(prefix: str) -> str:
-    """Return a random ID such as ``turn_3f2a…``. The prefix tells what the ID identifies."""
+    """Return a random ID such as ``turn_3f2a…``. The prefix indicates the type."""
     return f"{prefix}_{token_hex(16)}"
 
 

@@ -50,7 +50,7 @@ class Program:
 
     Args:
         ready: readiness check, given the log since the start.
-        imported: whether this is a Python program whose modules are imported here, so that it can be forked.
+        imported: True for a Python program with modules that are imported here, so that it can be forked.
         grace_s: seconds between `stop_signal` and a kill.
         metrics: URL of the program's metrics, or None.
     """

@@ -124,7 +124,7 @@ class WorkerProcess:
     def run_session(self, session_id: SessionId) -> None:
         """Run a session.
 
-        Returns when the process is idle, or immediately if another thread is already claiming sessions.
+        Return when the process is idle, or immediately if another thread is already claiming sessions.
         """
         self._thread.submit(_required(self._pool).wake(session_id)).result()
 

@@ -274,7 +274,7 @@ class Submissions:
     async def end_waits(self) -> bool:
         """Cancel the turns of expired tasks, and end tasks that have reached their wait timeout.
 
-        Returns True if any tasks ended.
+        Return True if any tasks ended.
         """
         for tenant_id, turn_id in await self._awaited.expired():
             await self._stop(tenant_id, turn_id)

@@ -237,7 +237,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._post("sessions", session_id, "rollback", epoch=epoch)
 
     def branch(self, session_id: str, *, epoch: int | None = None, branch_id: str | None = None) -> One:
-        """Fork a session at an epoch (ST-4), or return an identical fork if there is one.
+        """Fork a session at an epoch (ST-4), or return an existing identical fork.
 
         Default: the current epoch. Raises NotFound, or Refused if `branch_id` is already in use.
         """

@@ -136,7 +136,7 @@ class Workspace:
     def expand(self, statement: str) -> tuple[str, str]:
         """Add definitions of the saved tables that a statement reads.
 
-        Returns the statement's first table and the expanded statement.
+        Return the statement's first table and the expanded statement.
 
         Raises:
             ToolFailure: validation_error if the statement reads no known table.

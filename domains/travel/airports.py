@@ -31,7 +31,7 @@ class Airport:
 
 
 def find_airport(code: str) -> Airport:
-    """Return the airport with this IATA or ICAO code. Ignores case.
+    """Return the airport with this IATA or ICAO code. Ignore case.
 
     Raises:
         ToolFailure: validation_error if the code is unknown.

@@ -140,7 +140,7 @@ async def roll_back(
 async def branch_off(
     session_id: SessionId, body: Branch, sessions: TheSessions, tenant: TheTenant
 ) -> SessionRecord:
-    """Fork the session at an epoch, for the same user, or return an identical fork if there is one."""
+    """Fork the session at an epoch, for the same user, or return an existing identical fork."""
     return await sessions.store.branch(
         tenant,
         session_id,

@@ -175,7 +175,7 @@ async def take_turns(
 def payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
     """Return the offered payload that includes the action's own payload.
 
-    Returns the action's own payload if none of the offered payloads includes it.
+    Return the action's own payload if none of the offered payloads includes it.
     """
     written: JsonObject = action.get("payload") or {}
     fitting = (one["payload"] for one in offered if one["name"] == action["name"])

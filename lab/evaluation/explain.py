@@ -24,7 +24,7 @@ async def explain(
 ) -> JsonObject:
     """Run the NLU components on the first message of a conversation, and return their results.
 
-    Returns `readers` with each result, `decided_by`, and `understanding`, validated as in a turn. `model_problem`: the
+    Return `readers` with each result, `decided_by`, and `understanding`, validated as in a turn. `model_problem`: the
     error code if the model did not answer.
     """
     setup = ReaderSetup(

@@ -57,7 +57,7 @@ class PromptUse:
     tokens: Counter[str] = field(default_factory=Counter[str])
 
     def note(self, signal: Signal) -> None:
-        """Count a model call. Ignores other signals."""
+        """Count a model call. Ignore other signals."""
         if signal.type is SignalType.MODEL_CALL:
             self.calls[signal.payload["prompt_id"]] += 1
             self.tokens[signal.payload["prompt_id"]] += signal.payload["tokens"]

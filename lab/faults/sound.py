@@ -85,7 +85,7 @@ class Sound:
         return not offers or (is_as_told and offers == _offers_of(last))
 
     def is_seen(self, seen: Heard | None, turn: int) -> bool:
-        """Return True if the last display is the one that the script's turn expects."""
+        """Return whether the last display is the display that the script's turn expects."""
         wanted = self.course.seen_before(self.course.script[turn - 1])
         known = [None if one is None else self.mask(one.reply) for one in (seen, wanted)]
         return known[0] == known[1]

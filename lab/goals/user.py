@@ -341,7 +341,7 @@ class User:
     def _stop(self, wish: Wish, *, leave: bool) -> Move:
         """Stop the current task. `leave`: the user abandons the wish.
 
-        If the assistant misunderstood the first request, the user clicks the stop button if there is one.
+        If the assistant misunderstood the first request, the user clicks the stop button, if displayed.
         """
         if leave:
             wish.wanted = False

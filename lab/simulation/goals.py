@@ -186,7 +186,7 @@ def find_correctable(goal: Goal) -> list[str]:
 
 
 def find_acting(flow: FlowSpec, domain: Domain) -> dict[ToolId, bool]:
-    """Return the tools that act for a flow, and whether each needs confirmation (AM-3).
+    """Return the tools that act for a flow, each with True if it needs confirmation (AM-3).
 
     These are the tools with side effects. Without such tools, a flow that asks for confirmation uses its last
     tool.

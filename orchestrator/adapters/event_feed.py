@@ -70,7 +70,7 @@ class EventFeed:
     """A feed for any number of followers, with one Redis connection and one store poll per second.
 
     Args:
-        inbox: tells if a turn has ended, before a late follower receives its streamed text.
+        inbox: indicates if a turn has ended, before a late follower receives its streamed text.
     """
 
     def __init__(

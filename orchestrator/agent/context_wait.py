@@ -108,7 +108,7 @@ async def end_waiting(
 ) -> bool | None:
     """Resume a parked flow if its findings have arrived or its wait has timed out.
 
-    `late`: resume even if the search is unfinished. Returns True if there were findings, or None if the flow
+    `late`: resume even if the search is unfinished. Return True if there were findings, or None if the flow
     keeps waiting.
     """
     waiting = flow.progress.waits_for

@@ -26,7 +26,7 @@ LONGEST_GOAL = 500
 def cancel(context: TurnContext, flow: BaseFlow, *, told: bool = True) -> None:
     """Cancel a flow and, if it is a plan, all its steps.
 
-    `told`: tell the user, and list committed effects.
+    `told`: True to inform the user, with a list of committed effects.
     """
     state = context.state
     gone = state.stack.cancel(flow)
@@ -147,7 +147,7 @@ def drop_stale_candidate(context: TurnContext, flow: BaseFlow, labels: Labels) -
 def ask_about(context: TurnContext, flow: BaseFlow, problems: list[SlotProblem]) -> bool:
     """Explain rejected values, and ask about the first problem that is worth a question.
 
-    Returns False if there is no such problem.
+    Return False if there is no such problem.
     """
     for problem in problems:
         if problem.kind is ProblemKind.INVALID:
@@ -189,7 +189,7 @@ def _value_option(context: TurnContext, flow: BaseFlow, slot: str, value: Json) 
 
 
 def ask_what_to_change(context: TurnContext, flow: BaseFlow, *, after_no: bool = False) -> None:
-    """Ask which slot to change, or whether to stop. `after_no`: True if the user declined the offer."""
+    """Ask for the slot to change, and offer to stop. `after_no`: True if the user declined the offer."""
     options = tuple(
         Option(
             say("change", slot=name_slot_of(flow, name)),

@@ -37,7 +37,7 @@ def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
 
 
 def propose(flow: BaseFlow, candidate: Candidate) -> None:
-    """Store the displayed call, replacing an earlier one."""
+    """Store the displayed call, and replace an earlier call."""
     flow.consent = replace(flow.consent, candidate=candidate)
 
 

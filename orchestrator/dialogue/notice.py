@@ -98,14 +98,14 @@ class NoticeKind(StrEnum):
     AWAITING = "awaiting"
     """A tool accepted a call and returns the result later.
 
-    `message`: the tool's text. `again`: True if the user was told before.
+    `message`: the tool's text. `again`: True if the user was informed before.
     """
     RESULT_OVERDUE = "result_overdue"
     """The result of an accepted call is overdue."""
     LATE_RESULT = "late_result"
     """The result of a call whose task was canceled. Contains `done`, or the reason."""
     LOOKING = "looking"
-    """A task waits for context. The user is told when the context has arrived."""
+    """A task waits for context. The user is informed when the context has arrived."""
     PLANNED = "planned"
     """A plan was created. `steps`: its steps in order."""
     REPLANNED = "replanned"

@@ -214,7 +214,7 @@ class FlowStack:
         """Move a waiting flow and the rest of its plan to the top, and activate it.
 
         A Plan flow moves with its sub-flows above it, and the top sub-flow continues. A flow that awaits an
-        approval keeps waiting on top until `approve` is called. Returns the flow that is now on top. Raises
+        approval keeps waiting on top until `approve` is called. Return the flow that is now on top. Raises
         IllegalTransition for a finished flow.
         """
         if flow.is_finished:

@@ -234,7 +234,7 @@ class DialogueState:
     def archive(self, flows: Iterable[BaseFlow], limits: StateLimits = DEFAULT_LIMITS) -> list[BaseFlow]:
         """Keep the latest completed flows, and close the questions of all flows that left the stack (FS-9).
 
-        Returns the flows to archive. Fills missing outputs of completed flows from slots with the same names.
+        Return the flows to archive. Fills missing outputs of completed flows from slots with the same names.
         """
         left = list(flows)
         for flow in left:

@@ -64,14 +64,14 @@ class PlanAction(StrEnum):
 
 
 class Cue(StrEnum):
-    """A wording that changes what a message does, in addition to its kind and values."""
+    """A wording that changes the effect of a message, in addition to its kind and values."""
 
     ADDS = "adds"
     """The user wants an additional item: "as well"."""
     ALL_TASKS = "all_tasks"
     """The user means all tasks: "cancel everything"."""
     CORRECTS = "corrects"
-    """The message corrects an earlier one: "actually", "instead"."""
+    """The message corrects an earlier message: "actually", "instead"."""
     REQUESTS = "requests"
     """The user wants something: "can I get a receipt?"."""
     PROGRESS = "progress"

@@ -39,7 +39,7 @@ class ExportLink:
 def read_link(token: str) -> tuple[ExportLink, bytes] | None:
     """Parse a path, without its prefix, to the link and the unverified signature.
 
-    Returns None if the path is malformed.
+    Return None if the path is malformed.
     """
     body, _, signature = token.partition(".")
     try:

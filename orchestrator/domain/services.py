@@ -19,7 +19,7 @@ class Records(Protocol):
     async def get(self, collection: str, key: str) -> JsonObject | None: ...
 
     async def create(self, collection: str, key: str, document: JsonObject) -> JsonObject:
-        """Insert a document unless the key exists. Return the stored document, which may be an earlier one."""
+        """Insert a document unless the key exists. Return the stored document, which may be older."""
         ...
 
     async def update(
@@ -27,7 +27,7 @@ class Records(Protocol):
     ) -> JsonObject | None:
         """Merge top-level `changes` if the document exists and its fields equal `where`.
 
-        Returns the stored document, or None if no document matched.
+        Return the stored document, or None if no document matched.
         """
         ...
 
@@ -43,11 +43,11 @@ class ToolCall:
     """The context of one call.
 
     Attributes:
-        idempotency_key: the same key for every attempt. A tool with side effects stores the key, so that a
+        idempotency_key: identical for every attempt. A tool with side effects stores the key, so that a
         retry finds the earlier result.
         now: the time, in Unix seconds.
         root: the root of the session's fork tree, if the session is a fork.
-        repeated: whether an earlier call with this key may have arrived, and may still be running.
+        repeated: True if an earlier call with this key may have arrived, and may still be running.
         reference: the call's ID, for a tool with `later` in the manifest. The same for every attempt.
         callback_url: the signed URL that receives the result of such a call. The same for every attempt.
     """

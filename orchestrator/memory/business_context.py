@@ -124,7 +124,7 @@ class BusinessContext:
     async def embed(self, tenant_id: TenantId, document_id: str) -> int | None:
         """Split and embed a document, and return its number of chunks.
 
-        Returns None if the document was changed or deleted in the meantime. Raises NotFound, Unavailable or
+        Return None if the document was changed or deleted in the meantime. Raises NotFound, Unavailable or
         ModelUnavailable.
         """
         document = await self._documents.fetch(tenant_id, document_id)

@@ -27,7 +27,7 @@ class ContextCoordinator:
         return Message(SYSTEM, LEAD + self.history.summary.text, self.history.summary.through_turn)
 
     def with_summary(self, count: int = RECENT) -> list[Message]:
-        """Return the summary, if there is one, followed by the last messages."""
+        """Return the summary, if any, followed by the last messages."""
         summary, recent = self.summary(), self.recent(count)
         return recent if summary is None else [summary, *recent]
 

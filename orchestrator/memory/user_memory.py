@@ -96,7 +96,7 @@ class UserMemory:
         ]
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
-        """Forget what is relevant to `about`, or everything. Default: forget the last statement."""
+        """Forget statements about `about`, or all statements. Default: forget the last statement."""
         owner = owner_of(call.user_id, call.home)
         known = await self._store.of_user(call.tenant_id, owner)
         if everything:

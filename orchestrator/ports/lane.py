@@ -20,7 +20,7 @@ class Lane(Protocol):
         poison turns claims the turn (RT-26). A turn that crashed there, or has no attempts left, is
         quarantined, and the next turn is claimed.
 
-        Returns None if no turn is due, a predecessor in `sequence` is missing, or another lease is valid.
+        Return None if no turn is due, a predecessor in `sequence` is missing, or another lease is valid.
         """
         ...
 
@@ -49,7 +49,7 @@ class Lane(Protocol):
     ) -> bool:
         """Write a journal step and its ledger entry, if any, while the lease is current.
 
-        Returns False, without changes, if `entry` and `heard` are set and an `understand` turn with a `seq`
+        Return False, without changes, if `entry` and `heard` are set and an `understand` turn with a `seq`
         above `heard` has arrived. Raises LaneLost.
         """
         ...
@@ -71,7 +71,7 @@ class Lane(Protocol):
     ) -> LedgerEntry | None:
         """Move an earlier attempt's ledger entry to this attempt's flow.
 
-        A flow that a turn starts gets a new ID in each attempt. Returns None if there is no entry. Raises
+        A flow that a turn starts gets a new ID in each attempt. Return None if there is no entry. Raises
         LaneLost.
         """
         ...
@@ -100,6 +100,6 @@ class Lane(Protocol):
     ) -> ApprovalRecord | None:
         """Decide a pending approval. Return it with the first decision (PX-17).
 
-        Returns None if the session has no such approval.
+        Return None if the session has no such approval.
         """
         ...

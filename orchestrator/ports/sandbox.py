@@ -85,7 +85,7 @@ class QueryLimits:
     """Limits of one query.
 
     Args:
-        rows: maximum number of rows. The result tells if rows were dropped.
+        rows: maximum number of rows. The result indicates if rows were dropped.
         process: limits of the process. Without any rows, the interpreter and the database need about 200 MB
         of address space.
     """

@@ -15,7 +15,7 @@ class Wakeup(Protocol):
         """Announce that sessions have work.
 
         Tenants are served in turn, and sessions of the same tenant in order. `nobody_came`: wake a worker in
-        any case, because the workers that count as awake may be dead. Returns False if a store or broker is
+        any case, because the workers that count as awake may be dead. Return False if a store or broker is
         unavailable; the reconciler will find the work.
         """
         ...
@@ -33,7 +33,7 @@ class Wakeup(Protocol):
     async def retire(self, *, force: bool = False) -> bool:
         """Stop counting as awake and return True.
 
-        Returns False if a session was offered in the meantime; the caller should then take it. With `force`,
+        Return False if a session was offered in the meantime; the caller should then take it. With `force`,
         always retires.
         """
         ...

@@ -68,7 +68,7 @@ class Meaning(Enum):
     NOTHING = auto()
     """Small talk or a question. Later messages may still matter."""
     WAITS = auto()
-    """The message and all later ones must wait."""
+    """The message and all later messages must wait."""
 
 
 Hear: TypeAlias = Callable[[Any, Work], Awaitable[Meaning]]

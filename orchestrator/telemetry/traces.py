@@ -40,7 +40,7 @@ class _State:
 def set_up_tracing(role: str, environment: Mapping[str, str]) -> bool:
     """Export spans by OTLP over HTTP if an environment variable of OpenTelemetry names an endpoint.
 
-    Returns True if spans are exported. The service name is ``parley-`` and `role`, unless OTEL_SERVICE_NAME
+    Return True if spans are exported. The service name is ``parley-`` and `role`, unless OTEL_SERVICE_NAME
     is set.
     """
     address = environment.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or environment.get(

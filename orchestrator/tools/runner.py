@@ -72,7 +72,7 @@ class ToolRunner:
     ) -> ToolResult:
         """Call a tool once, or return the result from the journal or the side-effect ledger.
 
-        Returns UnknownOutcome if the tool is not idempotent and the side effect may have happened. `again`:
+        Return UnknownOutcome if the tool is not idempotent and the side effect may have happened. `again`:
         call the tool anyway. `compensates`: the fingerprint of the side effect that the call undoes.
         """
         spec, mistake = tool.spec, tool.check_input(arguments)

@@ -28,7 +28,7 @@ from orchestrator.types import FlowId, Json, JsonObject, TenantId, ToolId, is_ob
 # A function that returns a tenant's service instances by class name.
 Services = Callable[[TenantId], Mapping[str, object]]
 
-# A function that returns what is wrong with a value, or None.
+# A function that returns the problem of a value, or None.
 Check = Callable[[Json], str | None]
 
 
@@ -95,7 +95,7 @@ class BoundMethod:
 
 
 def check_result(spec: ToolSpec, result: Json) -> str | None:
-    """Return how a result violates the tool's output schema, or None."""
+    """Return the violation of the tool's output schema by a result, or None."""
     return _compile_schema(spec, "output_schema", spec.output_schema, [])(result)
 
 

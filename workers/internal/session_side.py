@@ -101,6 +101,6 @@ class SessionSide:
             one = proposals.noted[0]
             try:
                 await self._lanes.submit(one.tenant_id, one.session_id, _PROPOSAL, one.payload, key=one.key)
-            except (Refused, NotFound) as error:  # closed, gone, or too busy
+            except (Refused, NotFound) as error:  # closed, deleted, or too busy
                 _log.info("A session refused a proposal.", session=one.session_id, error=error)
             proposals.noted.pop(0)

@@ -75,7 +75,7 @@ class LibraryChat:
         except UserError:
             if "tool_choice" not in settings:
                 raise
-            # The library knows that this model can't be forced to call a specific tool.
+            # According to the library, this model can't be forced to call a specific tool.
             del settings["tool_choice"]
             return await model.request(messages, settings, parameters)
 

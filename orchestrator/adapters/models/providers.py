@@ -1,6 +1,6 @@
 """Known model providers by name, and endpoints by URL.
 
-The model library knows each provider's protocol. Only `orchestrator.adapters.models.chat` imports the
+The model library implements each provider's protocol. Only `orchestrator.adapters.models.chat` imports the
 library, because its import is slow.
 """
 
@@ -104,7 +104,7 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """Return the endpoint's URL, or an empty string if the library knows it."""
+        """Return the endpoint's URL, or an empty string for the default of the library."""
         known = PROVIDERS.get(self.provider)
         if self.base_url or known is None:
             return self.base_url

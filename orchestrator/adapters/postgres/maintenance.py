@@ -89,7 +89,7 @@ class PostgresMaintenance:
         return await self._names(query)
 
     async def sessions_of(self, tenant_id: TenantId, user_id: UserId) -> list[SessionId]:
-        """Return all sessions of a user, including closed ones. For an anonymous session, return it and its forks."""
+        """Return all sessions of a user, including closed sessions, or an anonymous session with its forks."""
         query = select(sessions.c.session_id).where(sessions.c.tenant_id == tenant_id)
         if user_id.startswith(SESSION_OWNER):
             root = user_id.removeprefix(SESSION_OWNER)
@@ -125,7 +125,7 @@ class PostgresMaintenance:
     ) -> tuple[dict[str, int], bool]:
         """Delete archived flows and epochs beyond the limits per session (ST-3).
 
-        Returns the number of deleted rows by table, and True if pruning finished within `within_s` seconds.
+        Return the number of deleted rows by table, and True if pruning finished within `within_s` seconds.
         """
         kept: dict[str, JsonObject] = {
             "flows_archive": {"keep": keep_flows},
@@ -136,7 +136,7 @@ class PostgresMaintenance:
     async def prune_runtime(self, *, older_than_s: float, within_s: float) -> tuple[dict[str, int], bool]:
         """Delete old events, journal steps, runs, firings and scheduled events.
 
-        Returns the same values as `prune_archive`.
+        Return the same values as `prune_archive`.
         """
         old: JsonObject = {"old_s": older_than_s}
         aged: dict[str, JsonObject] = dict.fromkeys(

@@ -199,7 +199,7 @@ class PostgresWebhookFeeds:
     async def failed(self, feed: HeldFeed, error: str, *, again_s: float, give_up_s: float) -> bool:
         """Schedule a retry, or abandon a feed that has failed for `give_up_s` seconds.
 
-        Returns True if the feed was abandoned.
+        Return True if the feed was abandoned.
         """
         kept = webhook_feeds.c
         since = func.coalesce(kept.failing_since, NOW)

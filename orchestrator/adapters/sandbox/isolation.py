@@ -97,7 +97,7 @@ def set_limits(limits: dict[str, int]) -> None:
 def filter_system_calls(libc: Any) -> bool:
     """Install a seccomp filter that kills the process at any system call outside the table.
 
-    Returns True if the filter was installed.
+    Return True if the filter was installed.
     """
     machine = os.uname().machine
     if machine not in SYSTEM_CALLS:

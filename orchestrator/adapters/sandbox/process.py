@@ -207,7 +207,7 @@ async def _send(stream: asyncio.StreamWriter, request: bytes) -> None:
         await stream.drain()
         stream.close()
     except (BrokenPipeError, ConnectionResetError):
-        return  # the process exited early; its exit code tells why
+        return  # the process exited early; its exit code indicates the reason
 
 
 async def _receive(stream: asyncio.StreamReader, most: int) -> bytes | None:

@@ -177,7 +177,7 @@ def _failure(
 def _in_words_of_author(
     failure: ToolFailure, tool: ToolSpec, status: int, arguments: JsonObject
 ) -> ToolFailure:
-    """Return the failure with the manifest's message for this status, if there is one."""
+    """Return the failure with the manifest's message for this status, if any."""
     sentence: str | None = tool.options["errors"].get(str(status))
     if sentence is None or failure.undecided:
         return failure

@@ -126,7 +126,7 @@ def follow_correction(
 ) -> bool:
     """Apply corrected values to a plan, and repeat the look-ups that used the old values (PL-7).
 
-    `redo`: flows whose effects the user wants to repeat. Returns True if the plan continues automatically.
+    `redo`: flows whose effects the user wants to repeat. Return True if the plan continues automatically.
     """
     for name, held in values.items():
         plan.follow(name, held)

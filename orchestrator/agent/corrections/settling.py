@@ -67,7 +67,7 @@ def show_changes(context: TurnContext, flow: BaseFlow, values: JsonObject) -> li
 def ask_about_outdated(context: TurnContext, plan: PlanFlow) -> bool:
     """Ask about committed effects that no longer match the plan's values (PL-7).
 
-    Nothing runs before the user has decided. Returns True if a question was asked.
+    Nothing runs before the user has decided. Return True if a question was asked.
     """
     state = context.state
     outdated = find_outdated(plan, state.effects)

@@ -14,7 +14,7 @@ WORTH_OFFERING = 0.1
 
 
 def be_unsure(context: TurnContext, understood: Understanding) -> None:
-    """Repeat the open question, or ask what the user wants and offer the likeliest tasks."""
+    """Repeat the open question, or ask for the desired task and offer the likeliest tasks."""
     state = context.state
     entry = state.ambiguity.current
     context.changes.carry_on = False

@@ -46,7 +46,7 @@ def take_task(context: TurnContext, understood: Understanding) -> None:
 
 
 def _changes_the_offer(context: TurnContext, dact: Dact, labels: Labels) -> bool:
-    """Apply a change of “the booking” to an offered booking. Return False if an existing booking is meant."""
+    """Apply a change of “the booking” to an offered booking. Return False if the user refers to an existing booking."""
     flow = context.state.stack.active if labels and context.state.ambiguity.open else None
     entry = None if flow is None else context.state.ambiguity.current
     if flow is None or entry is None or entry.flow_id != flow.flow_id or entry.about.fingerprint is None:
@@ -125,7 +125,7 @@ def start_task(context: TurnContext, dact: Dact, labels: Labels) -> None:
 
 
 def _report_waiting(context: TurnContext, flow: BaseFlow) -> None:
-    """Explain what a parked flow waits for."""
+    """Explain the reason why a parked flow waits."""
     if flow.status == AWAITING_RESULT:
         report_awaited(context, flow)
         return

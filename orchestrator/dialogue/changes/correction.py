@@ -82,7 +82,7 @@ def apply_changes(
     turn_id: TurnId | None = None,
     source: SlotSource = SlotSource.USER,
 ) -> tuple[str, ...]:
-    """Set new values. Returns the dependent slots that were cleared. Those that keep their values need a new yes."""
+    """Set new values. Return the dependent slots that were cleared. Those that keep their values need a new yes."""
     before = {name: flow.value(name) for name in changes}
     flow.fill_slots_by_label(changes, turn_id=turn_id, source=source)
     altered = [name for name in changes if not same_value(before[name], flow.value(name))]

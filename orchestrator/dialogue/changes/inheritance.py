@@ -17,7 +17,7 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
     A user who searched flights to Rome and now books a flight from Paris does not want Rome's date. Slots
     that the message leaves undecided stay open, as do slots that an earlier task asks for again.
 
-    Returns the slots filled from differently named slots of other tasks. A look-up uses such values only if
+    Return the slots filled from differently named slots of other tasks. A look-up uses such values only if
     the message `refers` to them, or if no other values are missing.
     """
     said = {**dict.fromkeys(_find_asked_again(state)), **said}

@@ -1,4 +1,4 @@
-"""Questions about a call: whether to make it, repeat it, or retry its task (PX-17, RT-9)."""
+"""Questions about making or repeating a call, or retrying its task (PX-17, RT-9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about a value: a slot's value, the meant row, or the change that the user wants."""
+"""Questions about a slot's value, a row, or the requested change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AskSlot(Question):
 
 @dataclass(frozen=True, slots=True)
 class ChooseValue(Question):
-    """A question that asks which of several values is meant for a slot."""
+    """A question for the right value of a slot among several values."""
 
     _: KW_ONLY
     kind: Literal["value"] = "value"
@@ -45,7 +45,7 @@ class ChooseValue(Question):
 
 @dataclass(frozen=True, slots=True)
 class ChooseRow(Question):
-    """A question that asks which of the rows found by a tool is meant."""
+    """A question for the right row among the rows found by a tool."""
 
     _: KW_ONLY
     kind: Literal["rows"] = "rows"

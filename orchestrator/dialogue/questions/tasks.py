@@ -12,7 +12,7 @@ from orchestrator.saying import Told
 
 @dataclass(frozen=True, slots=True)
 class Unclear(Question):
-    """A question that asks what the user wants. Its options are the likeliest tasks."""
+    """A question about the desired task. Its options are the likeliest tasks."""
 
     _: KW_ONLY
     kind: Literal["unclear"] = "unclear"

@@ -124,7 +124,7 @@ def _diff_value(before: Json, after: Json) -> JsonObject | None:
 def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
     """Drop the head that is gone, patch what both lists have, and append the rest.
 
-    Returns None if more than half of the elements would be replaced.
+    Return None if more than half of the elements would be replaced.
     """
     head = next((place for place, old in enumerate(before) if same(old, after[0])), 0)
     kept = before[head:]

@@ -112,7 +112,7 @@ async def resolve_by_query(
     """Query a call's status. Repeat a call that was not done, with the same idempotency key.
 
     A status query returns ``{"status": "done" | "not_done" | "unknown", "data": …}``, where `data` is the
-    result of the original call. Returns None if the outcome stays unknown.
+    result of the original call. Return None if the outcome stays unknown.
     """
     context = run.context
     for _ in range(ROUNDS):

@@ -9,7 +9,7 @@ from orchestrator.types import Json, JsonObject, TenantId, UserId
 MOST_PREFERENCES: Final = 256
 """Maximum number of preferences per user.
 
-The least recently updated are evicted first, and explicit ones last.
+The least recently updated preferences are evicted first, explicit preferences last.
 """
 LONGEST_TEXT: Final = 500
 EVERYTHING: Final = "*"

@@ -28,7 +28,7 @@ from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 LASTING_BUDGETS = frozenset({"session", "user_day", "tenant_day", "day"})
-"""Model budgets about which users are told, because these budgets also limit later turns."""
+"""Model budgets that users are informed about, because these budgets also limit later turns."""
 
 LEADING = frozenset(
     {

@@ -198,7 +198,7 @@ _REFUSED = """ai_agg ai_classify ai_embed ai_generate ai_similarity ai_summarize
     current_transaction current_user current_user_id current_version dynamic_identifier host next_value_for
     read_csv read_parquet session_user to_file
     """
-REFUSED = frozenset(_REFUSED.split())  # functions that the parser knows but a query must not use
+REFUSED = frozenset(_REFUSED.split())  # functions that the parser supports but a query must not use
 
 TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "repeat", "json_each"})
 

@@ -22,7 +22,7 @@ class Category(StrEnum):
     TOO_DEEP = "too_deep"
     """Code that is nested so deeply that parsing it is a risk."""
     HIDDEN_CHARACTERS = "hidden_characters"
-    """Characters that make code look different from what it does."""
+    """Characters that make code look different from its behavior."""
     SYNTAX = "syntax"
     NOT_ONE_FUNCTION = "not_one_function"
     FORBIDDEN_SYNTAX = "forbidden_syntax"

@@ -53,7 +53,7 @@ class PostgresRunWork:
     async def claim(self, run_id: str, config: JsonObject, *, waited_s: float = 0.0) -> RunClaim | None:
         """Claim `before_all` or `after_all`. When the run starts, it stores `config`.
 
-        `waited_s`: maintenance runs that have been ready for less time are deferred. Returns None if there is
+        `waited_s`: maintenance runs that have been ready for less time are deferred. Return None if there is
         nothing to do or another worker holds the run.
         """
         arguments = {
@@ -165,7 +165,7 @@ class PostgresRunWork:
     async def log_progress(self, run_id: str) -> tuple[int, JsonObject] | None:
         """Append a run's progress to its session's log. Return the event's number and payload.
 
-        Returns None if the run has no session. The start and end of a run are appended automatically.
+        Return None if the run has no session. The start and end of a run are appended automatically.
         """
         row = await self._database.fetch_one(statement("log_run"), {"run_id": run_id})
         return None if row is None else (row[0], row[1])
