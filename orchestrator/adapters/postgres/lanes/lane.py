@@ -21,7 +21,6 @@ from orchestrator.adapters.postgres.turns.effects import (
     find_effect,
     record_effect,
 )
-from orchestrator.adapters.postgres.turns.interjections import said_meanwhile
 from orchestrator.errors import LaneLost
 from orchestrator.saying import WordFor, unworded
 from orchestrator.turns.approval import ApprovalRecord, Decision
@@ -257,7 +256,15 @@ class PostgresLane:
         return written
 
     async def said_meanwhile(self, lease: Lease) -> Said:
-        return await said_meanwhile(self._database, lease)
+        named = {"session_id": lease.session_id, "turn_id": lease.work.turn_id}
+        upto, cancelled, waiting = 0, False, list[Work]()
+        for row in await self._database.fetch_all(statement("said_meanwhile"), named):
+            upto, cancelled, turn_id, seq, kind, form, text, action, is_heard = row
+            if turn_id is None or not is_heard:
+                break
+            given = TurnInput(text=text, action=action, form=form, kind=TurnKind(kind))
+            waiting.append(Work(turn_id, seq, given, attempts=0, deadline_s=lease.work.deadline_s))
+        return Said(upto, cancelled, tuple(waiting))
 
     async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
         return await find_effect(self._database, lease.session_id, effect)
