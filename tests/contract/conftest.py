@@ -51,7 +51,7 @@ _SHIFTED = {
 
 
 DURABLE = pytest.mark.parametrize("ports", ["postgres", "pooler"], indirect=True)
-"""Marks what the stores in memory don't have: suspected turns, lost hints, limits of a gap, archives."""
+"""A mark for features that in-memory stores lack: suspected turns, lost hints, gap limits, archives."""
 
 
 @dataclass

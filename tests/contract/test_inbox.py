@@ -153,7 +153,7 @@ async def test_a_sequence_is_used_once(ports: Ports, tenant: TenantId) -> None:
 
 
 async def test_reject_refuses_while_busy(ports: Ports, tenant: TenantId) -> None:
-    """RT-5: whether the rule is the turn's or the session's."""
+    """RT-5: for the rule of the turn and of the session."""
     session = await _session(ports, tenant, if_busy=IfBusy.REJECT)
     await ports.inbox.submit(submission(tenant, session))
     with pytest.raises(SessionBusy):

@@ -104,7 +104,7 @@ async def test_listeners_are_made_to_look_at_the_log(live: LiveEvents, session: 
 
 
 async def test_a_slow_listener_is_bounded_and_told_to_look(live: LiveEvents, session: SessionId) -> None:
-    """It loses hints, but always learns that there are more events."""
+    """The listener loses hints, but always receives a marker to read the log."""
     async with live.listen(session) as slow, live.listen(session) as quick:
         for number in range(1, MOST_WAITING + 2):
             await live.publish(session, (answer(session, number),))

@@ -155,7 +155,7 @@ def trust_what_is_done(patch: pytest.MonkeyPatch) -> None:
 
 
 def leave_the_stack_as_it_was(patch: pytest.MonkeyPatch) -> None:
-    """A changed plan does not bring its steps onto the stack anew."""
+    """Plant a bug: a changed plan does not push its steps again."""
     patch.setattr(completed, "stack_plan", lambda context, plan: None)
     patch.setattr(replanning, "stack_plan", lambda context, plan: None)
 

@@ -127,7 +127,7 @@ def test_an_audit_fails_when_something_could_not_be_checked(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_the_bill_of_materials_names_all_that_the_image_installs() -> None:
-    """It downloads its tool."""
+    """The tool is downloaded."""
     subprocess.run(["make", "-s", "bom"], cwd=ROOT, check=True)
     bill = json.loads((ROOT / "build" / "bom.json").read_text())
 

@@ -134,7 +134,7 @@ async def test_a_label_outlives_the_flow_and_the_frame_that_it_came_with() -> No
         assert "untrusted text (Read a web page)" in turn["reply"]
 
 
-# The passages. Each row: what the second turn's skill looks up, and how the label arrives.
+# The passages. Each row: the look-up of the second turn's skill, and the path of the label.
 
 Arrange = Callable[[Talk], Awaitable[None]]
 

@@ -49,7 +49,7 @@ async def fill_stack() -> Conversation:
 
 
 async def test_another_request_beyond_the_limit_leaves_the_first_waiting() -> None:
-    """FS-12: both wait, and the user is told."""
+    """FS-12: both requests wait, and the user is informed."""
     talk = await fill_stack()
 
     asked = await talk.say("add 3 bags to booking XY3CDE")

@@ -62,7 +62,7 @@ async def test_skip_from_data_skips_the_item(runner: Runner, said) -> None:
 
 
 async def test_how_many_items_run_at_once_is_no_option_of_one_item(runner: Runner) -> None:
-    """IF-6, IF-7: the error tells where the option belongs."""
+    """IF-6, IF-7: the error describes the right place of the option."""
     said = {"call": "data_response", "with": {"options": {"concurrency": 1}}}
     record, items, _ = await scripted(runner, inputs=("a",), data=said)
 

@@ -20,7 +20,7 @@ REFUSED = {"text": "  "}
 
 
 class Sender:
-    """A backend with its own queue. `wait`: whether its turns wait for the answer. `words`: text of each turn."""
+    """A backend with its own queue. `wait`: True if its turns wait for the answer. `words`: text of each turn."""
 
     def __init__(
         self, app: Celery, server: redis.Redis, wait: float | None, name: str, words: str, within_s: float

@@ -1,4 +1,4 @@
-"""CO-2: what a call of the prompt engineer sends over the real client, records and costs."""
+"""CO-2: requests, records and costs of the prompt engineer's calls over the real client."""
 
 import asyncio
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.integration.models.quirks import openai_error, sent
 
 
 async def test_the_wire_carries_schema_name_metadata_and_data():
-    """Model protocol: the request alone shows a stand-in what is requested."""
+    """Model protocol: a stand-in can identify the prompt from the request alone."""
     async with bench(script(Answer(json=GOOD))) as at:
         assert await at.think() == GOOD
 

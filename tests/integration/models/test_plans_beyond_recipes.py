@@ -92,7 +92,7 @@ async def test_words_for_the_planner_wait_for_the_values_of_the_plan() -> None:
     ("plans", "decomposed"), [({"model": "off"}, BACK_FIRST), ({"model": "auto"}, Fail(400))]
 )
 async def test_words_that_nobody_plans_for_are_named(plans: dict[str, str], decomposed: Any) -> None:
-    """IR-6: the declared steps are used, and the user learns what was ignored."""
+    """IR-6: the declared steps are used, and the reply lists the ignored words."""
     read = understood("return flight first", **TRIP)
     [turn], _ = await ask(FITTING + BACK, plans=plans, mode="auto", nlu_think=read, plan_decompose=decomposed)
 

@@ -386,7 +386,7 @@ async def test_what_a_server_wants_remembered_of_one_user_is_not_sent_for_anothe
 
 async def test_who_does_not_take_a_connection_is_left_after_the_domains_time():
     with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf, ExitStack() as waiting:
-        for _ in range(4):  # what it never accepts fills its queue
+        for _ in range(4):  # unaccepted connections fill its queue
             filler = waiting.enter_context(socket.socket())
             filler.setblocking(False)
             filler.connect_ex(deaf.getsockname())

@@ -1,4 +1,4 @@
-"""AM-3, PX-18: handlers of messages take a context and what was understood, without a simulator or a model."""
+"""AM-3, PX-18: message handlers take a context and an interpretation, without a simulator or a model."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ async def test_a_yes_after_a_message_was_lost_has_the_offer_made_anew(
 
 
 async def test_what_was_done_for_good_is_told_even_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """AG-4, RT-12: the order stands, and the reply does not claim that nothing changed."""
+    """AG-4, RT-12: the order exists, and the reply does not claim that nothing changed."""
     talk = simulate()
     await talk.say("order toner for printer two")
     break_at("carry_out", RuntimeError("boom"), monkeypatch)

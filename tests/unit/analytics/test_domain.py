@@ -46,7 +46,7 @@ def test_what_removes_something_is_confirmed() -> None:
     ],
 )
 async def test_a_question_says_that_it_needs_a_model(question: str) -> None:
-    """PX-7: the answer also tells what works without one."""
+    """PX-7: the answer also lists the features that work without a model."""
     turn = await simulate().converse().say(question)
     assert "needs a language model" in turn["reply"]
     assert "Without one, I can list and describe tables" in turn["reply"]

@@ -27,7 +27,7 @@ def pick(items: Sequence[Item], number: int) -> Item:
 
 
 class Driver:
-    """A session whose operations are selected by numbers. `history`: what a store would keep."""
+    """A session with operations selected by numbers. `history`: the data that a store would keep."""
 
     def __init__(self) -> None:
         self.state = DialogueState.new(SessionId("session_1"))

@@ -253,7 +253,10 @@ async def test_a_ticket_stands_for_its_caller_for_a_minute() -> None:
 
 
 async def test_an_event_source_comes_back_after_its_ticket_ran_out() -> None:
-    """It requests the same URL again. The ticket then opens nothing else, and nothing at all after half a day."""
+    """The client requests the same URL again.
+
+    The ticket opens nothing else, and nothing at all after half a day.
+    """
     async with guarded_house() as house:
         key = await house.key(user="ann")
         session = await house.session(key)

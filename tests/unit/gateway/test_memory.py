@@ -20,7 +20,7 @@ BAGGAGE = {"title": "Baggage", "text": "A cabin bag of 8 kg is free.", "domain":
 
 
 class Embedding:
-    """A starter of runs that immediately embeds what the flow would embed."""
+    """A starter of runs that embeds documents immediately, in place of the flow."""
 
     def __init__(self, context: BusinessContext) -> None:
         self._context = context

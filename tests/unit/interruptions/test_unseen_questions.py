@@ -49,7 +49,7 @@ async def test_a_yes_that_was_typed_ahead_prints_no_label_twice(tmp_path: Any) -
 
 
 async def test_a_button_of_the_offer_does_not_book_a_second_time() -> None:
-    """It confirms one booking. A separate button confirms another one."""
+    """The button confirms one booking. A separate button confirms another booking."""
     async with open_site() as (site, _):
         offer = await site.say(SESSION, TO_MADRID)
         site.airline.silent, site.airline.books = True, True

@@ -149,7 +149,7 @@ OWN = (
 
 
 def test_a_prompt_of_ones_own_takes_the_place_of_one_that_ships():
-    """It can omit variables that it doesn't need."""
+    """A custom prompt can omit variables that it doesn't need."""
     prompt = load_prompts({"res_naturalize.md": OWN}).get("res_naturalize")
     given = {"persona": "Ada", "language": "English", "max_sentences": 6}
 

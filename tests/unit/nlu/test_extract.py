@@ -1,4 +1,4 @@
-"""Typed extractors: what they find and reject, and their robustness (NL-2)."""
+"""Typed extractors: accepted and rejected values, and robustness (NL-2)."""
 
 import re
 from datetime import date, timedelta

@@ -84,7 +84,7 @@ def complaint(words: tuple[str, ...]) -> str | None:
     command: Any = load_command(rest.pop(0))
     while rest and hasattr(command, "commands") and not rest[0].startswith("-"):
         if re.fullmatch(r"[A-Z_|]+", rest[0]):
-            return None  # stands for any of them
+            return None  # a placeholder for any subcommand
         if rest[0] not in command.commands:
             return f"there is no `{rest[0]}`"
         command = command.commands[rest.pop(0)]

@@ -83,7 +83,7 @@ class Things:
 
 @dataclass
 class Journal:
-    """A turn's journal, which remembers calls or does not know whether a call happened."""
+    """A turn's journal that remembers calls, or has unknown outcomes."""
 
     begun: set[str] = field(default_factory=set)
     results: dict[str, Any] = field(default_factory=dict)

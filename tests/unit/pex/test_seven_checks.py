@@ -28,7 +28,7 @@ class Hasty(BasePolicy):
 
 @dataclass
 class Case:
-    """A case. `has_policy`: whether PEX has a policy for the flow."""
+    """A case. `has_policy`: True if PEX has a policy for the flow."""
 
     setting: Setting
     has_policy: bool = True

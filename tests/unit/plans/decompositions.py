@@ -173,7 +173,7 @@ def make_judge(problem: Problem, seed: str, noise: float) -> Judge:
 
 @dataclass
 class Tally:
-    """How often the optimum was found, and the mean share of it that was reached."""
+    """The frequency with which the optimum was found, and the mean share of the optimum that was reached."""
 
     found: int = 0
     share: float = 0.0

@@ -42,7 +42,7 @@ class Sample:
     result: Any = None
     rows: int = 0
     same: bool = True
-    """Whether the database accepts the code unchanged, so that results can be compared."""
+    """True if the database accepts the code unchanged, so that results can be compared."""
 
     def __str__(self) -> str:
         return self.name

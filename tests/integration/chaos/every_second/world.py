@@ -164,7 +164,7 @@ class World:
 
 @dataclass(frozen=True)
 class Fault:
-    """A kind of fault. `target`: what it breaks, one at a time. `often`: relative frequency."""
+    """A kind of fault. `target`: the broken part, one at a time. `often`: relative frequency."""
 
     do: Callable[[World], bool]
     target: str

@@ -72,7 +72,7 @@ class DyingAgent:
 
 
 async def die_at(code: str, point: str) -> None:
-    """Ask the test whether to die here, and die if so."""
+    """Ask the test for the planned deaths, and die here if planned."""
     if await asyncio.to_thread(_is_to_die, code, point):
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -12,7 +12,7 @@ from orchestrator.types import JsonObject
 
 @dataclass
 class Airline:
-    """The external system: whether and how fast it responds, and its calls."""
+    """The external system, with its calls. The test controls if and how fast it responds."""
 
     silent: bool = False
     books: bool = True

@@ -68,7 +68,7 @@ async def evaluate(case: JsonObject, folder: Path) -> list[str]:
 
 
 async def test_a_good_answer_becomes_a_case_that_holds(tmp_path: Path) -> None:
-    """It includes clicks and a reference of its run."""
+    """The case includes clicks and a reference of its run."""
     turns = await converse("cancel booking {}")
     case = make_case(turns, turns[-1]["turn_id"], say_of(turns[-1], rating="up"))
 

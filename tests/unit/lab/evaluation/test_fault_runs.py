@@ -220,7 +220,7 @@ BUGS = (
 
 @pytest.fixture(scope="module")
 def learnt() -> System1:
-    """Return what the local classifier learns of the domain, which no bug changes."""
+    """Return the trained local classifier of the domain, which no bug changes."""
     return System1.for_domain(load_domain(LENDING).domain)
 
 

@@ -185,7 +185,7 @@ def play_the_user(request: Request) -> Reply:
 def test_a_model_plays_the_user(
     notes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It deviates from the goal, and the different note is found."""
+    """The simulated user deviates from the goal, and the different note is found."""
     script = Script(rules=(Rule(prompt="eval_user", replies=(Computed(play_the_user),)),))
     with ScriptedModel(script) as model:
         monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
