@@ -5,20 +5,12 @@ from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import Level
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.domain.model import Domain
-
-_LANGUAGES = {
-    "en": "English",
-    "de": "German",
-    "fr": "French",
-    "es": "Spanish",
-    "it": "Italian",
-    "nl": "Dutch",
-}
+from orchestrator.res.languages import LANGUAGES
 
 
 def reject(context: TurnContext, why: str) -> None:
     """Answer a message that `prepare` rejected, without stacking a flow (AG-5)."""
-    names = ", ".join(_LANGUAGES.get(code, code) for code in context.world.domain.config.language.supported)
+    names = ", ".join(LANGUAGES.get(code, code) for code in context.world.domain.config.language.supported)
     asks = context.state.ambiguity.current is not None
     context.tell(NoticeKind.REJECTED, why=why, languages=names, asks=asks)
     leave_open(context)

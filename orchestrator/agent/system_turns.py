@@ -6,10 +6,9 @@ an operator who has taken over (RT-35).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any
 
 import orjson
 
@@ -57,22 +56,6 @@ class Verdict:
     reason: str
     left: tuple[BaseFlow, ...] = ()
     mended: JsonObject | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Proposal:
-    """A proposal of a background flow.
-
-    `fresh`: True if based on the latest commit. `before`: the stored state.
-    """
-
-    change: JsonObject
-    fresh: bool
-    now: float
-    before: JsonObject
-
-
-_Decide: TypeAlias = Callable[[DialogueState, _Proposal], Verdict]
 
 
 async def resume_with_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
@@ -186,16 +169,23 @@ def decide_proposal(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
 def _judge(
     state: DialogueState, given: JsonObject, *, fresh: bool, now: float, before: JsonObject
 ) -> Verdict:
-    decide_kind = _KINDS.get(str(given.get("kind")))
     change = given.get("change")
-    if decide_kind is None or not is_object(change):
-        return Verdict(Decision.DROPPED, "Unknown kind of proposal.")
-    return decide_kind(state, _Proposal(change, fresh, now, before))
+    if not is_object(change):
+        return Verdict(Decision.DROPPED, "The proposal has no change.")
+    match given.get("kind"):
+        case "summary":
+            return _summarize(state, change, fresh=fresh)
+        case "abandon":
+            return _abandon(state, change, now, fresh=fresh)
+        case "repair":
+            return _repair(before, change, fresh=fresh)
+        case _:
+            return Verdict(Decision.DROPPED, "Unknown kind of proposal.")
 
 
-def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
+def _summarize(state: DialogueState, change: JsonObject, *, fresh: bool) -> Verdict:
     """Apply a summary. Newer turns do not invalidate it."""
-    text, through = proposal.change.get("text"), proposal.change.get("through_turn")
+    text, through = change.get("text"), change.get("through_turn")
     if not isinstance(text, str) or type(through) is not int or not 0 < through <= state.turn:
         return Verdict(Decision.DROPPED, "The summary doesn't refer to turns of this session.")
     if state.history.summary is not None and state.history.summary.through_turn >= through:
@@ -204,41 +194,38 @@ def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
             f"A summary already covers the turns up to {state.history.summary.through_turn}.",
         )
     state.summarize(text, through)
-    labels = proposal.change.get("labels")
+    labels = change.get("labels")
     if is_list(labels):
         join_labels(
             state, [label for label in labels if label in set(Label)], "an earlier part of this conversation"
         )
     reason = f"The summary covers the turns up to {through}."
-    return Verdict(Decision.APPLIED if proposal.fresh else Decision.REBASED, reason)
+    return Verdict(Decision.APPLIED if fresh else Decision.REBASED, reason)
 
 
-def _abandon(state: DialogueState, proposal: _Proposal) -> Verdict:
+def _abandon(state: DialogueState, change: JsonObject, now: float, *, fresh: bool) -> Verdict:
     """Abandon flows that are still interrupted after the time limit."""
-    limit = proposal.change.get("older_than_s")
+    limit = change.get("older_than_s")
     if not isinstance(limit, int | float) or limit < 0:
         return Verdict(Decision.DROPPED, "The proposal does not specify a time limit.")
-    gone = state.stack.abandon(limit, proposal.now)
+    gone = state.stack.abandon(limit, now)
     if not gone:
         return Verdict(Decision.DROPPED, "No task has been interrupted for that long.")
-    left = tuple(state.archive(state.stack.pop_finished(proposal.now)))
+    left = tuple(state.archive(state.stack.pop_finished(now)))
     names = ", ".join(flow.dact for flow in gone)
-    return Verdict(Decision.APPLIED if proposal.fresh else Decision.REBASED, f"Abandoned: {names}.", left)
+    return Verdict(Decision.APPLIED if fresh else Decision.REBASED, f"Abandoned: {names}.", left)
 
 
-def _repair(_state: DialogueState, proposal: _Proposal) -> Verdict:
+def _repair(before: JsonObject, change: JsonObject, *, fresh: bool) -> Verdict:
     """Apply a repair if the state is unchanged and the repair matches its dry run."""
-    if not proposal.fresh:
+    if not fresh:
         return Verdict(Decision.DROPPED, "The session has changed in the meantime.")
-    mended, wrong = repair(proposal.before) if proposal.before else ({}, [])
+    mended, wrong = repair(before) if before else ({}, [])
     if not wrong:
         return Verdict(Decision.DROPPED, "There is nothing to repair.")
-    if diff(proposal.before, mended) != proposal.change.get("diff"):
+    if diff(before, mended) != change.get("diff"):
         return Verdict(Decision.DROPPED, "The repair would make undeclared changes.")
     return Verdict(Decision.APPLIED, " ".join(wrong), mended=mended)
-
-
-_KINDS: Mapping[str, _Decide] = {"summary": _summary, "abandon": _abandon, "repair": _repair}
 
 
 async def go_on(turn: RunningTurn, modules: Modules) -> None:

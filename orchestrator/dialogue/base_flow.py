@@ -33,6 +33,8 @@ _WRITTEN = {
 }
 
 
+SELDOM = ("outputs", "notes", "turn_ids", "plan_id", "interrupted_at", "interruption", "completed_at")
+"""Fields that are serialized as they are, unless empty."""
 _PROGRESS = tuple(one.name for one in fields(Progress))
 
 
@@ -352,13 +354,9 @@ class BaseFlow:
             "started_at": self.started_at,
             "slots": {name: held.serialize() for name, held in self.slots.items()},
         }
-        body |= {name: {**kept} for name in ("outputs", "notes") if (kept := getattr(self, name))}
         if self.consent != NO_CONSENT:
             body["consent"] = dump(self.consent)
         progress = {name: value for name in _PROGRESS if (value := getattr(self.progress, name))}
         if progress:
             body["progress"] = dump(progress)
-        if self.turn_ids:
-            body["turn_ids"] = [*self.turn_ids]
-        seldom = ("plan_id", "interrupted_at", "interruption", "completed_at")
-        return body | {name: value for name in seldom if (value := getattr(self, name)) is not None}
+        return body | {name: value for name in SELDOM if (value := getattr(self, name)) not in (None, [], {})}

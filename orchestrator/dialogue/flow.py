@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from orchestrator.dialogue.base_flow import STATUSES, BaseFlow
+from orchestrator.dialogue.base_flow import SELDOM, STATUSES, BaseFlow
 from orchestrator.dialogue.progress import NO_CONSENT, Consent, Progress
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotSource, SlotTypes, SlotValue
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.validation import Rejected
-from orchestrator.types import Dact, FlowId, Json, JsonObject, copy_json
+from orchestrator.types import Dact, FlowId, JsonObject, copy_json
 
 
 @dataclass(eq=False, repr=False)
@@ -82,16 +82,14 @@ class PlanFlow(BaseFlow):
 
     def serialize(self) -> JsonObject:
         """Return the plan as JSON, with each step's state."""
-        body = super().serialize() | {"revision": self.revision}
-        body |= {name: value for name in _OF_PLANS if (value := getattr(self, name))}
-        body |= {name: dump(value) for name in _COLLECTED_BY_PLANS if (value := getattr(self, name))}
-        return body | {"steps": [_write_step(step) for step in self.steps]}
+        kept = {name: value for name in _OF_PLANS if (value := getattr(self, name))}
+        steps = [_write_step(step) for step in self.steps]
+        return super().serialize() | {"revision": self.revision, **kept, "steps": steps}
 
 
 _SOURCES = {source.value: source for source in SlotSource}
-_OF_PLANS: Mapping[str, Json] = {"goal": "", "rounds": 0, "noted": 0, "by_model": False}
-_COLLECTED_BY_PLANS = ("settled", "beyond")
-"""Fields of a plan that are serialized only if not empty."""
+_OF_PLANS = ("goal", "rounds", "noted", "by_model", "settled", "beyond")
+"""Fields of a plan that are serialized as they are, unless empty."""
 
 
 def _write_step(step: PlanStep) -> JsonObject:
@@ -169,7 +167,6 @@ def load_flow(body: JsonObject, flow_types: FlowTypes) -> BaseFlow:
     flow = cls(
         body["started_at"],
         flow_id=body["flow_id"],
-        plan_id=body.get("plan_id"),
         status=STATUSES[body["state"], body.get("reason")],
         slots={
             name: SlotValue(
@@ -181,21 +178,16 @@ def load_flow(body: JsonObject, flow_types: FlowTypes) -> BaseFlow:
             )
             for name, held in body["slots"].items()
         },
-        outputs=copy_json(body.get("outputs", {})),
-        turn_ids=[*body.get("turn_ids", ())],
-        interrupted_at=body.get("interrupted_at"),
-        interruption=body.get("interruption"),
-        completed_at=body.get("completed_at"),
         consent=load(Consent, body["consent"]) if "consent" in body else NO_CONSENT,
         progress=load(Progress, body["progress"]) if "progress" in body else Progress(),
-        notes=copy_json(body.get("notes", {})),
     )
+    kept = SELDOM
     if isinstance(flow, PlanFlow):
         flow.steps, flow.revision = load(list[PlanStep], body.get("steps", [])), body.get("revision", 0)
-        for name, empty in _OF_PLANS.items():
-            setattr(flow, name, body.get(name, empty))
-        flow.beyond = [*body.get("beyond", ())]
-        flow.settled = copy_json(body.get("settled", {}))
+        kept += _OF_PLANS
+    for name in kept:
+        if name in body:
+            setattr(flow, name, copy_json(body[name]))
     for name in () if flow.is_finished else [name for name in flow.slots if name in flow.spec.slots]:
         if isinstance(flow.judge(name, flow.slots[name].value), Rejected):
             del flow.slots[name]

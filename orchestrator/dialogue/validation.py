@@ -40,7 +40,7 @@ class Rejected:
 
 def reject(code: str, spec: SlotSpec, **values: Json) -> Rejected:
     """Reject a value. `code`: a saying that names the slot."""
-    return Rejected(say(code, slot=label(spec), **values))
+    return Rejected(say(code, slot=spec.label, **values))
 
 
 Verdict: TypeAlias = Valid | Rejected
@@ -54,13 +54,6 @@ class SlotType:
     name: str
     check: Validator
     description: str = ""
-
-    def validate(self, value: Json, spec: SlotSpec) -> Verdict:
-        return self.check(value, spec)
-
-
-def label(spec: SlotSpec) -> str:
-    return spec.label
 
 
 def show(value: Json) -> str:

@@ -13,6 +13,8 @@ from orchestrator.domain.locales import ENGLISH, language_in_use
 SUFFIX = ".md.j2"
 SAYING = "say."
 """The prefix in the template name of a saying."""
+LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch"}
+"""English names of languages, by code."""
 _FOLDER = files("orchestrator.res") / "templates"
 _SAYINGS = "sayings.toml"
 

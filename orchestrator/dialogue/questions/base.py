@@ -6,7 +6,7 @@ The Agent runs the actions. RES renders the template that a question names.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Protocol
 
@@ -81,14 +81,13 @@ class Wording(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question(ABC):
     """A question to the user, stored under the `kind` of its subclass.
 
     `flow_id`: the flow that asks, or None. `options`: suggested replies.
     """
 
-    _: KW_ONLY
     flow_id: FlowId | None = None
     slot: str | None = None
     options: tuple[Option, ...] = ()

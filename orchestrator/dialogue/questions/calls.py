@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from orchestrator.dialogue.questions.base import Level, Option, Question, Wording
@@ -11,7 +11,7 @@ from orchestrator.saying import Saying
 from orchestrator.types import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallQuestion(Question):
     """The base class of questions about a call.
 
@@ -19,7 +19,6 @@ class CallQuestion(Question):
     `found`: the arguments that came from a tool result or a document.
     """
 
-    _: KW_ONLY
     candidate: str
     shown: JsonObject = field(default_factory=JsonObject)
     arguments: JsonObject = field(default_factory=JsonObject)
@@ -43,33 +42,30 @@ class CallQuestion(Question):
         return Agree()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCall(CallQuestion):
     """A question that asks whether to make a call."""
 
-    _: KW_ONLY
     kind: Literal["candidate"] = "candidate"
 
     def no(self) -> Deed:
         return Decline()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoppedCall(CallQuestion):
     """A question that asks whether to make a call that was stopped before it began."""
 
-    _: KW_ONLY
     kind: Literal["stopped"] = "stopped"
 
     def no(self) -> Deed:
         return GiveUp()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownOutcome(CallQuestion):
     """A question that asks whether to repeat a call that may have succeeded."""
 
-    _: KW_ONLY
     kind: Literal["unknown"] = "unknown"
     what: str
 
@@ -92,11 +88,10 @@ class UnknownOutcome(CallQuestion):
         return GiveUp(left_unknown=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TryAgain(Question):
     """A question that asks whether to retry a task after a failure or a partial result."""
 
-    _: KW_ONLY
     kind: Literal["retry"] = "retry"
 
     level: ClassVar[Level] = Level.CONFIRMATION

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from orchestrator.dialogue.questions.base import Question, Wording
@@ -10,14 +10,13 @@ from orchestrator.dialogue.questions.deeds import AskAgain, Decide, Decision, De
 from orchestrator.types import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettleDone(Question):
     """A question about committed calls. Nothing changes before the user decides.
 
     `proposed`: the decision that a “yes” selects. `shown`: past calls and possible changes, for the template.
     """
 
-    _: KW_ONLY
     kind: Literal["done"] = "done"
     shown: JsonObject = field(default_factory=JsonObject)
     proposed: Decision | None = None

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from orchestrator.dialogue.questions.base import Level, Question, Wording
 from orchestrator.dialogue.questions.deeds import AskAgain, Clear, Continue, Decline, Deed, Fill, GiveUp
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AskSlot(Question):
     """A question that asks for a slot's value, or for one of the options if there are any."""
 
-    _: KW_ONLY
     kind: Literal["slot"] = "slot"
 
     level: ClassVar[Level] = Level.SPECIFIC
@@ -24,11 +23,10 @@ class AskSlot(Question):
         return say.render("ask_among", question=question, options=self.labels) if self.options else question
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChooseValue(Question):
     """A question for the right value of a slot among several values."""
 
-    _: KW_ONLY
     kind: Literal["value"] = "value"
 
     def word(self, say: Wording) -> str:
@@ -43,11 +41,10 @@ class ChooseValue(Question):
         return AskAgain() if self.slot is None else Clear(self.slot)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChooseRow(Question):
     """A question for the right row among the rows found by a tool."""
 
-    _: KW_ONLY
     kind: Literal["rows"] = "rows"
 
     def word(self, say: Wording) -> str:
@@ -58,11 +55,10 @@ class ChooseRow(Question):
         return Decline()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeWhat(Question):
     """A question that asks what to change about a task. `after_no`: True if the user declined its current form."""
 
-    _: KW_ONLY
     kind: Literal["change"] = "change"
     after_no: bool = False
 
@@ -85,11 +81,10 @@ class ChangeWhat(Question):
         return Continue()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WhichSlot(Question):
     """A question that asks for which of several slots a new value is. “Yes” selects none of them."""
 
-    _: KW_ONLY
     kind: Literal["which_slot"] = "which_slot"
 
     ends_when_asked_again: ClassVar[bool] = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from orchestrator.dialogue.questions.base import Level, Question, Wording
@@ -10,11 +10,10 @@ from orchestrator.dialogue.questions.deeds import CloseQuestion, Continue, Deed
 from orchestrator.saying import Told
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unclear(Question):
     """A question about the desired task. Its options are the likeliest tasks."""
 
-    _: KW_ONLY
     kind: Literal["unclear"] = "unclear"
 
     level: ClassVar[Level] = Level.GENERAL
@@ -24,22 +23,20 @@ class Unclear(Question):
         return say.render("unclear", options=self.labels, doing=say.doing, told=say.explained)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChooseTask(Question):
     """A question that asks which interrupted task to resume."""
 
-    _: KW_ONLY
     kind: Literal["task"] = "task"
 
     def word(self, say: Wording) -> str:
         return say.render("choose_task", options=self.labels)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChooseToStop(Question):
     """A question that asks which task to stop because the stack is full (FS-12). `request`: the user's words."""
 
-    _: KW_ONLY
     kind: Literal["limit"] = "limit"
     request: str = ""
 
@@ -54,11 +51,10 @@ class ChooseToStop(Question):
         return CloseQuestion()  # “never mind” withdraws the new task
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NextTask(Question):
     """A question that asks whether to start the task that uses the chosen row."""
 
-    _: KW_ONLY
     kind: Literal["next"] = "next"
 
     needs_plain_yes: ClassVar[bool] = True
@@ -67,11 +63,10 @@ class NextTask(Question):
         return say.render("choose_next", options=self.labels)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOpen(Question):
     """A question that a skill wrote. The skill interprets the answer."""
 
-    _: KW_ONLY
     kind: Literal["skill"] = "skill"
     text: Told
 

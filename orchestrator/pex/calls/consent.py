@@ -1,6 +1,7 @@
 """Confirmations and approvals before a call (AM-3, PX-17). `dialogue.consent` stores them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.consent import drop_candidate, fingerprint, propose, take_grant
@@ -94,11 +95,8 @@ def _texts(value: Json) -> Iterator[str]:
     """Yield all strings in a nested value."""
     if isinstance(value, str):
         yield value
-    elif is_object(value):
-        for part in value.values():
-            yield from _texts(part)
-    elif is_list(value):
-        for part in value:
+    elif isinstance(value, (dict, list)):
+        for part in cast("Iterable[Json]", value.values() if isinstance(value, dict) else value):
             yield from _texts(part)
 
 

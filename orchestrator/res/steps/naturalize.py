@@ -12,6 +12,7 @@ from typing import NamedTuple
 from orchestrator.context import Answer, TurnContext
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.ports.language_model import MODEL_FAILURES
+from orchestrator.res.languages import LANGUAGES
 from orchestrator.res.markup import unescape
 from orchestrator.res.response import Response, Writer
 from orchestrator.res.streaming import TokenStream, count_tokens, escape_rewriting, is_list
@@ -162,7 +163,6 @@ NATURALIZE = "res_naturalize"
 HISTORY = 7
 FEWEST_SENTENCES = 6
 TOKENS_PER_SENTENCE = 20
-LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch"}
 
 
 class Draft(NamedTuple):
