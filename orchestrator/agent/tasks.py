@@ -15,7 +15,6 @@ from orchestrator.dialogue.questions import AskSlot, ChangeWhat, ChooseValue, Op
 from orchestrator.dialogue.specification import Family, Priority
 from orchestrator.dialogue.understanding import Cue, Mention, MessageKind, Source, Understanding
 from orchestrator.pex.calls.consent import drop_consent
-from orchestrator.res.module import clear_stack
 from orchestrator.res.wording import name_slot, name_slot_of, show_slot
 from orchestrator.saying import Told, say
 from orchestrator.types import FlowId, Json, JsonObject
@@ -234,7 +233,7 @@ def update_stack(context: TurnContext) -> bool:
     """Remove ended flows from the stack. Return True if a pending flow became active and should run."""
     state = context.state
     waiting = {flow.flow_id: flow.status for flow in state.stack.flows}
-    clear_stack(context)
+    _clear_stack(context)
     active = state.stack.active
     before = waiting.get(active.flow_id) if active is not None else None
     going = before is not None and before.state is FlowState.PENDING
@@ -243,3 +242,18 @@ def update_stack(context: TurnContext) -> bool:
         context.tell(NoticeKind.BACK_TO, flow_id=active.flow_id)
         context.changes.asks_again = True
     return going
+
+
+def _clear_stack(context: TurnContext) -> None:
+    """Remove finished flows from the stack, and keep completed flows for the answer (RS-1)."""
+    state = context.state
+    popped = state.stack.pop_finished(context.now)
+    for flow in popped:
+        context.changes.finished.append(flow)
+        state.ambiguity.resolve(flow_id=flow.flow_id)
+        if flow.state is FlowState.COMPLETED:
+            context.changes.messages.append(flow)
+        reason = None if flow.reason is None else flow.reason.value
+        context.log.event(
+            "flow_popped", dact=flow.dact, flow_id=flow.flow_id, state=flow.state.value, reason=reason
+        )

@@ -139,18 +139,17 @@ class AmbiguityHandler:
         entry: Ambiguity | None = None,
         *,
         flow_id: FlowId | None = None,
-        slot: str | None = None,
         level: Level | None = None,
     ) -> list[Ambiguity]:
         """Close the given question or all questions with the given properties. Default: the current question."""
-        if entry is None and flow_id is None and slot is None and level is None:
+        if entry is None and flow_id is None and level is None:
             entry = self.current
             if entry is None:
                 return []
         closed = [
             other
             for other in self.open
-            if (other is entry if entry is not None else _matches(other, flow_id, slot, level))
+            if (other is entry if entry is not None else _matches(other, flow_id, level))
         ]
         self.open = [other for other in self.open if all(other is not gone for gone in closed)]
         return closed
@@ -165,12 +164,8 @@ class AmbiguityHandler:
         return any(entry.flow_id == flow_id for entry in self.open)
 
 
-def _matches(entry: Ambiguity, flow_id: str | None, slot: str | None, level: Level | None) -> bool:
-    return (
-        (flow_id is None or entry.flow_id == flow_id)
-        and (slot is None or entry.slot == slot)
-        and (level is None or entry.level is level)
-    )
+def _matches(entry: Ambiguity, flow_id: str | None, level: Level | None) -> bool:
+    return (flow_id is None or entry.flow_id == flow_id) and (level is None or entry.level is level)
 
 
 def _kind_of(question: AnyQuestion) -> QuestionKind:

@@ -32,18 +32,6 @@ class FlowSummary:
     confirms: bool
     approval: str
 
-    def __str__(self) -> str:
-        parts = [f"{self.dact} ({self.intent}): {', '.join(self.tools) or 'no tools'}"]
-        if self.changes:
-            parts.append(
-                f"side effects: {', '.join(self.changes)}" + (", after a confirmation" * self.confirms)
-            )
-        if self.tags:
-            parts.append(", ".join(tag.replace("_", " ") for tag in self.tags))
-        if self.approval:
-            parts.append(f"approval {self.approval}")
-        return "; ".join(parts)
-
 
 def summarize(domain: Domain) -> list[FlowSummary]:
     """Return a summary of each flow, in the ontology's order."""

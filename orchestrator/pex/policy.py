@@ -37,18 +37,23 @@ class BasePolicy(Choices):
     async def execute(self, run: Execution) -> Ending:
         """Run the steps in order. After a failure, `recover` chooses the ending."""
         _close_answered_questions(run)
+        in_order = (
+            self.check,
+            self.review,
+            self.check_slots,
+            self.invoke,
+            self.results,
+            self.verify_results,
+            self.complete,
+            self.verify,
+        )
         ending: Ending | None = await undo_first(run) if run.flow.progress.undo_first else None
-        for name in _STEPS if ending is None else ():
-            ending = await getattr(self, name)(run)
-            if ending is not None:
-                break
+        for step in in_order:
+            ending = ending or await step(run)
         if isinstance(ending, Failed):
             ending = await self.recover(run, ending)
         _keep_latest_question(run)
         return ending or (Completed() if run.warning is None else Partial(run.warning))
-
-
-_STEPS = tuple(step.__name__ for step in steps.STEPS[:-1])
 
 
 def _close_answered_questions(run: Execution) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from orchestrator.context import Answer, TurnContext
-from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.res.response import Response, Writer
 from orchestrator.res.steps import STEPS
 from orchestrator.res.steps.naturalize import naturalize
@@ -12,21 +11,6 @@ from orchestrator.saying import Told
 from orchestrator.telemetry import SignalType
 
 CUT = " …"
-
-
-def clear_stack(context: TurnContext) -> None:
-    """Remove finished flows from the stack, and keep completed flows for the answer (RS-1)."""
-    state = context.state
-    popped = state.stack.pop_finished(context.now)
-    for flow in popped:
-        context.changes.finished.append(flow)
-        state.ambiguity.resolve(flow_id=flow.flow_id)
-        if flow.state is FlowState.COMPLETED:
-            context.changes.messages.append(flow)
-        reason = None if flow.reason is None else flow.reason.value
-        context.log.event(
-            "flow_popped", dact=flow.dact, flow_id=flow.flow_id, state=flow.state.value, reason=reason
-        )
 
 
 class RES:

@@ -7,8 +7,8 @@ from typing import Final
 from tests.shape.turn_path import follow_turn
 
 # Upper limits.
-FILES: Final = 82
-CROSSINGS: Final = 310
+FILES: Final = 80
+CROSSINGS: Final = 286
 DEPTH: Final = 20
 
 

@@ -12,10 +12,9 @@ from datetime import date
 from orchestrator.dialogue.base_flow import Labels, SlotProblem
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.progress import Progress
-from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Valid
-from orchestrator.types import FlowId, Json, JsonObject, TurnId, same_value
+from orchestrator.types import Json, JsonObject, TurnId, same_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +50,7 @@ def find_changes(flow: BaseFlow, labels: Labels) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def correct(
-    flow: BaseFlow,
-    labels: Labels,
-    *,
-    turn_id: TurnId | None = None,
-    source: SlotSource = SlotSource.USER,
-) -> Correction:
+def correct(flow: BaseFlow, labels: Labels, *, turn_id: TurnId | None = None) -> Correction:
     """Replace values of a flow, and clear dependent values that no longer apply (IR-4).
 
     Callers must first check whether an old value caused a side effect.
@@ -67,7 +60,7 @@ def correct(
     failed = {problem.slot for problem in problems}
     fitting = {name: mention for name, mention in mentions.items() if name not in failed}
     changed = find_changes(flow, fitting)
-    cleared = apply_changes(flow, fitting, turn_id=turn_id, source=source) if changed else ()
+    cleared = apply_changes(flow, fitting, turn_id=turn_id) if changed else ()
     return Correction(changed, cleared, tuple(problems))
 
 
@@ -75,16 +68,10 @@ def _read_mentions(labels: Labels) -> dict[str, Mention]:
     return {name: label if isinstance(label, Mention) else Mention(label) for name, label in labels.items()}
 
 
-def apply_changes(
-    flow: BaseFlow,
-    changes: Labels,
-    *,
-    turn_id: TurnId | None = None,
-    source: SlotSource = SlotSource.USER,
-) -> tuple[str, ...]:
+def apply_changes(flow: BaseFlow, changes: Labels, *, turn_id: TurnId | None = None) -> tuple[str, ...]:
     """Set new values. Return the dependent slots that were cleared. Those that keep their values need a new yes."""
     before = {name: flow.value(name) for name in changes}
-    flow.fill_slots_by_label(changes, turn_id=turn_id, source=source)
+    flow.fill_slots_by_label(changes, turn_id=turn_id)
     altered = [name for name in changes if not same_value(before[name], flow.value(name))]
     replaced = {name: before[name] for name in altered if before[name] is not None}
     if replaced:
@@ -124,9 +111,9 @@ def find_too_early(flow: BaseFlow, changes: JsonObject) -> tuple[str, str] | Non
     return None
 
 
-def reopen(flow: BaseFlow, now: float, *, flow_id: str | None = None) -> BaseFlow:
+def reopen(flow: BaseFlow, now: float) -> BaseFlow:
     """Return a new flow with the values of a completed flow, which stays unchanged."""
-    fresh = type(flow)(now) if flow_id is None else type(flow)(now, flow_id=FlowId(flow_id))
+    fresh = type(flow)(now)
     fresh.slots = deepcopy(flow.slots)
     fresh.progress = Progress(reopened_from=flow.flow_id)
     return fresh

@@ -1,7 +1,6 @@
 """The steps that generate an answer, in order, with one file per step (RS-2).
 
-`module` contains `clear_stack`, which removes finished flows before these steps (RS-1), and the final check
-of the answer (RS-6).
+`module` has the final check of the answer (RS-6). The Agent removes finished flows before these steps (RS-1).
 """
 
 from collections.abc import Awaitable, Callable

@@ -114,8 +114,8 @@ def test_am3_a_question_belongs_to_its_flow() -> None:
     handler.stack.complete(chat)
     handler.stack.pop_finished(2.0)
     assert handler.current is asked
-    assert handler.resolve(flow_id=book.flow_id, slot="origin") == []
-    assert handler.resolve(flow_id=book.flow_id, slot="date") == [asked]
+    assert handler.resolve(flow_id=book.flow_id, level=Level.GENERAL) == []
+    assert handler.resolve(flow_id=book.flow_id) == [asked]
     assert not handler.blocks(book.flow_id)
 
 

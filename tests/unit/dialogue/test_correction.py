@@ -68,7 +68,7 @@ def test_the_decision_is_carried_out_on_a_fresh_flow() -> None:
     flow = make_flow()
     flow.become(COMPLETED)
     before = flow.serialize()
-    fresh = reopen(flow, 9.0, flow_id="flow_9")
+    fresh = reopen(flow, 9.0)
     assert apply_changes(fresh, {"destination": "CDG"}) == ("seat",)
     assert fresh.status == ACTIVE
     assert fresh.value("origin") == "LHR"

@@ -204,13 +204,12 @@ def test_what_is_shipped_and_what_is_scaffolded_is_in_order(tmp_path: Path) -> N
 
 
 def test_the_summary_names_tools_changes_and_tags() -> None:
-    lines = {flow.dact: str(flow) for flow in summarize(load_domain("travel").domain)}
-    assert lines[Dact("cancel_booking")] == (
-        "cancel_booking (Book): booking_review, booking_cancel; side effects: booking_cancel, "
-        "after a confirmation; accesses private data"
-    )
-    assert lines[Dact("search_flights")] == "search_flights (Find): flight_search"
-    assert lines[Dact("book_flight")].endswith("; approval above 5000 of total")
+    flows = {flow.dact: flow for flow in summarize(load_domain("travel").domain)}
+    cancel = flows[Dact("cancel_booking")]
+    assert (cancel.tools, cancel.changes) == (("booking_review", "booking_cancel"), ("booking_cancel",))
+    assert (cancel.confirms, cancel.tags) == (True, ("accesses_private_data",))
+    assert flows[Dact("search_flights")].changes == ()
+    assert flows[Dact("book_flight")].approval == "above 5000 of total"
 
 
 def test_tools_that_say_nothing_of_it_take_the_domains_retries_and_time_out(tmp_path: Path) -> None:
