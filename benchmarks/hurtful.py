@@ -1,10 +1,10 @@
-"""Measure the turns of other sessions while some sessions use tools that hang, return wrong data or return 10 MB.
+"""Measure other sessions' turns while some sessions use hanging, wrong or flooding tools.
 
-Prints p50 and p95 of the others' turns, alone and during each such tool, with their ratios: one session
-that uses the tool again and again, and many whose calls all hang at once, more than there are threads for
-tools. First in one process, without stores, so that nothing hides what a tool costs; then through one
-Celery worker on Redis and PostgreSQL. Short stretches alone and disturbed alternate, so that a machine
-that gets slower does so in both. The others use a plain method, which needs a thread as well.
+Prints p50 and p95 of the other turns, alone and during each tool, with their ratios. Either one session uses
+the tool repeatedly, or many sessions have more hanging calls than tool threads. The benchmark first runs in
+one process without stores, so that nothing hides the cost of a tool, then in one Celery worker with Redis and
+PostgreSQL. Short stretches with and without the tool alternate, so that changes of the machine's speed affect
+both. The other sessions use a synchronous method, which also needs a thread.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from tests.integration.tools.hurtful_domain import BAD, CROWDS, word_of, write_d
 
 BAR = 1.3
 STRETCH = 40
-"""Turns between two changes from alone to disturbed."""
+"""Number of turns before each change between stretches with and without the tool."""
 CROWD = 8 * THREADS_PER_TOOL
-"""Calls that hang at once."""
+"""Number of calls that hang concurrently."""
 READING_S, PAUSE_S = 0.002, 0.1
-"""Seconds that a user reads before the next message, and pause between uses of a bad tool."""
+"""Pause of a user before the next message, and pause between uses of a bad tool, in seconds."""
 RING = ("use ring", "please use ring")
 FAILED = {"timeout", "server_error"}
 
 
 class Place(Protocol):
-    """The system that runs the turns."""
+    """A system that runs the turns."""
 
     async def ring(self, session: str, text: str) -> float:
         """Run a turn of another user and return the seconds until its reply."""
@@ -97,7 +97,7 @@ class OnWorker:
 
 
 async def stretch(place: Place) -> list[float]:
-    """Seconds that each turn of another session took."""
+    """Measure the turns of another session, in seconds."""
     session, taken = new_id("session"), []
     for number in range(STRETCH):
         taken.append(await place.ring(session, RING[number % 2]))
@@ -107,7 +107,7 @@ async def stretch(place: Place) -> list[float]:
 
 @asynccontextmanager
 async def again_and_again(place: Place, name: str) -> AsyncIterator[None]:
-    """One session uses the tool, over and over."""
+    """Use the tool repeatedly in one session."""
     enough = asyncio.Event()
 
     async def use() -> None:
@@ -127,7 +127,7 @@ async def again_and_again(place: Place, name: str) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def many_at_once(place: Place, name: str, count: int = CROWD) -> AsyncIterator[None]:
-    """Many sessions whose calls hang, all the while."""
+    """Keep many sessions with hanging calls while the block runs."""
     using = [asyncio.create_task(place.use(f"use {word_of(name)}")) for _ in range(count)]
     await place.use("use ring")  # earlier turns have begun
     try:
@@ -158,7 +158,7 @@ class Figures:
 
 
 def _quantile(seconds: list[float], number: int) -> float:
-    """In milliseconds."""
+    """Return a quantile in milliseconds."""
     return 1000 * statistics.quantiles(seconds, n=100, method="inclusive")[number - 1]
 
 
@@ -171,7 +171,7 @@ async def compare(place: Place, rounds: int) -> dict[str, Figures]:
         *((f"{what}, again and again", name, again_and_again) for name, what in BAD.items()),
         *((f"{what}, {CROWD} at once", name, many_at_once) for name, what in CROWDS.items()),
     ]
-    await stretch(place)  # warm
+    await stretch(place)  # warm-up
     results: dict[str, Figures] = {}
     for what, name, disturbed in cases:
         figures = results[what] = Figures()

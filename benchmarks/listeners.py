@@ -1,7 +1,7 @@
-"""Listeners of one gateway process: memory of each, and how long an event takes to all of them.
+"""Measure a gateway process with many listeners: memory per listener, and latency of an event to all.
 
-Every listener is an open stream of server-sent events. Durable events are timed from before the commit, tokens
-from before they are published, both to when the client has read them.
+Every listener is an open stream of server-sent events. Durable events are timed from before the commit,
+tokens from before their publication, both until the client has read them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ IDLE_S = 3.0
 
 @dataclass
 class Deliveries:
-    """Latencies in ms, and how many events are still to come."""
+    """Latencies in milliseconds, and the number of pending events."""
 
     durable: list[float] = field(default_factory=list)
     live: list[float] = field(default_factory=list)
@@ -138,7 +138,7 @@ async def _read(reader: asyncio.StreamReader, deliveries: Deliveries) -> None:
 
 
 async def _publish_durable(ports: Ports, lane: Lane, session: SessionId) -> None:
-    """Commit a turn as a worker does, and publish its event."""
+    """Commit a turn like a worker, and publish its event."""
     await ports.stores.inbox.submit(Submission(session, TurnInput("hello"), DEFAULT_TENANT))
     lease = await lane.claim(session)
     assert lease is not None

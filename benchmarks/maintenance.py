@@ -1,7 +1,9 @@
-"""`make bench-maintenance`: what 1,000 maintenance items cost simultaneous turns (the bar: 1.5 times, p95).
+"""Measure how 1,000 maintenance items slow down concurrent turns: `make bench-maintenance` (limit: 1.5 times,
+p95).
 
-Turns arrive at a fixed rate over many sessions. Rounds without and with a run of Internal flows alternate in one
-process; each item computes for some milliseconds and is recorded. The ratio is of medians of the rounds' p95.
+Turns arrive at a fixed rate over many sessions. Rounds with and without a run of Internal flows alternate in
+one process. Each item computes for some milliseconds and is recorded. The ratio compares the medians of the
+rounds' p95.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class Chores(InternalFlow):
 
 
 async def take_turns(ports: Ports, turns: int, rate: float) -> list[float]:
-    """Latencies in milliseconds, from the submission to the answer."""
+    """Run turns at a fixed rate, and return the latencies from submission to answer, in milliseconds."""
 
     async def one(number: int) -> float:
         session_id = SessionId(f"bench-{number % SESSIONS}")
@@ -63,14 +65,14 @@ async def take_turns(ports: Ports, turns: int, rate: float) -> list[float]:
 
 
 async def start_chores(ports: Ports) -> str:
-    """1,000 items; the identifier of their run."""
+    """Start a run with 1,000 items, and return its ID."""
     started = await ports.stores.runs.start((NewRun("chores", inputs=tuple(range(ITEMS))),))
     await ports.messages.send_runs(started)
     return started.runs["chores"]
 
 
 async def during_chores(ports: Ports, turns: int, rate: float) -> tuple[list[float], int]:
-    """Latencies while items run, and how many of them ended meanwhile. Waits until all have."""
+    """Return latencies while items run, and the number of items that ended meanwhile. Wait for all items."""
     run_id = await start_chores(ports)
     while (await ports.stores.runs.get(DEFAULT_TENANT, run_id)).progress.total == 0:
         await asyncio.sleep(0.05)
@@ -87,7 +89,7 @@ def p95(latencies: list[float]) -> float:
 
 
 async def measure(ports: Ports, arguments: argparse.Namespace) -> list[tuple[float, float]]:
-    """Return the 95th percentiles of each round, without and with the items."""
+    """Return the 95th percentiles of each round, with and without the items."""
     turns, rate = arguments.turns, arguments.rate
     rounds: list[tuple[float, float]] = []
     await take_turns(ports, SESSIONS, rate)

@@ -95,7 +95,7 @@ def _read_advisories(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _pairs(events: list[dict[str, str]]) -> Iterator[tuple[str, str | None]]:
-    """Yield the first vulnerable version and the first fixed one, or None if there is no fix."""
+    """Yield the first vulnerable version, and the first fixed version or None."""
     begins = None
     for event in events:
         if "introduced" in event:

@@ -1,4 +1,4 @@
-"""Generates a domain's `tools.yaml` from an OpenAPI document."""
+"""Generate a domain's `tools.yaml` from an OpenAPI document."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tests.integration.chaos.processes.counting import EFFECTS
 
 @pytest.fixture(scope="module")
 def database(database_url: str) -> str:
-    """The test module's database, with the table of the effects that the counting agent has had."""
+    """Create the test module's database, with the table for the counting agent's effects."""
     with psycopg.connect(database_url) as connection:
         connection.execute(EFFECTS)
     return database_url
