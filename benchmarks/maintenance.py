@@ -1,7 +1,6 @@
-"""Measure how 1,000 maintenance items slow down concurrent turns: `make bench-maintenance` (limit: 1.5 times,
-p95).
+"""Measure how maintenance slows down concurrent turns: `make bench-maintenance`.
 
-Turns arrive at a fixed rate over many sessions. Rounds with and without a run of Internal flows alternate in
+The limit for 1,000 items is 1.5 times the p95 latency without maintenance. Turns arrive at a fixed rate over many sessions. Rounds with and without a run of Internal flows alternate in
 one process. Each item computes for some milliseconds and is recorded. The ratio compares the medians of the
 rounds' p95.
 """

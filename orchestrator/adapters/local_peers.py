@@ -1,4 +1,4 @@
-"""Checks which account owns the client's end of a loopback connection."""
+"""Detection of the account that owns the client's end of a loopback connection."""
 
 import os
 import sys
