@@ -1,8 +1,8 @@
 """Measure how maintenance slows down concurrent turns: `make bench-maintenance`.
 
-The limit for 1,000 items is 1.5 times the p95 latency without maintenance. Turns arrive at a fixed rate over many sessions. Rounds with and without a run of Internal flows alternate in
-one process. Each item computes for some milliseconds and is recorded. The ratio compares the medians of the
-rounds' p95.
+The limit for 1,000 items is 1.5 times the p95 latency without maintenance. Turns arrive at a fixed rate over
+many sessions. Rounds with and without a run of Internal flows alternate in one process. Each item computes
+for some milliseconds and is recorded. The ratio compares the medians of the rounds' p95.
 """
 
 from __future__ import annotations
