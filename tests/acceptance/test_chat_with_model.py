@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from parley.testing.scripted_model import (
     Answer,
     Computed,
@@ -170,6 +172,7 @@ def test_travel_shows_a_skill_memory_a_citation_and_a_plan_by_tree_search(tmp_pa
         assert "fly home from Milan" in shown
 
 
+@pytest.mark.slow
 def test_analytics_shows_sql_that_is_checked_before_it_runs(tmp_path: Path) -> None:
     """PX-10: a statement that changes data is refused; the answer shows its rows and its statement."""
     with chatting(tmp_path, "analytics") as (chat, model):

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from tests.browser.steps import Visit
 
 
+@pytest.mark.slow
 def test_turns_of_all_sessions_are_found_and_opened(visit: Callable[..., Visit], address: str) -> None:
     word = f"Zanzibar{uuid.uuid4().hex[:6]}"
     first = visit().new_session("travel", f"I want to fly to {word}")

@@ -45,6 +45,7 @@ def broken(page: Page) -> list[str]:
 # Names.
 
 
+@pytest.mark.slow
 def test_every_control_has_a_name_in_every_panel(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("travel", "Book a flight from Oslo to Melbourne tomorrow for 8 people", "yes")
     here.api.post("/v1/runs", json={"flow": "summarize_session", "session_id": here.session_id})

@@ -114,6 +114,7 @@ def test_the_words_that_nothing_explains_are_shown(visit: Callable[..., Visit]) 
     expect(here.panel("Turn").get_by_role("region", name="Why this flow")).to_contain_text("rollercoaster")
 
 
+@pytest.mark.slow
 def test_what_a_model_was_asked_and_answered_is_shown(visit: Callable[..., Visit]) -> None:
     """CO-6: `up` stores prompts; each call of the turn shows its own prompt, with its tokens."""
     here = visit().new_session("gallery")
