@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from fastapi import APIRouter
 
-from gateway.dependencies import TheCaller, TheFeedback, TheOperations, TheSessions, TheTenant
+from gateway.dependencies import TheCaller, TheFeedback, TheOperations, TheTenant
 from gateway.parameters import Limit
 from gateway.request_bodies import NewFeedback
 from gateway.responses import turns as responses
@@ -43,21 +43,8 @@ async def give_feedback(
 
 
 @router.get("/feedback", response_model=list[responses.Feedback])
-async def list_all_feedback(
+async def list_feedback(
     feedback: TheFeedback, tenant: TheTenant, session_id: SessionId | None = None, limit: Limit = 100
 ) -> list[FeedbackRecord]:
     """List feedback on one session or all sessions, newest first."""
-    return await feedback.list(tenant, session_id=session_id, limit=limit)
-
-
-@router.get("/sessions/{session_id}/feedback", response_model=list[responses.Feedback])
-async def list_feedback(
-    session_id: SessionId,
-    feedback: TheFeedback,
-    sessions: TheSessions,
-    tenant: TheTenant,
-    limit: Limit = 100,
-) -> list[FeedbackRecord]:
-    """List feedback on a session's turns, newest first."""
-    await sessions.store.get(tenant, session_id)
     return await feedback.list(tenant, session_id=session_id, limit=limit)

@@ -54,27 +54,19 @@ class Conversation:
 
     def ask(self, text: str) -> Turn:
         """Send a message and wait until its turn has ended."""
-        return self.wait(
-            self.client.submit(
-                self.session_id, text, wait_s=WAIT_S, timezone=self.place.timezone, locale=self.place.locale
-            )
-        )
+        return self.wait(self._submit(text=text, wait_s=WAIT_S))
 
     def say(self, text: str) -> Turn:
         """Send a message without waiting, and return the receipt."""
-        return self.client.submit(
-            self.session_id, text, timezone=self.place.timezone, locale=self.place.locale
-        )
+        return self._submit(text=text)
 
     def act(self, name: str, payload: dict[str, Any]) -> Turn:
         """Send an action, like a click, and return the receipt."""
-        action = {"name": name, "payload": payload}
-        return self.client.submit(
-            self.session_id,
-            action=action,
-            timezone=self.place.timezone,
-            locale=self.place.locale,
-        )
+        return self._submit(action={"name": name, "payload": payload})
+
+    def _submit(self, **given: Any) -> Turn:
+        place = self.place
+        return self.client.submit(self.session_id, timezone=place.timezone, locale=place.locale, **given)
 
     def wait(self, turn: Turn) -> Turn:
         """Wait until the turn has ended."""

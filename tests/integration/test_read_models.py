@@ -154,7 +154,7 @@ async def test_feedback_is_kept(house: House) -> None:
 
     assert given.status_code == 201
     assert (given.json()["rating"], given.json()["correction"]) == ("down", said["correction"])
-    assert await get(house, f"/v1/sessions/{session}/feedback") == [given.json()]
+    assert await get(house, "/v1/feedback", session_id=session) == [given.json()]
     assert await get(house, "/v1/feedback") == [given.json()]
     assert await get(house, "/v1/feedback", session_id="session_x") == []
     for wrong, field in (({}, "body"), ({"rating": "meh"}, "rating"), ({"comment": ""}, "comment")):

@@ -225,7 +225,6 @@ async def test_a_gateway_under_the_policies_serves_its_tenants(place: Place, red
                 "/effects",
                 "/frames",
                 "/scratchpad",
-                "/feedback",
                 "/journal",
             ):
                 answer = await http.get(f"/v1/sessions/{session}{path}")
@@ -236,6 +235,7 @@ async def test_a_gateway_under_the_policies_serves_its_tenants(place: Place, red
             assert secret.status_code == 201, secret.text
             assert len((await http.get("/v1/webhooks")).json()) >= 1
             assert (await http.get("/v1/runs")).status_code == 200
+            assert (await http.get("/v1/feedback")).status_code == 200
             assert (await http.get("/v1/approvals")).status_code == 200
             dropped = await http.post(f"/v1/turns/{sent.json()['turn_id']}/cancel")
             assert dropped.status_code == 200, dropped.text

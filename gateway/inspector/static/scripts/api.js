@@ -122,7 +122,7 @@ export class Api {
     return this.post(`/v1/turns/${seg(turnId)}/cancel`);
   }
   ratings(id) {
-    return this.get(`/v1/sessions/${seg(id)}/feedback?limit=1000`);
+    return this.get(`/v1/feedback?session_id=${seg(id)}&limit=1000`);
   }
   feedback(turnId, body) {
     return this.post(`/v1/turns/${seg(turnId)}/feedback`, body);
