@@ -48,24 +48,29 @@ _WITH_NAME = {404: "No object with this ID exists, or it belongs to another tena
 # Additional status codes by operation.
 _FURTHER: dict[str, dict[int, str]] = {
     "create_session": {409: "The ID is already in use."},
-    "read_plan": {404: "There is no such session, or it has no plan."},
+    "read_plan": {404: "The session does not exist, or has no plan."},
     "submit_turn": {
-        409: "The session is busy under `reject`, or closed; the sequence was used; or two keys were given.",
+        409: "The session is busy under `reject` or closed, the sequence number was used, or the header and the body "
+        "have different idempotency keys.",
         429: "The inbox is full, or the rate limit is reached; `Retry-After` says when to try again.",
     },
     "retry_turn": {409: "The turn is not quarantined, or its session has changed in the meantime."},
     "roll_back": {
-        404: "There is no such session, or it had no state at this epoch.",
+        404: "The session does not exist, or had no state at this epoch.",
         409: "The session has unfinished turns.",
     },
     "send_event": {
-        409: "No flow of the domain lists the event, the session is closed, or two keys were given.",
+        409: "No flow of the domain lists the event, the session is closed, or the header and the body have "
+        "different idempotency keys.",
         429: "The session's inbox is full, or the rate limit is reached.",
     },
-    "move_event": {404: "There is no such session or event.", 409: "It was delivered or canceled already."},
-    "cancel_event": {404: "There is no such session or event."},
+    "move_event": {
+        404: "The session or event does not exist.",
+        409: "The event was already delivered or canceled.",
+    },
+    "cancel_event": {404: "The session or event does not exist."},
     "answer_call": {
-        404: "There is no such call, or the signature is wrong.",
+        404: "The call does not exist, or the signature is wrong.",
         409: "The call has been answered differently, or the session is closed.",
         429: "The session's inbox is full, or too many signatures were wrong.",
     },
@@ -75,8 +80,8 @@ _FURTHER: dict[str, dict[int, str]] = {
         409: "The session has changed, is closed, or the repair would break it.",
         429: "The session's inbox is full, or the rate limit is reached.",
     },
-    "create_webhook": {404: "There is no such session."},
-    "start_run": {404: "There is no such session.", 409: "Another run of this flow is active."},
+    "create_webhook": {404: "The session does not exist."},
+    "start_run": {404: "The session does not exist.", 409: "Another run of this flow is active."},
     "redo_run": {409: "Another run of this flow is active."},
     "decide_approval": {
         409: "It was already decided, has expired or is void, or the session is closed.",

@@ -50,7 +50,7 @@ class NotFound(ParleyError):
     code = "not_found"
 
     def __init__(self, kind: str, identifier: str) -> None:
-        super().__init__(f"There is no {kind} {identifier!r}.")
+        super().__init__(f"{kind[0].upper()}{kind[1:]} {identifier!r} not found.")
         self.kind, self.identifier = kind, identifier
 
 

@@ -15,7 +15,7 @@ class Problem(ResponseModel):
     title: str = Field(examples=["Not Found"])
     status: int = Field(examples=[404])
     code: str = Field(examples=["not_found"])
-    detail: str = Field(examples=["There is no session 'nowhere'."])
+    detail: str = Field(examples=["Session 'nowhere' not found."])
     field: str | None = Field(default=None, description="Problem, if the input is invalid (422, 413).")
     errors: list[JsonMap] | None = Field(default=None, description="All mistakes of a malformed request.")
 

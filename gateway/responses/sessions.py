@@ -33,13 +33,13 @@ class Session(response_of(SessionRecord, without=("closed",))):
     status: Annotated[Literal["open", "closed"], BeforeValidator(_name_status)] = Field(
         validation_alias="closed"
     )
-    timezone: str | None = optional("The user's. Default: the domain's.")
-    locale: str | None = optional("The user's. Default: the domain's.")
+    timezone: str | None = optional("The user's time zone. Default: the domain's time zone.")
+    locale: str | None = optional("The user's locale. Default: the domain's locale.")
     state: JsonMap | None = optional("The working state; only when reading one session.")
     title: str | None = optional("The beginning of the first message; only in lists.")
     parent: str | None = optional("The session that this one was forked from.")
     parent_epoch: int | None = optional("The version of the parent at which it was forked.")
-    root: str | None = optional("Of a fork: the session at the root of its lineage.")
+    root: str | None = optional("For a fork, the session at the root of its lineage.")
     plan: JsonMap | None = optional("The plan at that version; only with `at`.")
     history: list[Utterance] | None = optional("The messages up to that version; only with `at`.")
 
@@ -98,7 +98,7 @@ class Comparison(ResponseModel):
     left: str
     right: str
     common: JsonMap | None = Field(
-        description="The last version that both share, and its session; null if they share none.",
+        description="The last version that both sessions share, with its session ID, or null if there is none.",
         examples=[{"session_id": "session_1", "epoch": 3}],
     )
     turns: list[ComparedTurns]

@@ -47,7 +47,7 @@ class Turn(ResponseModel):
     completed: list[str]
     tools: list[ToolCall]
     frames: list[JsonMap] = Field(description="Blocks displayed with the reply, in order.")
-    frame: JsonMap | None = Field(description="The last of `frames`.")
+    frame: JsonMap | None = Field(description="The last item in `frames`, or null if there are none.")
     actions: list[JsonMap]
     interaction: JsonMap = Field(description="Form of the open question.", examples=[{"kind": "none"}])
     code_snippet: JsonMap | None

@@ -112,12 +112,14 @@ def find_faults(state: DialogueState) -> list[str]:
     there = {"", *(flow.flow_id for flow in state.stack.flows)}
     loose = [approval.tool_id for approval in state.approvals if approval.flow_id not in there]
     asked = [
-        entry.slot or entry.level for entry in state.ambiguity.open if (entry.flow_id or "") not in there
+        f"The question about {entry.slot}" if entry.slot else "An open question"
+        for entry in state.ambiguity.open
+        if (entry.flow_id or "") not in there
     ]
     return [
         *state.stack.check(),
         *(f"The approval of {tool_id} belongs to a flow that no longer exists." for tool_id in loose),
-        *(f"The question about {name} belongs to a flow that no longer exists." for name in asked),
+        *(f"{question} belongs to a flow that no longer exists." for question in asked),
     ]
 
 

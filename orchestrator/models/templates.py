@@ -161,7 +161,7 @@ def _replace_prompt(name: str, source: str, known: Mapping[str, Prompt]) -> Prom
         return (
             Problem(
                 name,
-                f"there is no prompt {read.id!r} to replace; available: {', '.join(known)}",
+                f"unknown prompt {read.id!r}; available: {', '.join(known)}",
             ),
         )
     if read.settings - shipped.settings or {*read.data} - {*shipped.data}:

@@ -26,13 +26,13 @@ PHASE_SECONDS = Histogram(
 MESSAGES_REFUSED = Counter("parley_messages_refused", "Malformed messages dropped from a queue.", ["queue"])
 MODEL_CALLS = Counter("parley_model_calls", "Model calls, by outcome.", ["model", "prompt", "outcome"])
 MODEL_SECONDS = Histogram(
-    "parley_model_seconds", "Time until a model's answer, with retries.", ["model"], buckets=_FAST
+    "parley_model_seconds", "Time until a model's answer, including retries.", ["model"], buckets=_FAST
 )
 MODEL_TOKENS = Counter("parley_model_tokens", "Tokens used.", ["model"])
 MODEL_COST = Counter("parley_model_cost", "Cost in US dollars.", ["model"])
 BUDGET_REFUSALS = Counter(
     "parley_model_budget_refusals",
-    "Model calls refused by a budget: of a call, turn, session, user, tenant or day.",
+    "Model calls refused by a budget, by scope (call, turn, session, user, tenant or day).",
     ["scope"],
 )
 MODEL_OPEN = Gauge(
@@ -43,7 +43,7 @@ MODEL_OPEN = Gauge(
 
 TOOL_CALLS = Counter("parley_tool_calls", "Tool calls, by outcome.", ["tool", "status"])
 TOOL_SECONDS = Histogram(
-    "parley_tool_seconds", "Time of tool calls, without cached ones.", ["tool"], buckets=_FAST
+    "parley_tool_seconds", "Duration of tool calls, excluding cached calls.", ["tool"], buckets=_FAST
 )
 RECOVERIES = Counter("parley_recoveries", "Recovery steps.", ["rung"])
 CHECKS_FAILED = Counter("parley_checks_failed", "Failed checks.", ["module", "check"])

@@ -42,7 +42,9 @@ def create(
     if user is not None:
         _require_identifier(user, "user")
     if operator and user is not None:
-        raise InvalidInput("An operator's key has no user: use either --operator or --user.", field="user")
+        raise InvalidInput(
+            "An operator key can't be limited to a user: use either --operator or --user.", field="user"
+        )
     scope = Scope.OPERATOR if operator else Scope.USER
     ends = None if days is None else datetime.now(UTC) + timedelta(days=days)
     key, text = _ask(
@@ -59,7 +61,7 @@ def create(
         print_json({**key_object(key), "key": text})
         return
     print(text)
-    say(f"Key {key.key_id} of the tenant {tenant}. Store it: it won't be printed again.")
+    say(f"Created key {key.key_id} for tenant {tenant}. Save it now; it won't be shown again.")
 
 
 @app.command("list")

@@ -45,7 +45,7 @@ def up(
     )
     require_safe_host(host, authenticated=requires_callers(read_settings(**NO_STORES)))
     if not is_free(host, port):
-        raise Unavailable(f"Port {port} of {host} is in use: choose another with --port.")
+        raise Unavailable(f"Port {port} on {host} is in use: choose another with --port.")
     try:
         with stop_on_signals(), run_stack(plan, say) as running:
             _announce(plan, running)

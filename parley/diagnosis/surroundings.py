@@ -65,7 +65,11 @@ def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
     """Check that Flower's public URL requires a password."""
     auth, url = environment.get("FLOWER_BASIC_AUTH"), environment.get("PARLEY_FLOWER_URL")
     if auth is not None and not all(auth.partition(":")):
-        yield bad("flower", "FLOWER_BASIC_AUTH is not `user:password`", "set it to user:password")
+        yield bad(
+            "flower",
+            "FLOWER_BASIC_AUTH is not in the form <user>:<password>",
+            "set a user name and a password",
+        )
     if not url:
         return
     try:
@@ -81,7 +85,7 @@ def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
         yield bad(
             "flower",
             f"{url} shows queues, workers and tasks to everyone",
-            "set FLOWER_BASIC_AUTH to `user:password` for `parley serve flower`",
+            "set FLOWER_BASIC_AUTH to <user>:<password> for `parley serve flower`",
         )
 
 
@@ -134,7 +138,7 @@ def _check_password(name: str, url: str | None) -> Iterator[Finding]:
     if not parts.password:
         yield bad(
             "passwords",
-            f"{name} reaches {parts.hostname} without a password",
+            f"{name} has no password for {parts.hostname}",
             f"set a password on {parts.hostname}, and add it to {name} (or a file that {name}_FILE names)",
         )
     elif (parts.username, parts.password) == ("guest", "guest"):
@@ -159,7 +163,7 @@ def _check_data_folder(data_dir: Path) -> Iterator[Finding]:
             "free disk space: PostgreSQL stops without it",
         )
     else:
-        yield well("data folder", f"{data_dir} can be written, {free >> 30} GiB are free")
+        yield well("data folder", f"{data_dir} is writable, with {free >> 30} GiB free")
 
 
 def _ask_endpoint(name: str, address: str, key: str | None, model: str | None) -> Finding:

@@ -43,20 +43,20 @@ def find_http_mistakes(entry: HttpEntry, inputs: Sequence[str], required: Sequen
     for key, text in texts:
         for name in input_placeholders(text):
             if name not in inputs and name not in CALLERS_OWN:
-                yield key, f"names {{{name}}}, which input_schema does not have{suggest(name, list(inputs))}"
+                yield key, f"uses {{{name}}}, which is not in input_schema{suggest(name, list(inputs))}"
         yield from _misplaced_secrets(key, text)
     for name in input_placeholders(entry.url):
         if name in inputs and name not in required:
-            yield "url", f"names {{{name}}}, which input_schema should require"
+            yield "url", f"uses {{{name}}}, which must be required in input_schema"
     if entry.body is not None and entry.method in {"GET", "DELETE"}:
         yield "body", f"is not sent with {entry.method}"
 
 
 def _misplaced_secrets(key: str, text: str) -> Iterator[Mistake]:
     if key in {"url", "body"} and variable_placeholders(text):
-        yield key, "can't have environment variables: put them into headers or query"
+        yield key, "can't contain environment variables: put them in headers or query"
     if key != "headers" and credential_placeholders(text):
-        yield key, "can't have credentials of the user: put them into headers"
+        yield key, "can't contain the user's credentials: put them in headers"
 
 
 def _error_mistakes(errors: Mapping[int, str], inputs: Sequence[str]) -> Iterator[Mistake]:
@@ -72,7 +72,7 @@ def _error_mistakes(errors: Mapping[int, str], inputs: Sequence[str]) -> Iterato
             if name not in inputs:
                 yield (
                     "errors",
-                    f"names {{{name}}}, which input_schema does not have{suggest(name, list(inputs))}",
+                    f"uses {{{name}}}, which is not in input_schema{suggest(name, list(inputs))}",
                 )
 
 
@@ -136,7 +136,7 @@ def _url_mistakes(url: str) -> Iterator[Mistake]:
     if input_placeholders(parts.netloc) or variable_placeholders(parts.netloc):
         yield "url", "should name its host: inputs belong in the path"
     if "@" in parts.netloc:
-        yield "url", "can't have a password: put it into a header, as an environment variable"
+        yield "url", "can't contain credentials: send them in a header that uses an environment variable"
     if parts.fragment:
         yield "url", "can't have a fragment (#…)"
     if input_placeholders(parts.query):

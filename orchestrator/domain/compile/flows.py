@@ -260,7 +260,7 @@ class _FlowCheck:
             if name not in inputs:
                 self._add(place, f"{tool.tool_id} has no input {name!r}{suggest(name, inputs)}")
             elif source not in sources:
-                self._add(place, f"there is no slot {source!r}{suggest(source, sources)}")
+                self._add(place, f"unknown slot {source!r}{suggest(source, sources)}")
         available = {*use.slot_mapping, *sources, *results}
         missing = [name for name in required_names(tool.input_schema) if name not in available]
         if missing and not self._has_skill():

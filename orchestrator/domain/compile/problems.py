@@ -72,7 +72,7 @@ class Problems:
         names = list(known)
         if name in names:
             return True
-        self.add(file, path, f"there is no {kind} {name!r}{suggest(name, names)}")
+        self.add(file, path, f"unknown {kind} {name!r}{suggest(name, names)}")
         return False
 
     def check_schema(self, file: SourceFile, path: Path, schema: JsonObject) -> bool:

@@ -52,7 +52,7 @@ class RecipeCheck:
         for index, name in enumerate(step.needs):
             if name not in self.seen:
                 self._add(
-                    (place, "needs", index), f"there is no earlier step {name!r}{suggest(name, self.seen)}"
+                    (place, "needs", index), f"{name!r} is not an earlier step{suggest(name, self.seen)}"
                 )
         compiled = step.fill(
             RecipeStep,
@@ -67,9 +67,7 @@ class RecipeCheck:
     def _flow(self, place: int, step: StepEntry) -> FlowEntry | None:
         flow = self.flows.get(step.flow or "")
         if flow is None:
-            self._add(
-                (place, "flow"), f"there is no flow {step.flow!r}{suggest(step.flow or '', self.flows)}"
-            )
+            self._add((place, "flow"), f"unknown flow {step.flow!r}{suggest(step.flow or '', self.flows)}")
         elif (family := self.families.get(flow.intent or "")) in NO_STEPS:
             name = family.value if family is not None else ""
             self._add((place, "flow"), f"{step.flow} is a {name} flow, which cannot be a step of a plan")
@@ -86,9 +84,7 @@ class RecipeCheck:
         if binding.step is not None:
             giver = self.seen.get(binding.step)
             if giver is None:
-                self._add(
-                    path, f"there is no earlier step {binding.step!r}{suggest(binding.step, self.seen)}"
-                )
+                self._add(path, f"{binding.step!r} is not an earlier step{suggest(binding.step, self.seen)}")
             elif binding.name not in giver.outputs:
                 known = suggest(binding.name, giver.outputs)
                 self._add(path, f"the step {binding.step!r} has no output {binding.name!r}{known}")

@@ -65,15 +65,16 @@ def _check(
     if not skill.instructions:
         problems.add(file, (), "has no text below its front matter: what should the model do?")
     if skill.reflect and not skill.criteria:
-        problems.add(file, ("criteria",), "is missing: reflection judges a result by criteria")
+        problems.add(file, ("criteria",), "is missing: `reflect` needs criteria to review the result")
     of_flow = [use.tool_id for use in flow.tools if use.tool_id]
     for index, name in enumerate(entry.tools or ()):
         problems.check_known(file, ("tools", index), name, of_flow, "tool of the flow")
     for index, name in enumerate(entry.components):
         problems.check_known(file, ("components", index), name, COMPONENT_NAMES, "component")
     if flow.mode is not Mode.DIRECT and not 1 <= len(skill.tools) <= MOST_TOOLS:
-        count = len(skill.tools) or "none"
-        problems.add(file, ("tools",), f"a skill has one to {MOST_TOOLS} tools of its flow, not {count}")
+        count = len(skill.tools)
+        message = f"a skill must use 1 to {MOST_TOOLS} of its flow's tools; this one uses {count}"
+        problems.add(file, ("tools",), message)
 
 
 def _check_code(

@@ -27,7 +27,7 @@ def check_templates(templates: Mapping[str, str], flows: Mapping[str, FlowEntry]
         file = SourceFile(f"templates/{name}.md.j2")
         dact, _, suffix = name.partition(".")
         if dact not in flows and (hint := suggest(dact, flows, nearness=0.85)):
-            problems.add(file, (), f"there is no flow {dact!r}{hint}")
+            problems.add(file, (), f"unknown flow {dact!r}{hint}")
         try:
             tree = environment.parse(text)
         except TemplateSyntaxError as error:

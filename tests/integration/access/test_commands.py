@@ -115,7 +115,7 @@ async def test_keys_are_made_listed_and_revoked(terminal: Terminal) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["x", "--operator", "--user", "ann"], "has no user"),
+        (["x", "--operator", "--user", "ann"], "limited to a user"),
         (["x", "--tenant", "no tenant"], "not a valid ID"),
         (["x", "--days", "0"], "--days"),
     ],
@@ -143,7 +143,7 @@ async def test_approvals_are_listed_granted_and_denied(terminal: Terminal) -> No
     assert await terminal.run("approvals", "deny", granted) == 1
     assert "already granted by boss" in terminal.complaint
     assert await terminal.run("approvals", "grant", "none") == 1
-    assert "There is no approval 'none'" in terminal.complaint
+    assert "Approval 'none' not found" in terminal.complaint
 
     assert await terminal.ok("approvals", "list") == ["none"]
     trail = [orjson.loads(line) for line in await terminal.ok("approvals", "list", "--all", "--json")]
@@ -164,7 +164,7 @@ async def test_only_operators_grant_what_is_marked_so(terminal: Terminal) -> Non
     assert await terminal.run("approvals", "grant", approval) == 1
     await terminal.use_key("his", "--user", "bob")
     assert await terminal.run("approvals", "deny", approval) == 1
-    assert "There is no" in terminal.complaint
+    assert "not found" in terminal.complaint
 
     await terminal.use_key("desk", "--operator")
     (line,) = await terminal.ok("approvals", "grant", approval)

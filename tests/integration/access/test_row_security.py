@@ -133,7 +133,7 @@ def test_people_read_no_secrets(filled: Place) -> None:
             connection.execute("SELECT * FROM parley_find_key('x')")
 
 
-def test_only_who_signs_reads_webhook_secrets(filled: Place) -> None:
+def test_only_workers_read_webhook_secrets(filled: Place) -> None:
     """The gateway creates and deletes the secrets, workers sign with them; no other role has access."""
     with filled.as_role("runtime") as connection:
         assert connection.execute("SELECT secret FROM webhook_secrets").rowcount > 0

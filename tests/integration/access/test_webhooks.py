@@ -293,7 +293,7 @@ async def test_an_address_that_is_none_is_refused(post: Post, url: str) -> None:
 
 async def test_a_webhook_of_a_session_that_is_not_there_is_refused(post: Post) -> None:
     """The database's foreign key error is not reported as an internal error."""
-    with pytest.raises(NotFound, match="There is no session 'nobody'"):
+    with pytest.raises(NotFound, match="Session 'nobody' not found"):
         await post.webhooks.create(post.tenant, "https://hooks.example/", session_id=SessionId("nobody"))
     assert await post.webhooks.list(post.tenant) == []
 

@@ -77,7 +77,7 @@ BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
     "no model": (told(OPENAI_BASE_URL=f"http://{NOBODY}/v1"), {"model"}, "check the URL"),
     "a model's key that is refused": (breakages.endpoint_that_refuses, {"model"}, "put a valid key"),
     "Flower open to all": (breakages.open_flower, {"flower"}, "set FLOWER_BASIC_AUTH"),
-    "half a password of Flower": (told(FLOWER_BASIC_AUTH="parley"), {"flower"}, "set it to user:password"),
+    "half a password of Flower": (told(FLOWER_BASIC_AUTH="parley"), {"flower"}, "set a user name and a password"),
     "no domain": (told(PARLEY_DOMAIN="/nowhere/at-all"), {"domain"}, "name another domain"),
     "no folder for the heartbeat": (told(PARLEY_HEARTBEAT_FILE="/nowhere/beat"), {"folders"}, "mount a writable /tmp"),
 }  # fmt: skip

@@ -89,7 +89,7 @@ def test_a_turn_is_shown_by_its_identifier_its_key_or_its_receipt(backend: Backe
     assert backend.call("show_turn", idempotency_key=sent.id) == shown, (
         "the message's own identifier is the key"
     )
-    with pytest.raises(Exception, match="There is no turn") as caught:
+    with pytest.raises(Exception, match="Turn 'turn_0' not found") as caught:
         backend.call("show_turn", turn_id="turn_0")
     assert caught.value.args[0] == "not_found"
 
@@ -250,7 +250,7 @@ def test_what_is_refused_for_good_is_listed_and_replayed_without_showing_content
     with pytest.raises(Exception, match="Unknown domain"):
         backend.call("submit_turn", session_id="lost", domain="not-yet", text="say xylophone", wait=20)
     backend.app.send_task("orchestrator.later", kwargs={"text": "xylophone"}, queue=SUBMISSIONS)
-    with pytest.raises(Exception, match="There is no turn"):
+    with pytest.raises(Exception, match="Turn 'turn_0' not found"):
         backend.call("show_turn", turn_id="turn_0")
     wait_until(lambda: len(letters()) == 2, within_s=20, what="both are kept")
     unknown, refused = letters()

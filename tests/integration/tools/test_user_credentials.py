@@ -86,8 +86,8 @@ def test_a_credential_is_declared_and_only_sent_in_headers(tmp_path: Path) -> No
     )
     found = {problem.place.partition("event_list.")[2]: problem.message for problem in check_domain(folder)}
     assert found == {
-        "http.body": "can't have credentials of the user: put them into headers",
+        "http.body": "can't contain the user's credentials: put them in headers",
         "http.headers.Authorization": (
-            "there is no credential in domain.yaml 'calender'; did you mean 'calendar'?"
+            "unknown credential in domain.yaml 'calender'; did you mean 'calendar'?"
         ),
     }

@@ -143,9 +143,9 @@ async def test_in_a_plan_days_move_along_whatever_else_is_changed_with_them() ->
 @pytest.mark.parametrize(
     ("slot", "other", "message"),
     [
-        ("date", "back", "there is no other date slot 'back'"),
-        ("date", "date", "there is no other date slot 'date'"),
-        ("date", "cabin", "there is no other date slot 'cabin'"),
+        ("date", "back", "unknown other date slot 'back'"),
+        ("date", "date", "unknown other date slot 'date'"),
+        ("date", "cabin", "unknown other date slot 'cabin'"),
         ("cabin", "date", "belongs to slots of type date"),
     ],
 )

@@ -38,13 +38,13 @@ def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
     assert [str(problem) for problem in problems] == [
         "ontology.yaml:23: flows.book_flight.confrim: unknown key; did you mean 'confirm'?",
         "ontology.yaml:9: flows.book_flight.dax: should be one to 3 different acts, one digit each (it is '2B2')",
-        "ontology.yaml:10: flows.book_flight.intent: there is no intent 'Transfrom'; did you mean 'Transform'?",
+        "ontology.yaml:10: flows.book_flight.intent: unknown intent 'Transfrom'; did you mean 'Transform'?",
         (
-            "ontology.yaml:13: flows.book_flight.edge_flows.0: there is no flow 'serch_flights'; "
+            "ontology.yaml:13: flows.book_flight.edge_flows.0: unknown flow 'serch_flights'; "
             "did you mean 'search_flights'?"
         ),
         (
-            "ontology.yaml:19: flows.book_flight.slots.date.type: there is no slot type 'dates'; "
+            "ontology.yaml:19: flows.book_flight.slots.date.type: unknown slot type 'dates'; "
             "did you mean 'date'?"
         ),
     ]
@@ -82,7 +82,7 @@ def test_a_bound_on_what_no_tool_knows(tmp_path: Path) -> None:
 
     (message,) = find(write_domain(tmp_path, {"tools.yaml": tools})).values()
 
-    assert "no input or output 'no_such_value'" in message
+    assert "unknown input or output 'no_such_value'" in message
 
 
 BROKEN_ONTOLOGY = """\
@@ -168,10 +168,10 @@ def test_twenty_mistakes_in_every_kind_of_file_are_twenty_problems(tmp_path: Pat
         ({"services.py": "def broken(:\n"}, "services.py: import", "SyntaxError"),
         ({"services.py": "raise SystemExit(3)\n"}, "services.py: import", "SystemExit"),
         ({"policies/other.py": ""}, "policies/other.py", "not one of the seven policy files"),
-        ({"skills/book/SKILL.md": "---\nname: a\ndescription: b\n---\n"}, "skills/book/SKILL.md", "no flow"),
+        ({"skills/book/SKILL.md": "---\nname: a\ndescription: b\n---\n"}, "skills/book/SKILL.md", "unknown flow"),
         ({"skills/book_flight/SKILL.md": "Do it."}, "skills/book_flight/SKILL.md", "front matter"),
         ({"templates/book_flight.md.j2": "{{ day | dya }}"}, "templates/book_flight.md.j2: line 1", "mean 'day'?"),
-        ({"templates/book_flight.md.j2": "{{ 1 is nun }}"}, "templates/book_flight.md.j2: line 1", "no test 'nun'"),
+        ({"templates/book_flight.md.j2": "{{ 1 is nun }}"}, "templates/book_flight.md.j2: line 1", "unknown test"),
         ({"templates/book_fligth.md.j2": "Hi"}, "templates/book_fligth.md.j2", "did you mean 'book_flight'?"),
         ({"templates/book_flight.md.j2": "{{ dta.x }}"}, "templates/book_flight.md.j2: line 1", "mean 'data'?"),
         ({"templates/book_flight.md.j2": "{{ slots.orign }}"}, "templates/book_flight.md.j2: line 1", "mean 'origin'?"),
@@ -217,8 +217,8 @@ def skill(matter: str, text: str = "Do it.") -> dict[str, str | bytes]:
         ({SKILL: "---\nname: book_flight\n---\nDo it.\n"}, f"{SKILL}: description", "missing"),
         (skill("", text=""), SKILL, "no text below"),
         (skill("tools: [flight_bok]"), f"{SKILL}: tools.0", "did you mean 'flight_book'"),
-        (skill("tools: []"), f"{SKILL}: tools", "one to 3 tools"),
-        (skill("components: [memory]"), f"{SKILL}: components.0", "no component 'memory'"),
+        (skill("tools: []"), f"{SKILL}: tools", "1 to 3 of its flow's tools"),
+        (skill("components: [memory]"), f"{SKILL}: components.0", "unknown component 'memory'"),
         (skill("result: {type: object, anyOf: [{}]}"), f"{SKILL}: result.anyOf", "providers reject"),
         (
             {
@@ -230,7 +230,7 @@ def skill(matter: str, text: str = "Do it.") -> dict[str, str | bytes]:
             f"{SKILL}: tools",
             "'allOf' at the top of its input_schema",
         ),
-        (skill("reflect: true"), f"{SKILL}: criteria", "judges a result by criteria"),
+        (skill("reflect: true"), f"{SKILL}: criteria", "needs criteria"),
         (skill("language: perl"), f"{SKILL}: language", "python"),
         (skill("result: {type: list}"), f"{SKILL}: result.type", "not a valid JSON Schema"),
         (skill("crietria: [a]"), f"{SKILL}: crietria", "did you mean 'criteria'"),

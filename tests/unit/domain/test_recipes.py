@@ -50,7 +50,7 @@ def test_a_recipe_is_compiled(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "place", "message"),
     [
-        (("flow: book_flight", "flow: book_flihgt"), "1.flow", "there is no flow 'book_flihgt'"),
+        (("flow: book_flight", "flow: book_flihgt"), "1.flow", "unknown flow 'book_flihgt'"),
         (
             ("flow: search_flights", "flow: plan_trip"),
             "0.flow",
@@ -60,15 +60,19 @@ def test_a_recipe_is_compiled(tmp_path: Path) -> None:
         (
             ("needs: [look]", "needs: [lok]"),
             "1.needs.0",
-            "there is no earlier step 'lok'; did you mean 'look'?",
+            "'lok' is not an earlier step; did you mean 'look'?",
         ),
-        (("needs: [look]", "needs: [book]"), "1.needs.0", "there is no earlier step 'book'"),
+        (("needs: [look]", "needs: [book]"), "1.needs.0", "'book' is not an earlier step"),
         (
             ("look.flight_id, cabin", "look.price, cabin"),
             "1.slots.flight_id",
             "the step 'look' has no output 'price'",
         ),
-        (("look.flight_id, cabin", "later.flight_id, cabin"), "1.slots.flight_id", "no earlier step 'later'"),
+        (
+            ("look.flight_id, cabin", "later.flight_id, cabin"),
+            "1.slots.flight_id",
+            "'later' is not an earlier step",
+        ),
         (("{origin: origin", "{origin: orgin"), "1.slots.origin", "the plan has no slot 'orgin'"),
         (("{origin: origin", "{orgin: origin"), "1.slots.orgin", "book_flight has no slot 'orgin'"),
         (("not look.flight_id", "not look.price"), "1.when.0", "the step 'look' has no output 'price'"),

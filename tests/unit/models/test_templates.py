@@ -165,7 +165,7 @@ def test_mistakes_in_all_prompts_come_at_once():
 
     found = {problem.place: problem.message for problem in caught.value.problems}
     assert "front matter" in found["a.md"]
-    assert "there is no prompt 'greet' to replace" in found["greet.md"]
+    assert "unknown prompt 'greet'" in found["greet.md"]
     assert "and the data draft, utterance, history" in found["res_naturalize.md"]
 
 
