@@ -28,6 +28,7 @@ from orchestrator.turns.repair import (
     REPAIR,
     REPAIRED,
     Change,
+    Release,
     Repair,
     RepairOrder,
     Retry,
@@ -45,7 +46,7 @@ from orchestrator.turns.turn import (
     require_droppable,
     require_retriable,
 )
-from orchestrator.types import JsonObject, SessionId, TurnId, hash_json
+from orchestrator.types import Epoch, JsonObject, SessionId, TurnId, hash_json
 
 router = APIRouter(prefix="/v1/sessions/{session_id}/repairs", tags=["operate"])
 
@@ -84,6 +85,8 @@ async def list_repairs(
     unfinished = await _unfinished(turns, caller, session_id)
     fits = suggest(place)
     for turn in unfinished:
+        if turn.status is TurnStatus.RUNNING:
+            fits.append({"repair": {"kind": "release"}, "why": f"A worker is running {turn.turn_id}."})
         if turn.status is TurnStatus.QUARANTINED:
             why = f"{turn.turn_id} is quarantined."
             fits += [
@@ -139,6 +142,9 @@ async def _find_obstacle(
 ) -> list[str]:
     """Return the reason that prevents an immediate repair, or an empty list."""
     unfinished = await _unfinished(turns, caller, session_id)
+    if isinstance(urgent, Release):
+        running = any(turn.status is TurnStatus.RUNNING for turn in unfinished)
+        return [] if running else ["No turn is running."]
     turn = next((turn for turn in unfinished if turn.turn_id == urgent.turn), None)
     if turn is None:
         return [f"This session has no queued or quarantined turn {urgent.turn}."]
@@ -170,7 +176,7 @@ async def make_repairs(
         if len(body.repairs) > 1:
             raise Refused(_ALONE)
         if body.idempotency_key is None or not await _find_earlier(sessions, caller, session_id, signed):
-            await _make_at_once(turns, caller, session_id, urgent, signed)
+            await _make_at_once(sessions, turns, caller, session_id, urgent, signed)
         await turns.wakeup.offer(session_id, tenant_id=caller.tenant_id)
         told = {"turn_id": None, "status": TurnStatus.DONE, "done": [urgent.done], "reply": None}
         return Repaired.model_validate(answer | told | {"epoch": body.epoch})
@@ -200,16 +206,21 @@ async def make_repairs(
 
 
 async def _make_at_once(
+    sessions: SessionServices,
     turns: TurnServices,
     caller: Caller,
     session_id: SessionId,
     urgent: Urgent,
     signed: JsonObject,
 ) -> None:
+    tenant_id = caller.tenant_id
+    if isinstance(urgent, Release):
+        await sessions.store.release_lane(tenant_id, session_id, Epoch(signed["epoch"]), signed)
+        return
     if obstacle := await _find_obstacle(turns, caller, session_id, urgent):
         raise Refused(" ".join(obstacle))
     repair = turns.inbox.retry if isinstance(urgent, Retry) else turns.inbox.drop
-    await repair(caller.tenant_id, TurnId(urgent.turn), signed)
+    await repair(tenant_id, TurnId(urgent.turn), signed)
 
 
 async def _find_earlier(

@@ -75,6 +75,16 @@ class Sessions(Protocol):
         """Return the working state at `epoch`, rebuilt from a snapshot and diffs. Raises NotFound."""
         ...
 
+    async def release_lane(
+        self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch, signed: JsonObject
+    ) -> SessionRecord:
+        """Release the session lane from its holder, which can no longer commit, and requeue the running turn.
+
+        `signed`: the operator and the reason, stored in the event log. Raises NotFound, or Refused if the
+        lane is free or the session is not at this epoch.
+        """
+        ...
+
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
         """Restore the state of `epoch` as a new epoch. Raises NotFound or SessionBusy."""
         ...

@@ -55,6 +55,13 @@ class HandBack(RequestBody):
     kind: Literal["hand_back"]
 
 
+class Release(RequestBody):
+    """Release the session lane from its worker. Another worker restarts the running turn."""
+
+    kind: Literal["release"]
+    done: ClassVar = "Another worker takes over the session and repeats the running turn."
+
+
 class Retry(RequestBody):
     """Requeue a quarantined turn at the end of the session's queue."""
 
@@ -73,7 +80,7 @@ class GiveUp(RequestBody):
 
 Change: TypeAlias = Drop | Mark | TakeOver | Say | HandBack
 """Repairs that are committed as a turn."""
-Urgent: TypeAlias = Retry | GiveUp
+Urgent: TypeAlias = Release | Retry | GiveUp
 """Repairs that are applied immediately, one at a time, because the lane may be stuck."""
 Repair: TypeAlias = Annotated[Change | Urgent, Field(discriminator="kind")]
 
@@ -121,6 +128,13 @@ def require_looked_at(*, moved: bool) -> None:
     """Raise Refused if the session has changed since the operator inspected it."""
     if moved:
         raise Refused(GONE_ON)
+
+
+def require_held(*, held: bool, moved: bool) -> None:
+    """Raise Refused unless a worker has the session lane and the session is still at the inspected epoch."""
+    require_looked_at(moved=moved)
+    if not held:
+        raise Refused("No worker holds this session: there is nothing to release.")
 
 
 def without_reasons(told: JsonObject) -> JsonObject:

@@ -7,12 +7,12 @@ import asyncio
 import orjson
 import pytest
 
-from orchestrator.errors import NotFound, Refused, SessionBusy
+from orchestrator.errors import LaneLost, NotFound, Refused, SessionBusy
 from orchestrator.ports.lane import Lane
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import StepStatus
-from orchestrator.turns.turn import IfBusy, SessionRecord
+from orchestrator.turns.turn import IfBusy, SessionRecord, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 from tests.contract.conftest import Ports
 from tests.contract.factories import commit_for, new_session_id, submission
@@ -153,6 +153,34 @@ async def test_stepping_back_is_a_new_epoch(ports: Ports, tenant: TenantId) -> N
     assert orjson.loads(lease.present_state or b"") == STATES[1]
     with pytest.raises(NotFound):
         await ports.sessions.rollback(TenantId("other"), session, Epoch(1))
+
+
+async def test_a_lane_is_taken_from_its_holder(ports: Ports, tenant: TenantId) -> None:
+    """RT-3, RT-35: at the epoch that the operator saw. Later writes of the worker are discarded."""
+    session = await _lived(ports, tenant)
+    signed: JsonObject = {"by": "ann", "why": "It hangs."}
+    with pytest.raises(Refused, match="No worker holds"):
+        await ports.sessions.release_lane(tenant, session, Epoch(4), signed)
+    turn_id = (await ports.inbox.submit(submission(tenant, session, "on"))).turn_id
+    held, other = await ports.make_lane(), await ports.make_lane()
+    lease = await held.claim(session)
+    assert lease is not None
+    with pytest.raises(Refused, match="has changed"):
+        await ports.sessions.release_lane(tenant, session, Epoch(3), signed)
+    with pytest.raises(NotFound):
+        await ports.sessions.release_lane(TenantId("other"), session, Epoch(4), signed)
+
+    await ports.sessions.release_lane(tenant, session, Epoch(4), signed)
+
+    assert (await ports.inbox.turn(tenant, turn_id)).status is TurnStatus.QUEUED
+    taken = await other.claim(session)
+    assert taken is not None
+    assert (taken.work.turn_id, taken.work.attempts) == (turn_id, 1)
+    with pytest.raises(LaneLost):
+        await held.commit(lease, commit_for(lease))
+    await other.commit(taken, commit_for(taken))
+    (event,) = [one for one in await ports.log.read(tenant, session) if one.type == "repaired"]
+    assert event.payload == signed
 
 
 async def test_a_users_new_session_has_the_place_of_the_last_one(ports: Ports, tenant: TenantId) -> None:

@@ -58,6 +58,19 @@ def unfinished(session_id: str, done_seq: int) -> Select[Any]:
     )
 
 
+async def free_lane(connection: AsyncConnection, lane: Row[Any]) -> None:
+    """Release a locked lane. The running turn is queued again, without counting its attempt."""
+    freed = {"lease_owner": None, "lease_until": None, "lease_token": lane.lease_token + TOKEN_STEP}
+    await connection.execute(
+        update(lanes)
+        .where(lanes.c.session_id == lane.session_id)
+        .values(**freed, ready_at=NOW, check_at=NOW, updated_at=NOW)
+    )
+    running = turns.c.session_id == lane.session_id, turns.c.status == TurnStatus.RUNNING.value
+    queued = {"status": TurnStatus.QUEUED.value, "attempts": turns.c.attempts - 1}
+    await connection.execute(update(turns).where(*running).values(queued))
+
+
 async def append_event(
     connection: AsyncConnection, session_id: str, turn_id: str | None, kind: str, payload: JsonObject
 ) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import Row, Select, desc, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.lane_lock import lock_lane
+from orchestrator.adapters.postgres.lane_lock import append_event, free_lane, lock_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows.states import DIFFS, fold
 from orchestrator.adapters.postgres.statements import run_named
@@ -34,6 +34,7 @@ from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.turns.lease import AGENT
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
+from orchestrator.turns.repair import REPAIRED, require_held
 from orchestrator.turns.turn import (
     LONGEST_TITLE,
     IfBusy,
@@ -186,6 +187,16 @@ class PostgresSessions:
     async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
         async with self._database.transaction() as connection:
             return await _rebuild(connection, tenant_id, session_id, epoch)
+
+    async def release_lane(
+        self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch, signed: JsonObject
+    ) -> SessionRecord:
+        async with self._database.transaction() as connection:
+            lane = await _lock(connection, tenant_id, session_id)
+            require_held(held=lane.lease_owner is not None, moved=lane.epoch != epoch)
+            await free_lane(connection, lane)
+            await append_event(connection, session_id, None, REPAIRED, signed)
+        return await self.get(tenant_id, session_id)
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
         async with self._database.transaction() as connection:

@@ -20,6 +20,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     "take-over": (),
     "say": ("text",),
     "hand-back": (),
+    "release": (),
     "retry": ("turn",),
     "give-up": ("turn",),
 }

@@ -10,7 +10,8 @@ from orchestrator.dialogue.storage.serialization import diff
 from orchestrator.dialogue.storage.upgrade import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.turns.plan import show_plan, show_revision
-from orchestrator.turns.turn import IfBusy, SessionRecord
+from orchestrator.turns.repair import require_held
+from orchestrator.turns.turn import IfBusy, SessionRecord, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 from parley.testing.branching import branch_session
 from parley.testing.store import MemorySession, MemoryStore, Revision, record_of
@@ -102,6 +103,20 @@ class MemorySessions:
 
     async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
         return self._store.session(tenant_id, session_id).state_at(epoch)
+
+    async def release_lane(
+        self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch, signed: JsonObject
+    ) -> SessionRecord:
+        session = self._store.session(tenant_id, session_id)
+        require_held(held=session.lease_owner is not None, moved=session.epoch != epoch)
+        session.lease_owner = session.lease_until = None
+        session.lease_token += 1
+        session.updated_at = self._store.clock()
+        for turn in session.turns:
+            if turn.status is TurnStatus.RUNNING:
+                turn.status, turn.attempts = TurnStatus.QUEUED, turn.attempts - 1
+        self._store.sign(session, signed)
+        return await self.get(tenant_id, session_id)
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
         session = self._store.session(tenant_id, session_id)

@@ -154,6 +154,14 @@ async def quarantined(site: Site, session: SessionId) -> Ticket:
     return Ticket(session, "quarantined", [{"kind": kind, "turn": lease.work.turn_id}])
 
 
+async def lost_lease(site: Site, session: SessionId) -> Ticket:
+    """Leave a lane with a worker that does nothing."""
+    await site.say(session, "hello")
+    await site.submit(session, "I want to fly to Rome")
+    assert await (await site.make_lane()).claim(session) is not None
+    return Ticket(session, "lost_lease")
+
+
 async def _unknown(site: Site, session: SessionId, *, books: bool) -> JsonObject:
     await _offered(site, session)
     site.airline.silent, site.airline.books = True, books
@@ -211,6 +219,7 @@ KINDS: tuple[Callable[[Site, SessionId], Awaitable[Ticket]], ...] = (
     unwanted_task,
     stuck_plan,
     quarantined,
+    lost_lease,
     unknown_and_done,
     unknown_and_not_done,
     wrong_booking,

@@ -8,12 +8,17 @@ import orjson
 
 from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.types import JsonObject
 from tests.unit.gateway.repairs.broken_sessions import WHY, Site, Ticket
 
 
 async def repair_one(site: Site, ticket: Ticket) -> list[str]:
     """Repair a session as an operator would, with the gateway's calls alone. Return the problems."""
-    for repairs in [[want] for want in ticket.wants]:
+    trouble = await site.look(ticket.session)
+    kinds = {fit["repair"]["kind"] for fit in trouble["fits"]}
+    steps: list[list[JsonObject]] = [[{"kind": kind}] for kind in ("release",) if kind in kinds]
+    steps += [[want] for want in ticket.wants]
+    for repairs in steps:
         path = f"/v1/sessions/{ticket.session}/repairs/preview"
         preview = (await site.http.post(path, json={"repairs": repairs})).json()
         if preview.get("refused") != []:

@@ -23,6 +23,7 @@ from tests.unit.gateway.repairs.broken_sessions import (
     Site,
     Ticket,
     break_one,
+    lost_lease,
     quarantined,
     unknown_and_done,
     unwanted_task,
@@ -56,6 +57,7 @@ async def epoch_of(site: Site) -> int:
         ({"kind": "mark", "fingerprint": "f1", "done": True}, "Side effect f1 not found in the ledger."),
         ({"kind": "say", "text": "hello"}, "Only the operator who has taken over"),
         ({"kind": "hand_back"}, "No operator has taken over"),
+        ({"kind": "release"}, "No turn is running"),
         ({"kind": "retry", "turn": "turn_gone"}, "This session has no queued or quarantined turn turn_gone"),
         (
             {"kind": "give_up", "turn": "turn_gone"},
@@ -145,6 +147,23 @@ async def test_an_order_that_is_repeated_is_answered_as_it_was() -> None:
         assert (again.status_code, again.json()) == (200, first.json())
         assert another.status_code == 409
         assert len(await signed_in(site)) == 1
+
+
+async def test_a_release_that_is_repeated_takes_the_lane_from_nobody_else() -> None:
+    async with open_site() as (site, _):
+        ticket = await lost_lease(site, SESSION)
+        order = {"repairs": [{"kind": "release"}], "epoch": await epoch_of(site), "why": WHY}
+        path = f"/v1/sessions/{ticket.session}/repairs"
+        first = await site.http.post(path, json={**order, "idempotency_key": "k1"})
+        lease = await (await site.make_lane()).claim(SESSION)
+        assert lease is not None
+
+        again = await site.http.post(path, json={**order, "idempotency_key": "k1"})
+
+        assert (again.status_code, again.json()) == (200, first.json())
+        assert [one["status"] for one in (await site.look(SESSION))["turns"]] == ["running"]
+        assert (await site.http.post(path, json={**order, "idempotency_key": "k2"})).status_code == 200
+        assert len(await signed_in(site)) == 2
 
 
 async def test_a_quarantined_turn_is_retried_by_its_id_and_signed() -> None:
@@ -303,6 +322,7 @@ def test_the_command_has_words_for_every_repair() -> None:
             "take_over",
             "say",
             "hand_back",
+            "release",
             "retry",
             "give_up",
         )

@@ -14,6 +14,7 @@ const FIELDS = {
   take_over: [],
   say: ["text"],
   hand_back: [],
+  release: [],
   retry: ["turn"],
   give_up: ["turn"],
 };
