@@ -77,7 +77,7 @@ async def test_a_port_where_nobody_listens_is_a_failure_and_not_a_surprise():
 
 
 async def test_after_failures_of_every_passing_kind_the_answer_comes():
-    config = replace(CONFIG, timeouts=Timeouts(0.3), retries=replace(CONFIG.retries, attempts=5))
+    config = replace(CONFIG, timeouts=Timeouts(1.5), retries=replace(CONFIG.retries, attempts=5))
     config = replace(config, breaker=BreakerPolicy(threshold=10))
 
     async with bench(script(Fail(500), Fail(429), Drop(), Hang(), Answer(json=GOOD)), config) as at:
