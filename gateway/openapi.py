@@ -13,9 +13,9 @@ from orchestrator.turns.submission import NO_NUL
 from orchestrator.types import JsonObject
 
 DESCRIPTION = """
-Conversations over a queue. A **session** is one conversation; each input to it is a **turn**, which is stored
+Queued conversations. A **session** is one conversation; each input to it is a **turn**, which is stored
 when it is accepted and answered in order. Everything that happens is in the session's **event log**, which clients
-can follow from any number on.
+can follow from any event number.
 
 Every error is `application/problem+json` with a stable `code`.
 """

@@ -107,7 +107,7 @@ def _methods(request: Request) -> set[str]:
 def problem_of_fault(path: str, error: Exception) -> Response:
     """Log an unexpected error, and return a problem without details."""
     _log.error("A request failed unexpectedly.", path=path[:LONGEST_LOGGED], exc_info=error)
-    detail = "Something went wrong on our side. The request was logged; try again later."
+    detail = "An unexpected error occurred. It was logged; try again later."
     return problem(500, ParleyError.code, detail)
 
 

@@ -166,7 +166,7 @@ class Catalogue:
         """Return the runs that a trigger starts, in topological order. Raises NotFound."""
         graph = self.graphs.get(trigger)
         if graph is None:
-            raise NotFound("trigger of Internal flows", trigger)
+            raise NotFound("trigger", trigger)
         return tuple(
             self.new_run(
                 name,

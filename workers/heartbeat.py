@@ -33,7 +33,7 @@ class Heartbeat:
     def note(self, condition: Condition, why: object = None) -> None:
         """Set the condition for later beats, and log a change."""
         if condition is not self._condition:
-            _log.warning("This process's readiness changed.", condition=condition.value, why=why)
+            _log.warning("The readiness of this process changed.", condition=condition.value, why=why)
         self._condition = condition
 
     def beat(self) -> None:

@@ -376,7 +376,7 @@ class WorkerProcess:
 
 def _required(part: T | None) -> T:
     if part is None:
-        raise Unavailable("This worker does not run such messages; see its log.")
+        raise Unavailable("This worker does not consume this queue; see its log.")
     return part
 
 

@@ -188,7 +188,7 @@ class Bookings(Service):
         if booking["status"] == "cancelled":
             message = f"Booking {booking_ref} is already canceled."
         elif booking["leaves_at"] <= call.now:
-            message = f"The flight of booking {booking_ref} has left."
+            message = f"The flight for booking {booking_ref} has already departed."
         if message:
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
         return booking

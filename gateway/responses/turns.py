@@ -88,7 +88,7 @@ class FoundTurn(ResponseModel):
     error: str | None
     accepted_at: Timestamp
     ran_ms: float | None
-    failed: bool = Field(description="It ended with an error or an apology.")
+    failed: bool = Field(description="Whether the turn ended with an error or an apology.")
     not_understood: bool
     rated_down: bool
     refused_by: str | None = Field(description="The budget that refused a model call.", examples=["user_day"])

@@ -30,7 +30,7 @@ async def issue_ticket(caller: TheCaller, access: TheAccess) -> Ticket:
     and no longer than the caller's token.
     """
     if access.tickets is None:
-        raise Unavailable("This gateway issues no tickets.")
+        raise Unavailable("This gateway does not issue tickets.")
     left_s = TICKET_LIVES_S if caller.expires_at is None else caller.expires_at - time.time()
     lives_s = max(1, min(TICKET_LIVES_S, math.floor(left_s)))
     ticket = await access.tickets.issue(caller, lives_s=lives_s)

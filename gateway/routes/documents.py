@@ -57,7 +57,7 @@ async def _read_document(
             return DocumentBody(text=raw.decode(), title=title, domain=domain, user_id=user_id)
         return DocumentBody.model_validate_json(raw)
     except UnicodeDecodeError as error:
-        raise InvalidInput("text: is not UTF-8", field="text") from error
+        raise InvalidInput("The text is not valid UTF-8.", field="text") from error
     except ValidationError as error:
         raise invalid_input(error) from error
 

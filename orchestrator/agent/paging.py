@@ -87,6 +87,6 @@ async def _read_service(
     ids = context.ids
     service = next((one for one in modules.services(ids.tenant_id).values() if isinstance(one, Paged)), None)
     if service is None or page.table_id is None:
-        raise NotFound("paged table of the domain", modules.domain.name)
+        raise NotFound("table", page.table_id or "")
     call = ToolCall(idempotency_key, ids.session_id, ids.user_id, ids.tenant_id, context.now, root=ids.root)
     return (await service.page(page.table_id, page.page, call))["rows"]

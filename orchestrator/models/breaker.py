@@ -106,7 +106,7 @@ def advance(circuit: Circuit, event: CircuitEvent, now: float) -> Circuit:
     """Return the circuit after an event. Raise IllegalTransition if its state doesn't allow the event."""
     state = TRANSITIONS.get((circuit.state, event))
     if state is None:
-        raise IllegalTransition(f"A circuit in state {circuit.state} cannot handle {event}.")
+        raise IllegalTransition(f"Circuit event {event} is not allowed in state {circuit.state}.")
     failed = event in {CircuitEvent.FAILED, CircuitEvent.TRIPPED}
     failures = circuit.failures + 1 if failed else circuit.failures
     if event is CircuitEvent.SUCCEEDED and state is CircuitState.CLOSED:

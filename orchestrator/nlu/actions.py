@@ -100,7 +100,7 @@ def _fill_form(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpe
     slots = _values(action, "values")
     if not slots:
         raise InvalidInput(
-            "The action needs `values`: an object of slot values.", field="action.payload.values"
+            "The action needs `values`, an object that maps slots to values.", field="action.payload.values"
         )
     if _text(action, "dact"):
         return _choose_flow(action, context, flows, slots)

@@ -55,7 +55,7 @@ def _finish(response: Response) -> None:
     unfinished = [flow.dact for flow in context.state.stack.flows if flow.is_finished]
     if unfinished:
         context.log.failed_check(
-            "res", "lifecycle_complete", f"Finished flows stayed: {', '.join(unfinished)}."
+            "res", "lifecycle_complete", f"Finished flows are still on the stack: {', '.join(unfinished)}."
         )
     for fault in context.state.stack.check():
         context.log.failed_check("res", "state_consistent", fault)

@@ -192,7 +192,9 @@ class EventRequest(RequestBody):
 def require_movable(event: ScheduledEvent) -> ScheduledEvent:
     """Return the event, or raise Refused if it is no longer scheduled."""
     if event.status is not EventStatus.SCHEDULED:
-        raise Refused(f"Only a waiting event can be moved; this one is {event.status.value}.")
+        raise Refused(
+            f"Only a scheduled event can be moved; event {event.event_id!r} is {event.status.value}."
+        )
     return event
 
 
@@ -203,5 +205,5 @@ def too_many_events() -> InboxFull:
 def require_known_event(name: str, known: Collection[str]) -> None:
     """Raise Refused unless this event starts a flow of the domain."""
     if name not in known:
-        listed = ", ".join(sorted(known)) or "none; add `events: [NAME]` to a flow"
-        raise Refused(f"The domain has no event {name[:60]!r}; known events: {listed}.")
+        hint = f"known events: {', '.join(sorted(known))}" if known else "no flow lists any `events`"
+        raise Refused(f"Unknown event {name[:60]!r}; {hint}.")

@@ -170,12 +170,14 @@ def require_total_room(waiting: int, limit: int) -> None:
 
 def require_retriable(turn: TurnRecord) -> None:
     if turn.status is not TurnStatus.QUARANTINED:
-        raise Refused(f"Only a quarantined turn can be retried; this one is {turn.status}.")
+        raise Refused(f"Only a quarantined turn can be retried; turn {turn.turn_id!r} is {turn.status}.")
 
 
 def require_droppable(turn: TurnRecord) -> None:
     if turn.status not in {TurnStatus.QUEUED, TurnStatus.QUARANTINED}:
-        raise Refused(f"Only a queued or quarantined turn can be dropped; this one is {turn.status}.")
+        raise Refused(
+            f"Only a queued or quarantined turn can be dropped; turn {turn.turn_id!r} is {turn.status}."
+        )
 
 
 @dataclass(frozen=True, slots=True)

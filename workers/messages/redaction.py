@@ -86,7 +86,7 @@ class RedactingConsumer(Consumer):
             try:
                 _require_identifier(message)
                 if _is_delivered_too_often(message):
-                    _log_dropped("A message that was delivered too often was dropped.", message)
+                    _log_dropped("Dropped a message that was delivered too often.", message)
                     keep_dead_letter(
                         message, "delivered_too_often", task=name_or_none(message.headers.get("task"))
                     )
@@ -95,7 +95,7 @@ class RedactingConsumer(Consumer):
                 receive(message)
             except MALFORMED as error:
                 if message.acknowledged:  # it won't be redelivered, so keep running
-                    _log_dropped("Dropped a message after it was received.", message, error)
+                    _log_dropped("Dropped a malformed message that was already acknowledged.", message, error)
                 else:
                     self.on_invalid_task(None, message, error)
 
@@ -147,7 +147,7 @@ def _require_identifier(message: Any) -> None:
             return  # Celery detects and drops such a message
     identifier = facts.get("id") if isinstance(facts, dict) else None
     if identifier is not None and not (isinstance(identifier, str) and _IDENTIFIER.fullmatch(identifier)):
-        raise ValueError("no task ID")
+        raise ValueError("invalid task ID")
 
 
 def _is_delivered_too_often(message: Any) -> bool:

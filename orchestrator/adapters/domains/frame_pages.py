@@ -60,7 +60,7 @@ class FramePages:
         services = make(tenant_id).values()
         service = next((one for one in services if isinstance(one, Paged)), None)
         if service is None:
-            raise NotFound("paged table of the domain", domain)
+            raise NotFound("table", table.table_id)
         call = ToolCall(f"page:{frame['frame_id']}:{number}", session_id, user_id, tenant_id, now)
         try:
             found = await service.page(table.table_id, number, call)
@@ -91,7 +91,7 @@ class FramePages:
         services = make(tenant_id).values()
         service = next((one for one in services if isinstance(one, Exporting)), None)
         if service is None:
-            raise NotFound("exports of the domain", domain)
+            raise NotFound("export", export_id)
         call = ToolCall(f"export:{export_id}", session_id, user_id, tenant_id, now)
         try:
             return await service.document(export_id, call)

@@ -138,7 +138,7 @@ class _FlowCheck:
     def check_references(self, flows: Mapping[str, FlowEntry], given: Collection[str]) -> None:
         """Check the flow's references. `given`: the outputs of all flows, as ``output`` and ``flow.output``."""
         if self.entry.intent is None:
-            self._add(("intent",), f"is missing: one of {', '.join(self.vocabulary.intents)}")
+            self._add(("intent",), f"is missing; choose one of {', '.join(self.vocabulary.intents)}")
         else:
             self._known(("intent",), self.entry.intent, self.vocabulary.intents, "intent")
         for index, other in enumerate(self.entry.edge_flows):
@@ -193,7 +193,9 @@ class _FlowCheck:
         for name, slot in self.entry.slots.items():
             path: Path = ("slots", name)
             if slot.type is None:
-                self._add((*path, "type"), f"is missing: one of {', '.join(self.vocabulary.slot_types)}")
+                self._add(
+                    (*path, "type"), f"is missing; choose one of {', '.join(self.vocabulary.slot_types)}"
+                )
             else:
                 self._known((*path, "type"), _canonical(slot.type), self.vocabulary.slot_types, "slot type")
             if slot.entity is not None:

@@ -68,7 +68,7 @@ def read_change(words: list[str], result: str = "{}") -> JsonObject:
     if wanted is None or len(given) != len(wanted):
         forms = [name] if wanted is not None else list(FORMS)
         told = ", ".join(" ".join((form, *map(str.upper, FORMS[form]))) for form in forms)
-        raise InvalidInput(f"Use {told}.", field="change")
+        raise InvalidInput(f"Unknown or incomplete repair; use {told}.", field="change")
     repair: JsonObject = {"kind": name.replace("-", "_"), **dict(zip(wanted, given, strict=True))}
     if name in {"done", "not-done"}:
         repair |= {"kind": "mark", "done": name == "done", "result": _read_json(result)}

@@ -22,7 +22,7 @@ Session = Annotated[str | None, typer.Option(help="Only for this session.")]
 def list_webhooks(
     client: Client,
     failing: Annotated[
-        bool, typer.Option("--failing", help="Only deliveries that are retried or disabled.")
+        bool, typer.Option("--failing", help="List only deliveries that are being retried or are disabled.")
     ] = False,
 ) -> Rows:
     """List webhooks or, with --failing, the sessions whose events are not delivered."""
