@@ -126,6 +126,8 @@ def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
 
     Return None if more than half of the elements would be replaced.
     """
+    if same(before, after[: len(before)]):  # most lists only grow
+        return {"+": after[len(before) :]}
     head = next((place for place, old in enumerate(before) if same(old, after[0])), 0)
     kept = before[head:]
     replaced: list[Json] = []
