@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 
-# Otherwise, garbage collection would scan permanent objects hundreds of times, a sixth of the startup time.
+# With the default threshold, garbage collection takes a sixth of the startup time.
 gc.set_threshold(50_000)
 
 import sys
@@ -45,7 +45,7 @@ def serve(
 
 
 def server_options(settings: Settings) -> dict[str, Any]:
-    """Return the HTTP server's options other than host and port."""
+    """Return uvicorn's options other than host and port."""
     owners_only = settings.owner_only and not requires_callers(settings)
     return {
         "http": OwnersProtocol if owners_only else BoundedProtocol,

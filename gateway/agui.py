@@ -43,7 +43,7 @@ STATE: Final = ("session_id", "turn_id", "epoch", "flows", "completed", "frames"
 
 
 class TurnTranslator:
-    """A translator for the events of one turn in an AG-UI run."""
+    """A translator of one turn's events to the events of an AG-UI run."""
 
     def __init__(self, given: RunAgentInput, turn_id: TurnId) -> None:
         self._given = given
@@ -52,10 +52,10 @@ class TurnTranslator:
         self._text = ""
         self._is_open = False
         self._is_replaced = False
-        """True after sent text was replaced, which AG-UI deltas can't express."""
+        """True if the reply no longer begins with the sent text, which AG-UI deltas can't express."""
         self._calls = 0
         self._started: list[tuple[str, str]] = []
-        """IDs and names of started calls without a result."""
+        """Call IDs and tool names of started calls without a result."""
 
     def during(self, event: Event) -> Iterator[BaseEvent]:
         """Translate an event of a running turn: part of its answer, or the start of a call."""
@@ -65,7 +65,7 @@ class TurnTranslator:
             yield from self._start_call(event.payload["tool_id"])
 
     def at_end(self, turn: JsonObject) -> Iterator[BaseEvent]:
-        """Translate the turn object of a finished turn."""
+        """Translate a finished turn: the results of its calls, the rest of its reply, and its state."""
         for call in turn["tools"]:
             yield from self._end_call(call["tool_id"], call)
         for call_id, _ in self._started:
@@ -120,7 +120,7 @@ def end_run(
 ) -> RunFinishedEvent | RunErrorEvent:
     """Return the last event of a run.
 
-    `turn`: the run's last turn, or None if the run submitted no turn.
+    `turn`: the run's last turn, or None if the run submitted no turn. `approvals`: pending approvals.
     """
     status = TurnStatus.DONE if turn is None else TurnStatus(turn["status"])
     if turn is not None and status not in {TurnStatus.DONE, TurnStatus.CANCELLED}:

@@ -73,7 +73,11 @@ OpenDependencies = Callable[[], AbstractAsyncContextManager[Dependencies]]
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """The gateway's exposure to browsers. `hosts`: accepted host names, or None to accept any."""
+    """The gateway's exposure to browsers.
+
+    `cors_origins`: origins whose pages can call the API. `docs`: True to serve the API documentation. `hosts`:
+    accepted host names, or None to accept any.
+    """
 
     cors_origins: tuple[str, ...] = ()
     docs: bool = True
@@ -83,7 +87,7 @@ class Exposure:
 def create_app(open_dependencies: OpenDependencies, exposure: Exposure | None = None) -> FastAPI:
     """Create the application.
 
-    `open_dependencies` opens its dependencies at startup and closes them at shutdown.
+    `open_dependencies`: returns a context manager with the dependencies, open from startup to shutdown.
     """
     exposure = exposure or Exposure()
 
@@ -147,7 +151,7 @@ def _add_middleware(app: FastAPI, exposure: Exposure) -> None:
 
 
 def production_app(host: str = "127.0.0.1") -> FastAPI:
-    """Create the application with the configured stores. Raises ConfigurationError."""
+    """Create the application with the configured stores, to listen on `host`. Raises ConfigurationError."""
     settings = load_settings()
     tokens = read_tokens(settings)
     open_hosts = None if requires_callers(settings) else LOOPBACK_HOSTS | {host}

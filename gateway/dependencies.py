@@ -49,7 +49,7 @@ class TurnServices(Submitter):
     async def wait(
         self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, wait_s: float
     ) -> TurnRecord:
-        """Return the turn once it has finished, or at the timeout."""
+        """Return the turn when it has finished, or unfinished after `wait_s` seconds."""
         return await self.waiter(tenant_id, session_id, turn_id, min(wait_s, self.longest_s))
 
 
@@ -70,7 +70,7 @@ class SessionServices:
 class RunServices:
     """Ports for background runs.
 
-    `notify_workers` never raises, because workers also poll for started runs.
+    `notify_workers`: wakes workers. It never raises, because workers also poll for started runs.
     """
 
     store: PostgresRuns
@@ -87,7 +87,7 @@ class RunServices:
 
 @dataclass(frozen=True, slots=True)
 class MemoryServices:
-    """Ports for data that outlives a session."""
+    """Ports for documents and user preferences."""
 
     context: BusinessContext
     preferences: PreferenceStore

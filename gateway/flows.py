@@ -13,7 +13,8 @@ class KnownFlows:
     """Parley's background flows and those of the served domains, loaded on first use.
 
     Args:
-        catalogue: replaces these flows. Default: None.
+        domain: the configured domains.
+        catalogue: flows to use instead. Default: load the flows.
     """
 
     def __init__(self, domain: str, catalogue: Catalogue | None = None) -> None:
@@ -22,7 +23,7 @@ class KnownFlows:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """Return the flows. Flows in invalid files are missing, and workers report the problems."""
+        """The flows, except flows in invalid files, whose problems the workers report."""
         if self._given is not None:
             return self._given
         own = [import_internal_flows(folder, Problems()) for folder in served_folders(self._domain)]

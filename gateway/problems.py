@@ -29,7 +29,7 @@ from orchestrator.types import JsonObject
 _log = get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-LONGEST_LOGGED = 200  # characters of a caller's input
+LONGEST_LOGGED = 200  # maximum number of logged characters of a path
 CHALLENGE = 'Bearer realm="parley"'
 
 # The first matching class decides, so subclasses come first.
@@ -112,7 +112,7 @@ def problem_of_fault(path: str, error: Exception) -> Response:
 
 
 def install(app: FastAPI) -> None:
-    """Convert every error of the application to a problem document."""
+    """Register handlers that convert the application's errors to problem documents."""
     app.exception_handler(ParleyError)(lambda _, error: problem_of(error))
     app.exception_handler(RequestValidationError)(lambda _, error: problem_of_request(error))
     app.exception_handler(HTTPException)(problem_of_framework)

@@ -18,7 +18,7 @@ STRANGER = (
 
 
 class BoundedProtocol(H11Protocol):
-    """A protocol that closes a connection if the request headers don't arrive completely in time."""
+    """A protocol that closes a connection if the headers don't arrive within `HEADERS_WITHIN_S` seconds."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -53,7 +53,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class OwnersProtocol(BoundedProtocol):
-    """A protocol that only serves processes of root and of the gateway's account."""
+    """A protocol that rejects requests of accounts other than root and the gateway's account."""
 
     _is_refused = False
 

@@ -1,4 +1,4 @@
-"""Request bodies used only over HTTP. For a turn's body, see `orchestrator.turns.submission`."""
+"""Request bodies of the HTTP API. For a turn's body, see `orchestrator.turns.submission`."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class NewSession(RequestBody):
 
 
 class NewWebhook(RequestBody):
-    """A webhook. `events`: types of durable events. Default: all."""
+    """A webhook for one session or all sessions. `events`: types of stored events. Default: all types."""
 
     url: WebAddress
     session_id: Identifier | None = None
@@ -216,7 +216,7 @@ class NewFeedback(RequestBody):
 
 
 class DocumentBody(RequestBody):
-    """A document. Default: available in all domains, to all users of the tenant."""
+    """A document for one domain or all domains, and for one user or all users of the tenant."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -297,7 +297,7 @@ def _name_alone(action: Any) -> Any:
 
 
 class SocketMessage(RequestBody):
-    """A client's WebSocket message, with at least one of the first three members.
+    """A client's WebSocket message, with at least one of `currentMessage`, `dialogueAct` and `lastAction`.
 
     `dialogueAct`: name of a flow to start. `lastAction`: the action that the user clicked.
     """
@@ -333,7 +333,7 @@ class SocketMessage(RequestBody):
 
 
 def schema_of(body: type[RequestBody]) -> dict[str, Any]:
-    """Return the JSON Schema of a body that a route parses, without the definitions that it refers to."""
+    """Return a body's JSON Schema. It refers to definitions in the OpenAPI document."""
     schema = body.model_json_schema(ref_template="#/components/schemas/{model}")
     schema.pop("$defs", None)
     return schema

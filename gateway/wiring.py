@@ -1,4 +1,4 @@
-"""Create the route dependencies with the real stores."""
+"""The route dependencies, created from the settings."""
 
 import math
 from collections.abc import AsyncGenerator
@@ -31,7 +31,7 @@ async def open_dependencies(
 ) -> AsyncGenerator[Dependencies]:
     """Open the ports, even if the stores don't respond yet.
 
-    `flows`: replaces the configured background flows.
+    `flows`: background flows to use instead of those of the configured domains.
     """
     async with open_ports(settings, tenant_bound=settings.row_security) as ports:
         yield Dependencies(

@@ -18,7 +18,7 @@ PAUSES_S = (0.1, 0.3)  # seconds, after each attempt except the last
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request. Members of `body` and `query` that are None are omitted.
+    """An API request. Members of `body` and `query` that are None are not sent.
 
     `keyed`: True if the request is idempotent and can be retried.
     """
@@ -36,7 +36,7 @@ class Call:
     def request(self, timeout_s: float, silent_for_s: float | None = None) -> JsonObject:
         """Return the arguments for httpx's ``request``.
 
-        `wait` in the query extends the timeout. `silent_for_s`: read timeout of a stream.
+        `timeout_s`: in seconds; `wait` in the query extends it. `silent_for_s`: read timeout of a stream.
         """
         wait_s: Any = self.query.get("wait") or 0.0
         return {
@@ -49,7 +49,7 @@ class Call:
 
 
 def path_of(*parts: str) -> str:
-    """Return the API path for the parts, URL-quoted."""
+    """Return the API path of percent-encoded segments."""
     return "/".join(("/v1", *(quote(part, safe="") for part in parts)))
 
 
@@ -58,7 +58,7 @@ def _given(members: Mapping[str, object]) -> JsonObject:
 
 
 def headers(api_key: str | None) -> dict[str, str]:
-    """Return the headers of every request."""
+    """Return the authentication header, if there is a key."""
     return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 

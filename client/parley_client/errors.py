@@ -18,7 +18,7 @@ from typing import ClassVar
 
 
 class ParleyError(Exception):
-    """The base class of all errors. `code` is stable. The message explains the error."""
+    """The base class of all errors. `code`: a stable identifier of the kind of error."""
 
     code: ClassVar[str] = "internal_error"
 
@@ -71,7 +71,7 @@ class SessionClosed(Refused):
 
 
 class InboxFull(Refused):
-    """Too many queued turns. `retry_after_s`: seconds to wait before trying again."""
+    """The session has too many queued turns. `retry_after_s`: whole seconds to wait before trying again."""
 
     code = "inbox_full"
 

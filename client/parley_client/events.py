@@ -47,14 +47,14 @@ class EventCursor:
         self._connected = False
 
     def call(self) -> Call:
-        """Return the request that resumes after the last event."""
+        """Return the request for the events after the last received event."""
         self._data.clear()
         after = FROM_THE_END if self._last is None else self._last
         return Call("GET", path_of("sessions", self._session_id, "events"), query={"after": after})
 
     @contextmanager
     def connection(self, base_url: str) -> Generator[None]:
-        """Suppress Unavailable after the first established connection, because the caller then reconnects."""
+        """Raise Unavailable only if no connection was ever established. Later, the caller reconnects."""
         try:
             with translated_errors(base_url):
                 yield
@@ -85,6 +85,6 @@ class EventCursor:
         return SessionEvent(self._session_id, body["type"], body["turn_id"], body["payload"], number)
 
     def pause_s(self) -> float:
-        """Return the delay in seconds before the next attempt, which grows until data arrives."""
+        """Return the delay before the next attempt, in seconds. It grows until an event arrives."""
         self._pauses += 1
         return min(FIRST_PAUSE_S * 2 ** (self._pauses - 1), LONGEST_PAUSE_S)

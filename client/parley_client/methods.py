@@ -1,4 +1,4 @@
-"""The API's methods, shared by both clients."""
+"""API methods of both clients."""
 
 from datetime import datetime
 from typing import Any
@@ -25,7 +25,7 @@ class Methods(OperatorMethods[One, Many]):
         timezone: str | None = None,
         locale: str | None = None,
     ) -> One:
-        """Create a session, or return the existing session with this ID.
+        """Create a session, or return the existing session with the ID `session_id`.
 
         `webhook`: URL that receives the session's events; see `verify_webhook`. `timezone`: the user's IANA
         time zone. `locale`: the user's locale, such as ``de-DE``.
@@ -54,7 +54,7 @@ class Methods(OperatorMethods[One, Many]):
         timezone: str | None = None,
         locale: str | None = None,
     ) -> One:
-        """Submit a turn. Return a receipt or, with `wait_s`, the turn after up to that many seconds.
+        """Submit a turn and return a receipt. With `wait_s`, wait up to that many seconds and return the turn.
 
         `timezone` and `locale`: new values for the user, stored with the session. `idempotency_key`: makes
         the request safe to retry. Default: a generated key.
@@ -84,7 +84,10 @@ class Methods(OperatorMethods[One, Many]):
         return self._post("turns", turn_id, "cancel")
 
     def retry_turn(self, turn_id: str) -> One:
-        """Requeue a quarantined turn at the end of its session. Raises Forbidden, or Refused for other turns."""
+        """Requeue a quarantined turn at the end of its session's queue.
+
+        Raises Forbidden if the caller isn't an operator, or Refused if the turn isn't quarantined.
+        """
         return self._post("turns", turn_id, "retry")
 
     def sessions(self, limit: int = 100) -> Many:
@@ -92,9 +95,9 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("sessions", limit=limit)
 
     def session(self, session_id: str, *, at: int | None = None) -> One:
-        """Return a session with its working state. Raises NotFound.
+        """Return a session with its current working state. Raises NotFound.
 
-        `at`: an earlier epoch, for which the result also includes the plan and the history.
+        `at`: an epoch. The result then has the state, plan and history at this epoch.
         """
         return self._get("sessions", session_id, at=at)
 
@@ -127,7 +130,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("sessions", session_id, "scratchpad")
 
     def journal(self, session_id: str, *, turn_id: str | None = None, limit: int = 200) -> Many:
-        """List model and tool calls, newest first."""
+        """List the model and tool calls of a session or of one turn, newest first."""
         return self._get("sessions", session_id, "journal", turn_id=turn_id, limit=limit)
 
     def give_feedback(
@@ -139,7 +142,7 @@ class Methods(OperatorMethods[One, Many]):
         correction: JsonObject | None = None,
         author: str | None = None,
     ) -> One:
-        """Submit feedback.
+        """Submit feedback on a turn.
 
         `rating`: ``up`` or ``down``. `correction`: the correct ``reply``, ``dact`` or ``slots``.
         """
@@ -178,7 +181,7 @@ class Methods(OperatorMethods[One, Many]):
     def approvals(
         self, status: str | None = None, *, session_id: str | None = None, limit: int = 100
     ) -> Many:
-        """List approvals, newest first. `status`: for example ``pending``."""
+        """List approvals of one session or all sessions, newest first. `status`: for example ``pending``."""
         return self._get("approvals", status=status, session_id=session_id, limit=limit)
 
     def decide_approval(
@@ -203,7 +206,7 @@ class Methods(OperatorMethods[One, Many]):
     ) -> One:
         """Start the flow that handles an outside event, now or at `not_before`.
 
-        A repeated key returns the first event.
+        A repeated `idempotency_key` returns the first event.
         """
         return self._post(
             "sessions",
@@ -217,7 +220,7 @@ class Methods(OperatorMethods[One, Many]):
         )
 
     def scheduled_events(self, session_id: str, limit: int = 100) -> Many:
-        """List outside events and reminders, with scheduled events first."""
+        """List outside events and reminders: scheduled events first, then delivered and canceled events."""
         return self._get("sessions", session_id, "events", "scheduled", limit=limit)
 
     def move_event(self, session_id: str, event_id: str, not_before: datetime) -> One:
@@ -226,26 +229,27 @@ class Methods(OperatorMethods[One, Many]):
         return self._send(Call("PUT", path_of("sessions", session_id, "events", event_id), body))
 
     def cancel_event(self, session_id: str, event_id: str) -> One:
-        """Cancel an event by its ID or key, and its turn if the turn hasn't started."""
+        """Cancel an event, and its turn if the turn hasn't started. `event_id`: its ID or idempotency key."""
         return self._send(Call("DELETE", path_of("sessions", session_id, "events", event_id)))
 
     def rollback(self, session_id: str, epoch: int) -> One:
-        """Restore the state of an earlier epoch as a new epoch (ST-2).
+        """Restore the state of an earlier epoch as a new epoch.
 
         Raises SessionBusy while turns are unfinished.
         """
         return self._post("sessions", session_id, "rollback", epoch=epoch)
 
     def branch(self, session_id: str, *, epoch: int | None = None, branch_id: str | None = None) -> One:
-        """Fork a session at an epoch (ST-4), or return an existing identical fork.
+        """Fork a session at an epoch. Default: the current epoch.
 
-        Default: the current epoch. Raises NotFound, or Refused if `branch_id` is already in use.
+        `branch_id`: ID of the fork. If it names an identical fork, return this fork. Raises NotFound, or Refused
+        if another session uses the ID.
         """
         name = new_id("session") if branch_id is None else branch_id
         return self._post("sessions", session_id, "branch", keyed=True, epoch=epoch, session_id=name)
 
     def compare(self, session_id: str, other: str) -> One:
-        """Compare two sessions after they diverge: ``{left, right, common, turns, effects}``.
+        """Compare two sessions from the point where they diverge: ``{left, right, common, turns, effects}``.
 
         Raises NotFound.
         """
@@ -263,7 +267,7 @@ class Methods(OperatorMethods[One, Many]):
     ) -> One:
         """Start a flow, or all flows of a trigger.
 
-        If a flow is already running for the session, its run is returned.
+        If a run of the flow is already active for the session, return this run.
         """
         return self._post(
             "runs",
@@ -303,7 +307,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._post("runs", run_id, "cancel")
 
     def redo_run(self, run_id: str) -> One:
-        """Rerun a flow with the inputs and options of the run's chain, and return the new run's ID."""
+        """Rerun the run's flow with the inputs and options of its chain. Return the new run's ID."""
         return self._post("runs", run_id, "redo")
 
     def add_document(
@@ -323,7 +327,7 @@ class Methods(OperatorMethods[One, Many]):
     def documents(
         self, *, user_id: str | None = None, domain: str | None = None, after: str = "", limit: int = 100
     ) -> Many:
-        """List documents by ID, without their texts."""
+        """List documents in the order of their IDs, without texts. `after`: the previous page's last ID."""
         return self._get("documents", user_id=user_id, domain=domain, after=after, limit=limit)
 
     def search_documents(
@@ -343,7 +347,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._send(Call("PUT", path_of("users", user_id, "preferences"), {"preferences": preferences}))
 
     def whoami(self) -> One:
-        """Return the caller as authenticated by the gateway."""
+        """Return the authenticated caller: tenant, user and scopes."""
         return self._get("whoami")
 
     def webhooks(self, limit: int = 100) -> Many:
@@ -353,7 +357,7 @@ class Methods(OperatorMethods[One, Many]):
     def create_webhook(
         self, url: str, *, session_id: str | None = None, events: list[str] | None = None
     ) -> One:
-        """Send events to a URL. Default: events of all sessions and all types."""
+        """Create a webhook that sends events to a URL. Default: all types of stored events, of all sessions."""
         return self._post("webhooks", url=url, session_id=session_id, events=events)
 
     def close_webhook(self, webhook_id: str) -> One:
@@ -361,11 +365,11 @@ class Methods(OperatorMethods[One, Many]):
         return self._send(Call("DELETE", path_of("webhooks", webhook_id)))
 
     def failing_webhooks(self, limit: int = 100) -> Many:
-        """List failing and abandoned feeds, by webhook and session."""
+        """List failing and abandoned feeds: for each webhook and session, the undelivered events."""
         return self._get("webhooks", "failing", limit=limit)
 
     def retry_webhook(self, webhook_id: str, *, session_id: str | None = None) -> One:
-        """Resume delivery immediately."""
+        """Resume a webhook's delivery immediately, for one session or all sessions."""
         return self._send(
             Call("POST", path_of("webhooks", webhook_id, "retry"), query={"session_id": session_id})
         )
@@ -373,10 +377,13 @@ class Methods(OperatorMethods[One, Many]):
     def rotate_webhook_secret(self) -> One:
         """Create a webhook secret, which is returned only once.
 
-        The new and the previous secret sign deliveries.
+        Deliveries are signed with the new and the previous secret.
         """
         return self._post("webhooks", "secret")
 
     def ready(self) -> One:
-        """Return the gateway's readiness. Raises Unavailable if a store doesn't respond."""
+        """Return ``{status, off}``, with the problems that disable background flows or jobs.
+
+        Raises Unavailable if a store doesn't respond.
+        """
         return self._send(Call("GET", "/health/ready"))

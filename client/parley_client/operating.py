@@ -11,7 +11,7 @@ Many = TypeVar("Many")  # a list of objects, or an awaitable list
 
 
 class OperatorMethods(ABC, Generic[One, Many]):
-    """Methods that require the scope `operator`. Without it, they raise Forbidden."""
+    """Methods that raise Forbidden unless the caller has the scope `operator`."""
 
     @abstractmethod
     def _send(self, call: Call) -> Any: ...
@@ -49,7 +49,7 @@ class OperatorMethods(ABC, Generic[One, Many]):
         return self._get("turns", "search", q=q, **marks, **least, **where)
 
     def turns_by_day(self, days: int = 14) -> Many:
-        """Return daily numbers of turns and failures, median times and costs, oldest day first."""
+        """Return the turns, failures, median run times and costs of each day, oldest day first."""
         return self._get("turns", "days", days=days)
 
     def turns_by_user(self, days: int = 7, limit: int = 20) -> Many:
@@ -61,7 +61,7 @@ class OperatorMethods(ABC, Generic[One, Many]):
         return self._get("turns", turn_id, "journal")
 
     def turn_case(self, turn_id: str) -> One:
-        """Return a test case for `parley eval`: the session up to the turn, with expectations from feedback."""
+        """Return a test case for `parley eval` from the session up to the turn, with expectations from feedback."""
         return self._get("turns", turn_id, "case")
 
     def repairs(self, session_id: str) -> One:
@@ -69,7 +69,7 @@ class OperatorMethods(ABC, Generic[One, Many]):
         return self._get("sessions", session_id, "repairs")
 
     def preview_repairs(self, session_id: str, repairs: list[JsonObject]) -> One:
-        """Return the changes that repairs would make, the messages to the user, and reasons for rejection."""
+        """Return the changes and user messages that repairs would cause, and reasons for rejecting them."""
         return self._post("sessions", session_id, "repairs", "preview", repairs=repairs)
 
     def repair(

@@ -10,7 +10,7 @@ from parley_client.types import JsonObject, is_object
 
 
 def verify_webhook(secret: str | Sequence[str], headers: Mapping[str, str], body: bytes) -> JsonObject:
-    """Verify a delivery's signature and time (within five minutes of now), and return its event.
+    """Verify a delivery's signature and timestamp (within five minutes of now), and return its event.
 
     Args:
         secret: the tenant's webhook secret, or several secrets during rotation.
@@ -32,7 +32,7 @@ def verify_webhook(secret: str | Sequence[str], headers: Mapping[str, str], body
 
 
 def _verify(secrets: Sequence[str], headers: dict[str, str], body: bytes) -> None:
-    """Raise Unauthenticated unless one of the secrets matches the signature."""
+    """Raise Unauthenticated unless the signature matches one of the secrets."""
     failure: Exception | None = None
     for secret in secrets:
         try:

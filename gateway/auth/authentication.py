@@ -44,7 +44,7 @@ class TokenReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Maximum requests per minute, or 0 for no limit."""
+    """Maximum numbers of requests per minute for each caller, tenant and session, or 0 for no limit."""
 
     caller: int = 0
     tenant: int = 0
@@ -69,7 +69,7 @@ class Access:
     async def identify(
         self, connection: HTTPConnection, *, by_ticket: bool = False, stream: SessionId | None = None
     ) -> Caller:
-        """Authenticate the caller. Raises Unauthenticated, or Unavailable if a store does not respond.
+        """Authenticate the caller. Raises Unauthenticated, Forbidden, or Unavailable if a store does not respond.
 
         Args:
             connection: the request.
@@ -93,7 +93,7 @@ class Access:
         return self.tokens.caller(credential)
 
     async def holds(self, caller: Caller) -> bool:
-        """Return True if a long-lived connection's credentials are still valid or can't be checked now."""
+        """Return True if the caller's credentials are still valid, or if the key store does not respond."""
         if has_ended(caller):
             return False
         kind, _, key_id = caller.credential.partition(":")
@@ -105,9 +105,9 @@ class Access:
             return True
 
     async def keep_ticket(self, connection: HTTPConnection, stream: SessionId, caller: Caller) -> None:
-        """Allow the ticket of an open stream to reopen it.
+        """Allow the ticket of an open stream to reopen this stream.
 
-        If this fails, the page requests another ticket.
+        If Redis does not respond, the page has to request another ticket.
         """
         ticket = connection.query_params.get(TICKET)
         if self.tickets is None or ticket is None or "authorization" in connection.headers:

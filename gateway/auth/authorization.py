@@ -1,6 +1,6 @@
 """Authorization: rules per route, and owners of the resources in paths (RT-22).
 
-Calls by users are allowlisted: users cannot call a new route until it is listed here.
+Users can call the routes listed for them, and routes whose path names a resource of their own.
 """
 
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ OPERATORS_ONLY: Final = frozenset(
 
 FOR_EVERYBODY: Final = frozenset(
     {
-        ("POST", "/v1/sessions"),  # for themselves
-        ("GET", "/v1/sessions"),  # their own
+        ("POST", "/v1/sessions"),  # creates a session of the calling user
+        ("GET", "/v1/sessions"),  # lists only the calling user's sessions
         ("GET", "/v1/whoami"),
         ("GET", "/v1/inspector"),
         ("GET", "/v1/domains/{domain}/flows"),
@@ -57,7 +57,7 @@ FOR_EVERYBODY: Final = frozenset(
     }
 )
 
-# A user can only list items of one of their own sessions, which the query names.
+# The query must name one of the user's own sessions.
 LISTS: Final = frozenset(
     {("GET", "/v1/turns"), ("GET", "/v1/approvals"), ("GET", "/v1/runs"), ("GET", "/v1/feedback")}
 )
@@ -108,7 +108,7 @@ def route_of(connection: HTTPConnection) -> tuple[str, str]:
 
 
 async def _require_named(connection: HTTPConnection, owners: Owners, caller: Caller) -> None:
-    """Check that the caller owns the resource in the path."""
+    """Raise an error unless the caller owns the resource that the path names."""
     match connection.path_params:
         case {"session_id": str(session_id)}:
             await _require_session(owners, caller, SessionId(session_id))

@@ -1,4 +1,4 @@
-"""Listening addresses, which other machines can reach only if authentication is required (RT-22)."""
+"""Checks that a gateway without authentication listens only on loopback addresses (RT-22)."""
 
 import ipaddress
 
@@ -27,7 +27,7 @@ def require_safe_host(host: str, *, authenticated: bool) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if only this machine can reach the address."""
+    """Return True if only this machine can reach the host."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -11,7 +11,7 @@ from orchestrator.turns.access import Caller
 from orchestrator.types import TenantId
 
 WARN_EVERY_S = 30.0
-FAILURES_A_MINUTE, FAILURES_AT_ONCE = 60, 20  # with wrong credentials, per IP address
+FAILURES_A_MINUTE, FAILURES_AT_ONCE = 60, 20  # failed authentications per IP address
 NO_TENANT = TenantId("")
 BURST_SHARE = 6  # a sixth of a minute's requests can arrive at the same time
 
@@ -20,7 +20,10 @@ _warned_at = -WARN_EVERY_S
 
 
 async def count_request(access: Access, caller: Caller, session_id: str | None = None) -> None:
-    """Count a request. `session_id`: the session of a submitted turn. Raises TooManyRequests."""
+    """Count a request against the caller's and tenant's limits, and the session's if `session_id` is given.
+
+    Raises TooManyRequests.
+    """
     if access.limits is None or not caller.known:
         return
     rates = access.rates

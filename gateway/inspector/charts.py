@@ -19,7 +19,7 @@ _MAKE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_b
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A compressed script. `tag`: the ETag of its version."""
+    """A script, compressed with gzip. `tag`: its ETag."""
 
     compressed: bytes
     tag: str

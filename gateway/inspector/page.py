@@ -56,9 +56,9 @@ _VERSION = re.compile(r"[0-9a-f]{32}")
 class GuardedFiles(StaticFiles):
     """Static files with the inspector's headers.
 
-    Files are also available under a path that contains their common `version`, which browsers cache. During a
-    rolling update, a page of another version may request a file. The gateway then sends this version's file,
-    uncached.
+    `version`: a hash of all files. Files are also available under a path that begins with it, for browsers to
+    cache. During a rolling update, a page may request a file of another version. The gateway then sends its own
+    version of the file, without caching.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -103,7 +103,7 @@ async def read_chart_script(request: Request) -> Response:
 async def read_inspector_facts(
     sessions: TheSessions, operations: TheOperations, caller: TheCaller
 ) -> InspectorFacts:
-    """Return the domains for new sessions and, for operators, Flower's URL."""
+    """Return the tenant, the domains for new sessions and, unless the caller is a user, Flower's URL."""
     return InspectorFacts(
         tenant_id=caller.tenant_id,
         domains=sessions.domains.names(),

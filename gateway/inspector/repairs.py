@@ -111,7 +111,7 @@ async def list_repairs(
 async def preview_repairs(
     session_id: SessionId, body: WantedRepairs, sessions: TheSessions, turns: TheTurns, caller: TheCaller
 ) -> Preview:
-    """Return the changes that repairs would make, the messages to the user, and reasons for rejection."""
+    """Return the changes and user messages that repairs would cause, and reasons for rejecting them."""
     place = await _look(sessions, caller, session_id)
     about: JsonObject = {"session_id": session_id, "epoch": place.epoch}
     if (urgent := _find_urgent(body)) is not None:
@@ -140,7 +140,7 @@ def _find_urgent(body: WantedRepairs) -> Urgent | None:
 async def _find_obstacle(
     turns: TurnServices, caller: Caller, session_id: SessionId, urgent: Urgent
 ) -> list[str]:
-    """Return the reason that prevents an immediate repair, or an empty list."""
+    """Return a list with the reason against an immediate repair, or an empty list."""
     unfinished = await _unfinished(turns, caller, session_id)
     if isinstance(urgent, Release):
         running = any(turn.status is TurnStatus.RUNNING for turn in unfinished)
@@ -165,7 +165,7 @@ async def make_repairs(
     response: Response,
     wait: Wait = None,
 ) -> Repaired:
-    """Apply repairs as a turn of the session, recorded with operator and reason. A rollback undoes them.
+    """Apply repairs as a turn of the session, recorded with operator and reason. A rollback undoes the repairs.
 
     Repairs are rejected if the session has changed since `epoch`, or if they would make its state invalid. A
     repeated request returns the first result.
@@ -226,7 +226,7 @@ async def _make_at_once(
 async def _find_earlier(
     sessions: SessionServices, caller: Caller, session_id: SessionId, signed: JsonObject
 ) -> Event | None:
-    """Return the logged event of an earlier, identical order, or None."""
+    """Return the event of an earlier, identical repair order, or None."""
     async for event in sessions.events.read(caller.tenant_id, session_id):
         if event.type == REPAIRED and signed.items() <= event.payload.items():
             return event

@@ -23,14 +23,14 @@ router = APIRouter(prefix="/v1", tags=["operate"])
 
 
 class Report(ResponseModel):
-    """A stored report, as `parley eval --json` or `parley replay --json` prints it. Lists omit the details."""
+    """A report, as `parley eval --json` or `parley replay --json` prints it. In lists, the turns are omitted."""
 
     tenant_id: str
     domain: str
     made_at: str
 
 
-# Report names contain their time. Other files are ignored.
+# A report's file name is its time. Other files are ignored.
 _REPORT = re.compile(r"\d{8}-\d{6}")
 
 # A file or folder name, without path separators.
@@ -68,7 +68,7 @@ async def show_replay(domain: Name, replay: Name, operations: TheOperations, ten
 
 
 def _list(folder: Path | None, place: str, tenant: TenantId) -> list[JsonObject]:
-    """Return a tenant's latest reports in a subfolder, newest first, without their details."""
+    """Return a tenant's latest reports in the subfolder `place`, newest first, without `DETAILS`."""
     kept = () if folder is None else folder.glob(f"{place}/*.json")
     files = (file for file in kept if _REPORT.match(file.stem))
     latest = sorted(files, key=lambda file: file.stem, reverse=True)
@@ -86,6 +86,6 @@ def _read(folder: Path | None, place: str, name: str, tenant: TenantId) -> JsonO
 
 
 def _load(file: Path, tenant: TenantId) -> JsonObject | None:
-    """Return the report, or None if it belongs to another tenant."""
+    """Return the report, or None if it belongs to another tenant or is not a JSON object."""
     report = orjson.loads(file.read_bytes())
     return report if is_object(report) and report.get("tenant_id") == tenant else None

@@ -14,7 +14,7 @@ JSON = "application/json"
 PLAIN_TYPES = frozenset({"text/plain", "text/markdown"})
 LARGER = {
     "/v1/agui": 1024 * 1024
-}  # bytes by path; AG-UI clients send the whole conversation with each request
+}  # maximum size in bytes by path; AG-UI clients send the whole conversation with each request
 TAKEN = {"/v1/documents": PLAIN_TYPES | {JSON}}  # content types by path; all other paths accept only JSON
 
 

@@ -1,4 +1,4 @@
-"""Request metrics by route template and status. Paths are excluded, because they contain session IDs."""
+"""Request metrics by method, route template and status, without paths, which contain session IDs."""
 
 import time
 from typing import Final
@@ -12,10 +12,7 @@ OTHER: Final = "other"  # unknown URLs and methods
 
 
 class RequestMetrics:
-    """Middleware that measures the time until a response starts.
-
-    Clients determine the duration of a stream.
-    """
+    """Middleware that measures the time until a response starts. The duration of a stream depends on its client."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

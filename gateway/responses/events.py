@@ -5,7 +5,7 @@ from orchestrator.turns import scheduled
 
 
 class ScheduledEvent(response_of(scheduled.ScheduledEvent, without=scheduled.ScheduledEvent.INTERNAL)):
-    """A stored event. `turn_id` is set on delivery."""
+    """An outside event or reminder. `turn_id`: the turn that handles it, or null before delivery."""
 
 
 class AnsweredCall(ResponseModel):

@@ -43,7 +43,7 @@ class Passage(response_of(documents.Passage)):
 
 
 class Preference(response_of(preferences.Preference)):
-    """A remembered fact about a user. `value`: a rule's value, or a playbook's content. `origin`: its source."""
+    """A user's preference. `value`: a rule's value, or a playbook's content. `origin`: where it was learned."""
 
     key: str = Field(examples=["*.seat_position"])
     text: str = Field(examples=["I prefer aisle seats"])

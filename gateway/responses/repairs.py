@@ -38,7 +38,7 @@ class Trouble(ResponseModel):
 
 
 class Preview(ResponseModel):
-    """The expected result of repairs at this epoch. `refused`: reasons for rejection, or empty."""
+    """The expected result of repairs at this epoch."""
 
     session_id: str
     epoch: int

@@ -18,7 +18,7 @@ class RunInChain(Run):
 class Backlog(ResponseModel):
     """Deferred maintenance.
 
-    `turn_wait_s`: 95th percentile of the time that recent turns waited for a worker.
+    `turn_wait_s`: 95th percentile of the time that recent turns waited for a worker, in seconds.
     """
 
     turn_wait_s: float

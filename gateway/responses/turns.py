@@ -34,7 +34,7 @@ class ToolCall(ResponseModel):
 
 
 class Turn(ResponseModel):
-    """A turn. Members without a known value are empty."""
+    """A turn. Members are null or empty while their values are unknown."""
 
     session_id: str = Field(examples=["session_1"])
     turn_id: str = Field(examples=["turn_1"])

@@ -26,8 +26,8 @@ async def whoami(caller: TheCaller) -> Caller:
 async def issue_ticket(caller: TheCaller, access: TheAccess) -> Ticket:
     """Issue a ticket for a session's event stream or WebSocket. Add it to the URL as `?access_token=…`.
 
-    For browsers, whose EventSource and WebSocket can't send headers. The ticket is valid for at most a minute,
-    and no longer than the caller's token.
+    Browsers need tickets, because EventSource and WebSocket can't send headers. The ticket is valid for at most
+    a minute, and no longer than the caller's token.
     """
     if access.tickets is None:
         raise Unavailable("This gateway does not issue tickets.")

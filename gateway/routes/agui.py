@@ -1,4 +1,4 @@
-"""The AG-UI endpoint, which imports the protocol's types when the first run arrives."""
+"""The AG-UI endpoint. The protocol's types are imported when the first run arrives."""
 
 from typing import Annotated, Any
 

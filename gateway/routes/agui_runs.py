@@ -68,7 +68,7 @@ class _Run:
     async def open_session(self) -> None:
         """Create the thread's session unless the session exists.
 
-        Raises NotFound if it belongs to another user.
+        Raises NotFound if the session belongs to another user.
         """
         sessions, caller = self.dependencies.sessions, self.caller
         try:
@@ -113,7 +113,7 @@ class _Run:
     async def resume(self, answers: Sequence[ResumeEntry]) -> list[TurnId]:
         """Decide the approvals that interrupted the run.
 
-        Return the IDs of the turns that resume its flows.
+        Return the IDs of the turns that resume the flows.
         """
         return [await self._decide(answer) for answer in answers[:MOST_INTERRUPTS]]
 

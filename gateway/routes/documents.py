@@ -93,7 +93,7 @@ async def upload_document(
     runs: TheRuns,
     tenant: TheTenant,
 ) -> Uploaded:
-    """Store a document, sent as JSON or plain text, and embed it in the background.
+    """Store a document, sent as JSON, plain text or Markdown, and embed it in the background.
 
     Uploading the same title and text again returns 200 with the same ID.
     """

@@ -80,8 +80,8 @@ async def stream_events(
     Stored events have a number as `id`. Each arrives once, in order, starting after `Last-Event-ID` or `after`.
     Live events in between have no `id`: parts of a reply, and the progress of a running turn.
 
-    With `follow=false`, the stream ends with the log. It also ends when the caller's credentials become invalid
-    and at the gateway's maximum duration. An EventSource then reconnects with the same ticket.
+    With `follow=false`, the stream ends at the end of the log. Each stream ends when the caller's credentials
+    become invalid or the gateway's maximum duration is over. An EventSource reconnects with the same ticket.
     """
     tenant = caller.tenant_id
     await sessions.store.get(tenant, session_id)

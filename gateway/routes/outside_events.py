@@ -35,7 +35,7 @@ async def send_event(
 ) -> Scheduled:
     """Start the flow that handles the event, now or at `not_before`.
 
-    A repeated key returns the first event.
+    A repeated idempotency key returns the first event.
     """
     if key and body.idempotency_key and key != body.idempotency_key:
         raise Refused("The header and the body have different idempotency keys; send one of them.")
@@ -65,5 +65,5 @@ async def move_event(
 async def cancel_event(
     session_id: SessionId, event_id: Identifier, turns: TheTurns, tenant: TheTenant
 ) -> Scheduled:
-    """Cancel an event, and its turn if the turn hasn't started. If it has, the event stays unchanged."""
+    """Cancel an event, and its turn if the turn hasn't started. After the turn's start, nothing changes."""
     return await turns.scheduled.cancel(tenant, session_id, event_id)

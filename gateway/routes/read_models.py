@@ -1,4 +1,4 @@
-"""Views of past turns: turns with times, frames, exports, scratchpad and journal."""
+"""A session's past turns with times, frames, exports, scratchpad and journal."""
 
 import time
 from contextlib import suppress
@@ -27,7 +27,7 @@ _FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "bi
 
 
 def timed_turn(record: TurnRecord) -> JsonObject:
-    """Return the turn object with its input, timestamps, and wait and run times in milliseconds."""
+    """Return the turn object with the turn's kind, action, timestamps, and wait and run times in milliseconds."""
     return {
         **turn_object(record),
         "kind": record.input.kind.value,

@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 async def start_run(body: NewRunBody, runs: TheRuns, sessions: TheSessions, tenant: TheTenant) -> StartedRun:
     """Start a flow, or all flows of a trigger. The response is sent after the runs are stored.
 
-    If a flow is already running for the session, its run is returned.
+    If a run of the flow is already active for the session, the response names this run.
     """
     session_id = None if body.session_id is None else SessionId(body.session_id)
     if session_id is not None:
@@ -48,7 +48,7 @@ async def list_runs(
 
 @router.get("/backlog", response_model=Backlog)
 async def show_backlog(runs: TheRuns, tenant: TheTenant, limit: Limit = 100) -> JsonObject:
-    """List deferred maintenance by session, oldest first."""
+    """List the sessions with deferred maintenance, longest deferred first."""
     waiting = await runs.load.backlog(tenant, limit=limit)
     return {"turn_wait_s": round(await runs.load.turn_wait_s(), 3), "sessions": waiting}
 
@@ -82,7 +82,7 @@ async def cancel_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> RunRecord
 
 @router.post("/{run_id}/redo", status_code=HTTPStatus.ACCEPTED)
 async def redo_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> StartedRun:
-    """Rerun a flow with the inputs and options of the run's chain."""
+    """Rerun the run's flow with the inputs and options of its chain. Returns 409 while the chain is unfinished."""
     started = await runs.store.redo(tenant, run_id)
     await runs.notify_workers(started)
     (new_run_id,) = started.runs.values()

@@ -28,7 +28,7 @@ MOST_COMPARED = 1000
 
 @router.post("", status_code=HTTPStatus.CREATED, response_model=Session)
 async def create_session(body: NewSession, sessions: TheSessions, caller: TheCaller) -> SessionRecord:
-    """Create a session, or return the existing session with this ID."""
+    """Create a session, or return the existing session with the ID `session_id`."""
     tenant = caller.tenant_id
     if body.tenant_id not in {None, tenant}:
         raise Forbidden(f"Your credentials are limited to the tenant {tenant!r}: omit `tenant_id`.")
@@ -61,7 +61,7 @@ async def show_session(
 ) -> SessionRecord | Session:
     """Return a session with its working state: flow stack, known values and open question.
 
-    `at`: an earlier epoch. Default: the current epoch.
+    `at`: an earlier epoch; the response then includes the plan and history. Default: the current epoch.
     """
     tenant = caller.tenant_id
     record = await sessions.store.get(tenant, session_id)
@@ -121,7 +121,7 @@ async def read_state(
     tenant: TheTenant,
     epoch: AtEpoch = None,
 ) -> State:
-    """Return the current working state, or the state after `epoch`."""
+    """Return the current working state, or the working state at `epoch`."""
     if epoch is None:
         record = await sessions.store.get(tenant, session_id)
         return State(epoch=record.epoch, state=record.state)
@@ -132,7 +132,7 @@ async def read_state(
 async def roll_back(
     session_id: SessionId, body: Rollback, sessions: TheSessions, tenant: TheTenant
 ) -> SessionRecord:
-    """Restore an earlier state. The history is kept."""
+    """Restore the state of an earlier epoch as a new epoch. The history is kept."""
     return await sessions.store.rollback(tenant, session_id, Epoch(body.epoch))
 
 
@@ -140,7 +140,7 @@ async def roll_back(
 async def branch_off(
     session_id: SessionId, body: Branch, sessions: TheSessions, tenant: TheTenant
 ) -> SessionRecord:
-    """Fork the session at an epoch, for the same user, or return an existing identical fork."""
+    """Fork the session at an epoch, for the same user. If `session_id` names an identical fork, return this fork."""
     return await sessions.store.branch(
         tenant,
         session_id,
@@ -169,7 +169,7 @@ async def compare_sessions(
 async def _read_journey(
     sessions: SessionServices, turns: TurnServices, tenant: TenantId, session_id: SessionId
 ) -> Journey:
-    """Return a session's lineage, as far as the sessions still exist."""
+    """Return a session's lineage with its turns and side effects, as far as the sessions still exist."""
     record = await sessions.store.get(tenant, session_id)
     stretches, found = [Stretch(session_id)], dict[SessionId, list[TurnRecord]]()
     while True:

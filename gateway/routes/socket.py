@@ -162,7 +162,7 @@ def _parse(raw: str | bytes, session_id: SessionId) -> SocketMessage:
 
 
 def _message(kind: str, session_id: SessionId, turn_id: TurnId | None = None) -> JsonObject:
-    """Return the members that all server messages share."""
+    """Return the members of every server message except tokens."""
     return {
         "type": kind,
         "conversation_id": session_id,
@@ -196,7 +196,7 @@ def _block(frame: JsonObject | None) -> JsonObject | None:
 
 
 def _failure(record: TurnRecord, payload: JsonObject, number: int | None) -> JsonObject:
-    """Return the message about a failed turn, with a code and a text for the user."""
+    """Return the message for a failed turn, with a code and a text for the user."""
     result: dict[str, Any] = record.result or {}
     text = payload.get("reply") or payload.get("message") or result.get("reply")
     code = payload.get("code") or payload.get("status") or record.status.value
@@ -209,7 +209,7 @@ def _failure(record: TurnRecord, payload: JsonObject, number: int | None) -> Jso
 
 
 def _piece(session_id: SessionId, event: Event) -> JsonObject:
-    """Return a part of an answer, which replaces the answer's text from its offset on."""
+    """Return the message for a part of an answer. `token` replaces the answer's text from `offset` on."""
     return {
         "type": TOKEN,
         "conversation_id": session_id,

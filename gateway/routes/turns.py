@@ -38,7 +38,7 @@ async def submit_turn(
     wait: Wait = None,
     key: KeyHeader = None,
 ) -> JsonObject:
-    """Accept a turn. Returns 202 with the queue position or, with `wait`, 200 with the finished turn."""
+    """Accept a turn. Returns 202 with a receipt or, with `wait`, 200 with the finished turn."""
     if key and body.idempotency_key and key != body.idempotency_key:
         raise Refused("The header and the body have different idempotency keys: send only one.")
     receipt = await turns.submit(body.to_submission(session_id, tenant, idempotency_key=key))
@@ -131,7 +131,7 @@ async def retry_turn(
     caller: TheCaller,
     why: Annotated[str, Query(min_length=1, max_length=1000, pattern=NO_NUL)] = "Retried by its ID.",
 ) -> JsonObject:
-    """Requeue a quarantined turn at the end of its session. The repair is recorded with the operator and `why`."""
+    """Requeue a quarantined turn at the end of its session's queue. Parley records the operator and `why`."""
     record = await turns.inbox.turn(caller.tenant_id, turn_id)
     session = await sessions.store.get(caller.tenant_id, record.session_id)
     order = RepairOrder(repairs=[Retry(kind="retry", turn=turn_id)], epoch=session.epoch, why=why)

@@ -32,14 +32,14 @@ async def create_webhook(body: NewWebhook, webhooks: TheWebhooks, tenant: TheTen
 async def rotate_secret(webhooks: TheWebhooks, tenant: TheTenant) -> responses.WebhookSecret:
     """Create a signing secret, which is returned only once.
 
-    The new and the previous secret sign deliveries.
+    Deliveries are signed with the new and the previous secret.
     """
     return responses.WebhookSecret(secret=await webhooks.rotate_secret(tenant))
 
 
 @router.get("/failing", response_model=list[responses.FailingFeed])
 async def list_failing(webhooks: TheWebhooks, tenant: TheTenant, limit: Limit = 100) -> list[Feed]:
-    """List failing and abandoned feeds, by webhook and session."""
+    """List failing and abandoned feeds: for each webhook and session, the undelivered events."""
     return await webhooks.failing(tenant, limit=limit)
 
 
@@ -53,5 +53,5 @@ async def close_webhook(webhook_id: str, webhooks: TheWebhooks, tenant: TheTenan
 async def retry_webhook(
     webhook_id: str, webhooks: TheWebhooks, tenant: TheTenant, session_id: SessionId | None = None
 ) -> responses.RetriedFeeds:
-    """Resume delivery immediately. `feeds`: number of affected feeds."""
+    """Resume a webhook's delivery immediately. `feeds`: number of affected feeds."""
     return responses.RetriedFeeds(feeds=await webhooks.retry(tenant, webhook_id, session_id))
