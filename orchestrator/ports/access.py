@@ -1,4 +1,4 @@
-"""Caller keys, short-lived tickets and request limits (RT-22, RT-23)."""
+"""API keys, short-lived tickets and request rate limits (RT-22, RT-23)."""
 
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -10,14 +10,14 @@ from orchestrator.turns.access import ApiKey, Caller, Scope
 from orchestrator.types import SessionId, TenantId, UserId
 
 acting_tenant: ContextVar[str] = ContextVar("acting_tenant", default="")
-"""The tenant for which the current task acts. APIs set it after authentication.
+"""The tenant of the current request. APIs set this variable after authentication.
 
-While it is empty, row-level security hides all rows that belong to a tenant.
+While it is empty, row-level security hides the rows of all tenants from the gateway.
 """
 
 
 class ApiKeys(Protocol):
-    """A store of hashed caller keys. Every method can raise Unavailable."""
+    """A store of API keys, which contains only hashes of their secrets. Every method can raise Unavailable."""
 
     async def create(
         self,
@@ -28,7 +28,7 @@ class ApiKeys(Protocol):
         user_id: UserId | None = None,
         expires_at: datetime | None = None,
     ) -> tuple[ApiKey, str]:
-        """Create a key. Return it with its text, which can't be retrieved later."""
+        """Create a key. Return its record and its text, which can't be retrieved later."""
         ...
 
     async def list(self, tenant_id: TenantId | None = None) -> list[ApiKey]:
@@ -36,7 +36,7 @@ class ApiKeys(Protocol):
         ...
 
     async def revoke(self, key_id: str) -> ApiKey:
-        """Revoke a key. Raises NotFound."""
+        """Revoke a key, and return its record. Raises NotFound."""
         ...
 
     async def find(self, text: str) -> ApiKey | None:
@@ -58,7 +58,7 @@ class Tickets(Protocol):
     async def redeem(self, ticket: str, *, stream: SessionId | None = None) -> Caller | None:
         """Return the ticket's caller, or None if the ticket is unknown or expired.
 
-        `stream`: the session whose events are requested. Tickets extended by `keep` are valid for this
+        `stream`: the session whose events are requested. A ticket that `keep` extended is also valid for this
         session.
         """
         ...
@@ -70,9 +70,9 @@ class Tickets(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A rate limit: `per_minute` requests on average, in bursts of up to `burst`.
+    """A rate limit: `per_minute` requests on average, in bursts of up to `burst` requests.
 
-    `key`: identifies the limited object, for example a caller or a session.
+    `key`: identifies whose requests are counted, for example a caller or a session.
     """
 
     key: str

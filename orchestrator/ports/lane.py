@@ -10,22 +10,23 @@ from orchestrator.types import FlowId, SessionId, TurnId
 
 
 class Lane(Protocol):
-    """A worker's view of session turn queues. Every method can raise Unavailable."""
+    """A worker's access to session lanes. Every method can raise Unavailable."""
 
     async def claim(self, session_id: SessionId) -> Lease | None:
         """Lease the session lane and claim its next turn in one round trip.
 
         Marks the turn as running and counts the attempt. If the turn is already marked as running, its worker
-        died: this counts as a crash, not as an attempt. After a second crash, only a process for suspected
-        poison turns claims the turn (RT-26). A turn that crashed there, or has no attempts left, is
-        quarantined, and the next turn is claimed.
+        died: this counts as a crash, not as an attempt. After its second crash, the turn is a suspected poison
+        turn, which only an isolated process claims (RT-26). A turn that crashes there, or has no attempts
+        left, is quarantined, and the next turn is claimed.
 
-        Return None if no turn is due, a predecessor in `sequence` is missing, or another lease is valid.
+        Return None if no turn can run here (for example, because predecessors in `sequence` are missing) or
+        another lease is valid.
         """
         ...
 
     async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
-        """Write a turn's changes in one transaction, and claim the next turn or release the lane.
+        """Write a turn's changes and claim the next turn or release the lane, in one transaction.
 
         Raises:
             LaneLost: the token or epoch is no longer current; nothing was written.
@@ -35,7 +36,7 @@ class Lane(Protocol):
     async def abandon(self, lease: Lease, *, error: str | None = None) -> None:
         """Release the lane without a commit, and requeue the turn.
 
-        The attempt counts only if there is an `error`.
+        The attempt counts only if `error` is set.
         """
         ...
 
@@ -77,28 +78,28 @@ class Lane(Protocol):
         ...
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
-        """Record that a side effect was undone, in every fork that has it. Raises LaneLost."""
+        """Record that the session's side effect with this fingerprint was undone. Raises LaneLost."""
         ...
 
     async def resolve_effect(self, lease: Lease, entry: LedgerEntry) -> None:
-        """Store an operator's decision about the status and result of an existing entry. Raises LaneLost."""
+        """Update an existing ledger entry with the status and result that an operator set. Raises LaneLost."""
         ...
 
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
-        """Renew this worker's leases. Return the turns that have a cancellation request or a new message."""
+        """Renew this worker's leases. Return running turns with a cancellation request or a mid-turn message."""
         ...
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
-        """Return sessions whose work has been unclaimed for more than `grace_s` seconds.
+        """Return dead workers' sessions, and sessions with work unclaimed for more than `grace_s` seconds.
 
-        Also frees leases of dead workers and fails turns whose predecessor in `sequence` is overdue.
+        Also releases dead workers' leases and fails turns whose predecessor in `sequence` is overdue.
         """
         ...
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
     ) -> ApprovalRecord | None:
-        """Decide a pending approval. Return it with the first decision (PX-17).
+        """Decide a pending approval, and return the approval. The first decision counts (PX-17).
 
         Return None if the session has no such approval.
         """

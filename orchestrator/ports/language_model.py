@@ -13,7 +13,7 @@ from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ModelUnavail
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 MODEL_FAILURES = (ModelUnavailable, ModelOutputInvalid, BudgetExceeded)
-"""All errors of calls without a usable answer. A `ChatModel` only raises the first of them."""
+"""All errors of model calls that return no usable answer. A `ChatModel` raises only ModelUnavailable."""
 
 
 class ChatRole(StrEnum):
@@ -54,7 +54,7 @@ class ToolChoice(StrEnum):
 
 
 class OutputMode(StrEnum):
-    """Ways to request a JSON object, from the most to the least demanding for the endpoint."""
+    """Methods of requesting a JSON object, from the most to the least demanding for the endpoint."""
 
     SCHEMA = "schema"
     """The endpoint enforces the JSON Schema."""
@@ -86,9 +86,10 @@ class EndpointProfile:
 
     Args:
         output: the strictest output mode that was not rejected.
-        renamed_token_limit: True if the endpoint expects the other name of `max_completion_tokens` and
-        `max_tokens`.
+        renamed_token_limit: True if the endpoint expects `max_tokens` instead of `max_completion_tokens`, or
+        vice versa.
         no_thought_with_tools: True if requests with tools must turn off reasoning.
+        refused: request fields that the endpoint rejected.
     """
 
     output: OutputMode = OutputMode.SCHEMA
@@ -136,8 +137,8 @@ class ToolDefinition:
     """A tool offered to the model.
 
     Args:
-        parameters: the JSON Schema sent to the model, of type object.
-        judged_by: the schema that validates the arguments. Default: `parameters`.
+        parameters: the JSON Schema of the arguments, as sent to the model. Its type is object.
+        judged_by: the JSON Schema that validates the model's arguments. Default: `parameters`.
     """
 
     name: str
@@ -150,7 +151,7 @@ class ToolDefinition:
 class OutputSchema:
     """The output format of a structured call. `name`: the prompt ID.
 
-    `schema`: requires all of its properties and allows no others.
+    `schema`: a JSON Schema that requires all of its properties and allows no others.
     """
 
     name: str
@@ -159,9 +160,9 @@ class OutputSchema:
 
 @dataclass(frozen=True, slots=True)
 class CallMetadata:
-    """The origin of a call.
+    """The origin of a model call.
 
-    Our call log always includes it, and endpoints that accept metadata receive it.
+    The call log always includes this metadata. Endpoints that accept metadata also receive it.
     """
 
     prompt_id: str
@@ -225,9 +226,9 @@ class ChatReply:
 
 @dataclass(frozen=True, slots=True)
 class CallPiece:
-    """A part of the tool call at index `place`.
+    """A part of the tool call at index `place` of an answer.
 
-    The first part has the name; each part continues the arguments.
+    The first part has the tool's name; each part continues the arguments.
     """
 
     place: int
@@ -257,7 +258,7 @@ class ChatModel(Protocol):
 
     @property
     def endpoint(self) -> str:
-        """Return the URL without secrets, which identifies the circuit breaker and appears in messages."""
+        """Return the endpoint's URL without secrets, for circuit breakers and messages."""
         ...
 
     def list_price(self, model: str, usage: Usage) -> float:
@@ -268,7 +269,7 @@ class ChatModel(Protocol):
         """Send a request and return the answer.
 
         Raises:
-            ModelUnavailable: the call failed. A library's errors are never raised.
+            ModelUnavailable: the call failed. Adapters convert all errors of client libraries.
         """
         ...
 

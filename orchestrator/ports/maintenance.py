@@ -17,12 +17,12 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class SessionRows:
-    """The numbers of inconsistent rows in a session.
+    """Counts of a session's inconsistent rows.
 
     Args:
-        turns: turns marked as running without a worker.
-        frames: frames whose flow is neither on the stack nor archived.
-        plans: open plans that are not on the stack.
+        turns: number of turns that are marked as running but have no worker.
+        frames: number of frames whose flow is neither on the stack nor archived.
+        plans: number of open plans that are not on the stack.
     """
 
     tenant_id: TenantId

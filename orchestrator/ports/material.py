@@ -1,4 +1,4 @@
-"""Session content for a background run, collected at its start because flows can't read it (IF-17)."""
+"""Session content for background runs, collected for flows because they can't read sessions (IF-17)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,9 +6,12 @@ from typing import Final
 from orchestrator.types import Epoch, Json, JsonObject, UserId
 
 CONVERSATION: Final = "conversation"
-"""Content: a `Conversation`, or None before the first message."""
+"""Name of the material that contains a `Conversation`, or None before the first turn."""
 HABITS: Final = "habits"
-"""Content: `SlotUse` records of the user, grouped by task and slot, most frequent value first."""
+"""Name of the material that contains the user's `SlotUse` records.
+
+They are grouped by task and slot, most frequent value first.
+"""
 HISTORY: Final = "history"
 MATERIALS: Final = frozenset({CONVERSATION, HABITS, HISTORY})
 
@@ -19,9 +22,9 @@ class Conversation:
 
     Args:
         epoch: the epoch of the session's state.
-        earlier: the last summary.
+        earlier: the text of the last summary, or an empty string.
         lines: the messages as ``{role, text, turn}``, in order.
-        through_turn: the last turn in `lines`.
+        through_turn: the number of the last turn in `lines`, or in the summary if `lines` is empty.
         labels: capability labels of the whole session (PX-3).
     """
 

@@ -49,7 +49,7 @@ class Returned:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A run that was stopped without a result. `message`: a sentence that helps a model fix the code."""
+    """A run without a result. `message`: a sentence that helps the model fix the code."""
 
     category: StopCategory
     message: str

@@ -14,7 +14,7 @@ class ScheduledEvents(Protocol):
     """
 
     async def schedule(self, event: NewEvent) -> ScheduledEvent:
-        """Store an event and deliver it if it is due. Raises NotFound, SessionClosed or InboxFull."""
+        """Store an event, and deliver the event if it is due. Raises NotFound, SessionClosed or InboxFull."""
         ...
 
     async def move(
@@ -46,10 +46,7 @@ class ScheduledEvents(Protocol):
     async def of_session(
         self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 100
     ) -> list[ScheduledEvent]:
-        """Return the session's events, except those of tool calls, with the next event first.
-
-        Raises NotFound.
-        """
+        """Return the session's events, except those of tool calls. Undelivered events come first, by due time."""
         ...
 
     async def deliver_due(self, *, limit: int = 100) -> list[SessionId]:

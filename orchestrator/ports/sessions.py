@@ -25,7 +25,7 @@ class Sessions(Protocol):
     ) -> SessionRecord:
         """Create a session, or return the existing session with this ID.
 
-        `timezone` and `locale` default to the values of the user's latest session that has values. Raises
+        `timezone` and `locale` each default to the value in the user's latest session with a value. Raises
         Refused if the ID belongs to another tenant or domain.
         """
         ...
@@ -45,7 +45,7 @@ class Sessions(Protocol):
         ...
 
     async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
-        """Close a session and store a checkpoint of its full state."""
+        """Close a session and store a checkpoint of its full state. Raises NotFound."""
         ...
 
     async def history(
@@ -99,8 +99,8 @@ class Sessions(Protocol):
     ) -> SessionRecord:
         """Fork the session atomically at `epoch`, or at its current epoch (ST-4).
 
-        The fork has the session's data up to this epoch and continues with the next epoch. Repeating the call
-        with the same `branch_id` returns the existing fork.
+        The fork has a copy of the session's data up to this epoch and continues with the next epoch. Repeating
+        the call with the same `branch_id` returns the existing fork.
 
         Raises NotFound, or Refused if another session has the ID.
         """

@@ -1,4 +1,4 @@
-"""Refreshes of a session's summary and memories that a turn requests (IF-13)."""
+"""Refreshes of a session's summary and its user's memories, on request of a turn (IF-13)."""
 
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -6,12 +6,12 @@ from typing import Final, Protocol
 from orchestrator.types import SessionId, TenantId
 
 SUMMARY_DUE: Final = "summary_due"
-"""The trigger of background flows that summarize a session and learn from it."""
+"""The trigger that starts the background flows for summarizing a session and learning from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """The result of a refresh: the last turn that it includes and the summary, or None."""
+    """The result of a refresh: the number of the last summarized turn, and the summary if it was stored."""
 
     through_turn: int
     summary: str | None = None
@@ -29,7 +29,7 @@ class SummaryRefresh(Protocol):
     ) -> Renewed | None:
         """Summarize the session and return the result, or None if it is not ready within `wait_s` seconds.
 
-        Calls with the same `key` share one run. `memory`: also update the user's memories. `here`: run in
-        this process.
+        Calls with the same `key` share one run. `memory`: True to update the user's memories too. `here`: True
+        to run in this process.
         """
         ...

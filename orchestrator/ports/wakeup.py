@@ -14,9 +14,9 @@ class Wakeup(Protocol):
     ) -> bool:
         """Announce that sessions have work.
 
-        Tenants are served in turn, and sessions of the same tenant in order. `nobody_came`: wake a worker in
-        any case, because the workers that count as awake may be dead. Return False if a store or broker is
-        unavailable; the reconciler will find the work.
+        Tenants are served in turn, and sessions of the same tenant in order. `nobody_came`: True to wake a
+        worker in any case, because the workers that count as awake may be dead. Return False if a store or
+        broker is unavailable; the reconciler will find the work.
         """
         ...
 
@@ -31,9 +31,9 @@ class Wakeup(Protocol):
         ...
 
     async def retire(self, *, force: bool = False) -> bool:
-        """Stop counting as awake and return True.
+        """Stop counting the caller as awake, and return True.
 
-        Return False if a session was offered in the meantime; the caller should then take it. With `force`,
-        always retires.
+        Return False, without a change, if sessions are waiting; the caller should then take them. `force`:
+        True to retire even if sessions are waiting.
         """
         ...

@@ -17,7 +17,7 @@ NO_CHANGE = b"{}"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A decided turn, possibly after a stop, with its commit."""
+    """A turn with a commit to write. The turn may have been stopped."""
 
     commit: TurnCommit
 
@@ -73,7 +73,7 @@ def commit_without_effects(lease: Lease, cause: StopCause, word: WordFor) -> Tur
 
 
 def as_stopped(lease: Lease, commit: TurnCommit, cause: StopCause) -> TurnCommit:
-    """Mark a commit's turn as stopped, even if its reply reports side effects (RT-25)."""
+    """Return the commit with its turn marked as stopped, even if its reply reports side effects (RT-25)."""
     status = status_of(cause)
     payload = {"code": cause.code, "message": commit.result["reply"]}
     events = tuple(event for event in commit.events if event.type not in ENDINGS)

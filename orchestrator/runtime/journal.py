@@ -1,4 +1,4 @@
-"""The journal of a turn: records the steps that must run at most once (RT-8 … RT-10).
+"""The journal of a turn: records model and tool calls, so that later attempts don't repeat them (RT-8 … RT-10).
 
 Only calls with side effects use the side-effect ledger. Listeners receive hints about running tools (RT-15);
 the turn's commit contains the same events with numbers.
@@ -50,11 +50,14 @@ def notify_none(kind: str, payload: JsonObject) -> None:
 
 
 Listen: TypeAlias = Callable[["Journal"], Awaitable[int]]
-"""A function that reads mid-turn messages and returns the last `seq`. Raises TurnCancelled to stop the turn."""
+"""A function that reads mid-turn messages and returns the session's last `seq`.
+
+It raises TurnCancelled to stop the turn.
+"""
 
 
 async def hear_nothing(_: Journal) -> int:
-    """Return a `seq` greater than all messages, for turns that run without a lane."""
+    """Return a number above every `seq`, for turns that run without a lane."""
     return sys.maxsize
 
 
@@ -72,7 +75,7 @@ class Meaning(Enum):
 
 
 Hear: TypeAlias = Callable[[Any, Work], Awaitable[Meaning]]
-"""A function that classifies a message. The first argument is the second part of `Journal.at_work`.
+"""A function that classifies a mid-turn message. Its first argument is the second item of `Journal.at_work`.
 
 It has no side effects and makes no calls.
 """
@@ -128,7 +131,8 @@ class Journal:
             request: the call's input, to detect that a key is reused for a different call.
             run: makes the call. Receives the idempotency key.
             idempotent: True if the call can be repeated. Otherwise, its start is recorded first.
-            effect: the intended side effect, if any. A side effect from an earlier turn is not repeated.
+            effect: the intended side effect, if any. Unless `effect.again` is set, a side effect from an
+            earlier turn is not repeated.
 
         Raises:
             StepMismatch: the journal has a different request with this key.
@@ -171,7 +175,7 @@ class Journal:
         return result
 
     async def _begin(self, step: _Call) -> None:
-        """Record the start of a call with side effects, after reading all earlier messages."""
+        """Record the start of a call with side effects, after classifying all earlier mid-turn messages."""
         if step.idempotent:  # The call can be repeated after a crash, but not after a stop.
             await self._listen(self)
             self._journal[step.key] = Step(step.key, step.kind, StepStatus.STARTED, step.request_hash)

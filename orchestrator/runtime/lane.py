@@ -50,7 +50,7 @@ CLAIMS_AT_ONCE = 16
 RETRY_AFTER_S = 0.1
 RETRY_AT_MOST_AFTER_S = 2.0
 STOPPED_WITHIN_S = 10.0
-"""Time limit for re-running a stopped turn, which makes no calls."""
+"""Time limit for re-running a stopped turn without calls, in seconds."""
 ERROR_LENGTH = 2000
 
 _log = get_logger(__name__)
@@ -65,7 +65,7 @@ class TurnAgent(Protocol):
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         """Run a turn and return its changes.
 
-        Before the commit, only journal steps are stored and only tools called.
+        The agent itself stores nothing except journal steps. Only its tools have side effects.
         """
         ...
 
@@ -102,7 +102,7 @@ class LaneRunner:
     Args:
         outbox_filled: called after a commit with outbox messages.
         tasks_ended: called after the commit of a turn that Celery tasks wait for.
-        word: renders replies to turns without an agent.
+        word: renders the replies of turns that end without an agent.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class LaneRunner:
         self._claims = asyncio.Semaphore(CLAIMS_AT_ONCE)
 
     async def run(self, session_id: SessionId) -> None:
-        """Run a session's turns until no turn is left. Errors of turns are recorded, not raised.
+        """Run a session's turns until no turn can run. Errors of turns are recorded, not raised.
 
         Raises: Unavailable: the store does not respond. The reconciler retries the session later.
         """
@@ -151,7 +151,7 @@ class LaneRunner:
             TURN_SECONDS.observe(time.perf_counter() - began)
 
     async def keep_up(self) -> None:
-        """Wait for pending claims, so that further sessions stay available to other workers."""
+        """Wait while `CLAIMS_AT_ONCE` claims are pending, so that other workers can take further sessions."""
         async with self._claims:
             pass
 
@@ -284,7 +284,7 @@ class LaneRunner:
         await self._wakeup.offer(lease.session_id, tenant_id=lease.tenant_id)
 
     async def _abandon(self, lease: Lease, error: str | None) -> None:
-        """Release the lane, or retry later. Otherwise, renewals by this worker would keep the lane forever."""
+        """Release the lane. If this fails, the next `renew` retries, so that the lane does not stay leased."""
         self._owed[lease.session_id] = (lease, error)
         try:
             await self._lane.abandon(lease, error=error)
@@ -346,7 +346,7 @@ class LaneRunner:
             self._cancelled.pop(work.turn_id, None)
 
     async def _attend(self, turn_id: TurnId) -> None:
-        """Read messages to a running turn, and stop the turn if necessary.
+        """Classify mid-turn messages for a running turn, and stop the turn if necessary.
 
         Only a cancellation interrupts a running call with a side effect. Other stops wait for the end of the
         call.

@@ -26,8 +26,8 @@ class Caller:
     """The authenticated caller of a request.
 
     `user_id`: restricts callers without the operator scope to this user's sessions, or None for a backend
-    that acts for all users of its tenant. `name`: a name for display. `credential`: distinguishes holders of
-    keys and tokens. Neither is secret.
+    that acts for all users of its tenant. `name`: a name for display. `credential`: an ID of the key or token.
+    `name` and `credential` are not secret.
     """
 
     tenant_id: TenantId
@@ -36,7 +36,7 @@ class Caller:
     user_id: UserId | None = None
     credential: str = ""
     known: bool = True
-    """False if authentication is off."""
+    """Whether the caller was authenticated. False if authentication is off."""
     expires_at: float | None = None
     """Expiry time of a token in Unix seconds, or None for keys, whose expiry is checked in the store."""
 
@@ -46,7 +46,7 @@ class Caller:
 
     @property
     def only_user(self) -> UserId | None:
-        """Return the only user whose sessions the caller can access, or None for a caller with access to all."""
+        """Return the only user whose sessions the caller can access, or None if the caller can access all."""
         return None if self.operates else self.user_id
 
     def require_operator(self) -> None:
@@ -59,7 +59,7 @@ class Caller:
             raise NotFound("session", session_id)
 
     def acting_user(self, wanted: UserId | None) -> UserId | None:
-        """Return the user to create a session for. Raise Forbidden if the caller can't act for this user."""
+        """Return the user for a new session. Raise Forbidden if the caller can't act for the user `wanted`."""
         if self.only_user is None:
             return wanted or self.user_id
         if wanted not in {None, self.only_user}:
@@ -67,7 +67,7 @@ class Caller:
         return self.only_user
 
     def author(self, claimed: str | None) -> str | None:
-        """Return the author to record with feedback: the caller's user, or the name that the caller claims."""
+        """Return the author to record with feedback: the caller's user, else the claimed or the caller's name."""
         if self.user_id is not None:
             return self.user_id
         return claimed or (self.name if self.known else None)

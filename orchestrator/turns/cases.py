@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from orchestrator.types import Json, JsonObject, is_object
 
 REFERENCE = re.compile(r"\b(?=\w*\d)(?=\w*[A-Z])[A-Z0-9]{5,}\b")
-"""A reference created by a tool, such as a booking number. It differs in each run."""
+"""Matches references created by tools, such as booking numbers, which differ in each run."""
 _OF_ITS_SESSION = re.compile(r"_id$|^candidate$")
-"""Payload members of actions that are valid only in the original session."""
+"""Matches names of payload members that are valid only in the original session."""
 
 
 def make_case(
     turns: Sequence[JsonObject], turn_id: str, feedback: JsonObject | None = None
 ) -> JsonObject | None:
-    """Return the conversation up to a turn as a case, or None if the turn has nothing to expect.
+    """Return the conversation up to a turn as a case, or None if no expectation can be derived for the turn.
 
     Args:
         turns: the session's turns with their times, oldest first, at least up to that turn.
         turn_id: the turn that the case is about.
-        feedback: rating, comment and correction of the turn. Default: the case's author adds expectations.
+        feedback: rating, comment and correction of the turn, or None to leave `expect` empty for the author.
     """
     taken: list[JsonObject] = []
     remembered: dict[str, str] = {}
@@ -58,8 +58,8 @@ def _without_identifiers(action: JsonObject) -> JsonObject:
 def _expect(feedback: JsonObject, turn: JsonObject, remembered: Mapping[str, str]) -> JsonObject:
     """Return the expectations of a turn, from its correction, rating or comment.
 
-    `remembered`: values in earlier answers. Slots with references among them are omitted, because references
-    differ in each run.
+    `remembered`: values in the answers so far. Slots that contain references from these answers are omitted,
+    because references differ in each run.
     """
     correction: JsonObject = feedback["correction"] or {}
     expected: JsonObject = {}

@@ -32,14 +32,13 @@ MAY_BE_HAD = OPEN | {LedgerStatus.DONE}
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The intended side effect of a non-idempotent call.
+    """The intended side effect of a tool call.
 
     Args:
-        instance: the flow or plan step that needs the side effect.
+        judge: returns the ledger status for a tool result.
         again: True to repeat the side effect even if it may have happened. The user or the status query
         decides this.
-        compensates: the fingerprint of the side effect to undo.
-        judge: returns the status for a tool result.
+        compensates: the fingerprint of the earlier side effect that this call undoes.
     """
 
     fingerprint: str
@@ -93,7 +92,7 @@ def fingerprint_effect(
 
 
 def _canonical(value: Json) -> Json:
-    """Normalize a value, so that 2.0 equals 2 and strings that differ only in spacing or Unicode form are equal."""
+    """Normalize a value, so that 2.0 becomes 2 and strings don't differ in spacing or Unicode form."""
     if isinstance(value, str):
         return " ".join(unicodedata.normalize("NFC", value).split())
     if isinstance(value, float) and math.isfinite(value) and value.is_integer():

@@ -1,4 +1,4 @@
-"""Comparison of forked sessions: where their lineages diverge, and what each did afterwards (ST-4)."""
+"""Comparison of two sessions: where their lineages diverge, and what each session did afterwards (ST-4)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Journey:
         return self.stretches[-1].session_id
 
     def after(self, fork: Stretch | None) -> list[JsonObject]:
-        """Return summaries of the turns after a fork, or of all turns."""
+        """Return summaries of the turns after `fork`, or of all turns if `fork` is None."""
         names = [one.session_id for one in self.stretches]
         start = names.index(fork.session_id) if fork is not None else 0
         since = (fork.until or 0) if fork is not None else 0
@@ -84,8 +84,8 @@ def compare(left: Journey, right: Journey) -> JsonObject:
     """Compare two lineages from the point where they diverge.
 
     The result is ``{left, right, common, turns, effects}``. `left` and `right` are the session IDs. `common`
-    is the last shared ``{session_id, epoch}``, or None. `turns` has ``{left, right, differs}`` for each later
-    turn. `effects` has the side effects that only one of them has.
+    is the last shared ``{session_id, epoch}``, or None. `turns` has ``{left, right, differs}`` for each pair
+    of later turns. `effects` has the side effects of `left` and `right` that they don't share.
     """
     fork = find_fork(left, right)
     shared = {one.idempotency_key for one in left.effects} & {one.idempotency_key for one in right.effects}

@@ -23,8 +23,8 @@ class Work:
         waited_s: seconds since the turn was accepted.
         steps: the journal of all earlier attempts, including attempts that did not count.
         accepted_at: Unix seconds by the store's clock. Every attempt uses it as the current time (RT-29).
-        failure: the reason why no attempts are left, or None. The turn must end with its results so far,
-        without further calls (RT-25).
+        failure: why the turn has no attempts left, or None. With a `failure`, the turn must end with its
+        results so far, without further calls (RT-25).
     """
 
     turn_id: TurnId
@@ -44,7 +44,7 @@ class Said:
     """Mid-turn messages for the running turn (RT-5).
 
     Args:
-        upto: the session's last `seq` when the messages were read.
+        upto: the `seq` of the session's last turn when the messages were read.
         cancelled: True if the running turn must stop.
     """
 
@@ -167,7 +167,7 @@ class Committed:
 
     Args:
         events: the commit's events with their numbers.
-        next: the session's next turn, or None if the lane was released.
+        next: the session's next turn, already claimed, or None if the lane was released.
         awaited: True if Celery tasks end with this turn. Their messages are in the outbox.
     """
 

@@ -25,7 +25,7 @@ class PlanRevision:
     Args:
         number: the revision's position in the plan's history, from 1.
         outcome: for example decomposed, continue, reorder, expand, prune, edited or finished.
-        body: the resulting steps and the reason.
+        body: the resulting steps and progress.
     """
 
     plan_id: str

@@ -19,7 +19,7 @@ class RecordedTurn:
     Args:
         epoch: the epoch that the turn created.
         state: the state before the turn, or None in a new session.
-        began: Unix seconds.
+        began: the start of the last attempt, in Unix seconds.
         waited_s: seconds between acceptance and `began`.
     """
 
@@ -38,7 +38,7 @@ class RecordedTurn:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A recorded run that gathered context for a turn. `found` is None if the run failed."""
+    """A recorded run that gathered context for a turn. `found`: its findings, or None if it did not succeed."""
 
     turn_id: str
     ended: datetime | None

@@ -1,6 +1,6 @@
 """Repair orders for a session, submitted by operators.
 
-`agent.repairs` applies them in a turn. Stores apply the urgent repairs.
+`orchestrator.agent.repairs` applies ordinary repairs in a turn. Stores apply urgent repairs directly.
 """
 
 from typing import Annotated, ClassVar, Literal, TypeAlias
@@ -28,7 +28,7 @@ class Drop(RequestBody):
 
 
 class Mark(RequestBody):
-    """Record whether a call had its side effect. `result`: the result of a call that had it."""
+    """Record whether a call had its side effect. `result`: the call's result, if `done` is true."""
 
     kind: Literal["mark"]
     fingerprint: Identifier
@@ -94,7 +94,7 @@ class WantedRepairs(RequestBody):
 class RepairOrder(WantedRepairs):
     """A repair order. `epoch`: the session's epoch when the operator inspected the session.
 
-    `why`: the reason, stored with the turn. `idempotency_key`: prevents that the order is applied twice.
+    `why`: the reason, stored with the repair. `idempotency_key`: prevents the order from being applied twice.
     """
 
     model_config = ConfigDict(
@@ -138,7 +138,7 @@ def require_held(*, held: bool, moved: bool) -> None:
 
 
 def without_reasons(told: JsonObject) -> JsonObject:
-    """Remove the operator's name and reason from an event, order or turn, for users."""
+    """Return an event, order or turn without the operator's name and reason, for users."""
     kept = {name: value for name, value in told.items() if name not in _OF_OPERATORS}
     if is_object(repair := told.get("repair")):
         kept["repair"] = without_reasons(repair)

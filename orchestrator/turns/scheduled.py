@@ -1,7 +1,7 @@
 """Scheduled events: external events, reminders and results of asynchronous tool calls (RT-31, RT-32).
 
-An event is delivered as a system turn that starts a flow. The event of an asynchronous call is due when the
-call must be polled or expires, or when its result arrives.
+An event is delivered as a system turn that starts a flow. The event of an asynchronous call resumes a flow; it
+is due when the call must be polled or expires, or when its result arrives.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class NewEvent:
         key: identifies the event within its session.
         not_before: the due time. Default: now.
         set_by: the idempotency key of the tool call that schedules the event, or None for external callers.
-        Another call with the same `key` replaces the event. Repeated requests return the existing event.
+        Another tool call with the same `key` replaces the event. Repeated requests return the existing event.
     """
 
     session_id: SessionId
@@ -65,7 +65,7 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledEvent:
-    """A stored event. `revision`: number of times that it was moved. `turn_id`: set on delivery."""
+    """A stored event. `revision`: the number of changes since its creation. `turn_id`: set on delivery."""
 
     INTERNAL: ClassVar = frozenset({"tenant_id", "revision", "set_by"})
     """Fields that the APIs don't show."""
@@ -86,7 +86,7 @@ class ScheduledEvent:
         return as_json(self, without=self.INTERNAL)
 
     def as_turn(self) -> Submission:
-        """Return the turn that delivers the event. Its idempotency key is equal for every submission."""
+        """Return the turn that delivers the event. Its idempotency key depends only on ID and revision."""
         payload = {"event_id": self.event_id, "name": self.name, "payload": self.payload}
         action = {"name": EVENT, "payload": payload}
         if self.name == RESULT:
@@ -146,7 +146,7 @@ def expect_result(
         tool_id: the tool.
         fingerprint: the call's entry in the side-effect ledger, if any.
         due: the time to check on the call if the result has not arrived.
-        set_by: the step or turn with the call, which can be repeated.
+        set_by: the step or turn that makes the call. If it runs again, the event is kept.
     """
     payload = {
         "call": call,
@@ -184,7 +184,7 @@ class EventRequest(RequestBody):
     idempotency_key: IdempotencyKey | None = None
 
     def to_event(self, session_id: SessionId, tenant_id: TenantId, *, key: str | None = None) -> NewEvent:
-        """Return the event to schedule. `key`: key if the request has no idempotency key. Default: a new key."""
+        """Return the event to schedule. `key`: the event's key if the request has no idempotency key."""
         chosen = self.idempotency_key or key or new_event_id()
         return NewEvent(session_id, tenant_id, self.name, dict(self.payload), chosen, self.not_before)
 

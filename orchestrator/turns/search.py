@@ -8,14 +8,16 @@ from orchestrator.types import JsonObject, TurnId, UserId
 
 @dataclass(frozen=True, slots=True)
 class TurnFilter:
-    """A filter for turns. None matches all turns.
+    """A filter for turns. Criteria that are None match all turns.
 
     Args:
-        words: required words in the message or the reply.
-        failed: True for turns that ended with an error or an apology.
-        not_understood: True for turns that no NLU component could interpret.
-        rated_down: True for turns with a thumbs-down.
-        over_budget: True for turns in which a budget prevented a model call.
+        words: words that must all occur in the message or the reply.
+        failed: whether the turn ended with an error or an apology.
+        not_understood: whether no NLU component could interpret the message.
+        rated_down: whether the turn has a thumbs-down.
+        over_budget: whether a budget prevented a model call in the turn.
+        min_ms: minimum run time, in milliseconds.
+        min_cost_micros: minimum cost of the model calls, in millionths of a US dollar.
     """
 
     words: tuple[str, ...] = ()
@@ -31,12 +33,12 @@ class TurnFilter:
 
 @dataclass(frozen=True, slots=True)
 class FoundTurns:
-    """A page of turns, newest first. `next`: the ID to continue from, or None on the last page."""
+    """A page of turns, newest first. `next`: the turn ID before which the next page starts, or None."""
 
     turns: list[JsonObject]
     next: TurnId | None
 
 
 def turn_id_at(at: datetime) -> TurnId:
-    """Return the lowest turn ID for turns accepted at this time."""
+    """Return the lowest turn ID that a turn accepted at this time can have."""
     return TurnId(f"turn_{int(at.timestamp() * 1000):012x}")

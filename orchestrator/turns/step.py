@@ -1,4 +1,4 @@
-"""Journal steps: model and tool calls that must not be repeated (RT-8)."""
+"""Journal steps: recorded model and tool calls, which later attempts don't repeat (RT-8)."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -31,7 +31,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class NotBegun:
-    """A call that was not made because the turn was stopped before (RT-25)."""
+    """A call that was not made, because the turn had been stopped (RT-25)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Submissions for every API: fields, limits and validation errors."""
+"""Requests that submit turns, for all APIs: fields, limits and validation errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from orchestrator.turns.turn import IfBusy, Submission, TurnInput
 from orchestrator.types import SessionId, TenantId
 
 MAX_INPUT_BYTES = 64 * 1024  # per encoded request
-MAX_DEPTH = 64  # nested lists and objects
+MAX_DEPTH = 64  # levels of nested lists and objects
 MAX_WAIT_S = 300.0
 
 IDENTIFIER_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}", re.ASCII)
@@ -56,7 +56,7 @@ class _NamesInSchema:
         return {"type": "string", "enum": sorted(self.names())}
 
 
-# Named types, so that a schema defines each only once.
+# Named types, so that an OpenAPI schema defines each type only once.
 Timezone = TypeAliasType(
     "Timezone",
     Annotated[
@@ -173,7 +173,7 @@ class TurnRequest(RequestBody):
     def to_submission(
         self, session_id: SessionId, tenant_id: TenantId, *, idempotency_key: str | None = None
     ) -> Submission:
-        """Return the submission. `idempotency_key`: key if the request has no key."""
+        """Return the submission. `idempotency_key`: the key to use if the request has no key."""
         action = None if self.action is None else self.action.model_dump()
         form = self.form or ("text" if action is None else "action")
         turn_input = TurnInput(self.text, action, form, timezone=self.timezone, locale=self.locale)
@@ -229,7 +229,7 @@ def require_bounded(encoded: bytes, most: int = MAX_INPUT_BYTES) -> None:
 
 
 def require_bounded_arguments(arguments: dict[str, Any]) -> None:
-    """Raise the errors of `require_bounded` for a decoded request, or if the request is not JSON."""
+    """Raise InputTooLarge or InvalidInput if a decoded request is too large, nested too deeply or not JSON."""
     try:
         encoded = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
     except RecursionError as error:

@@ -20,7 +20,7 @@ MOST_WAITING = 512
 class Streamed:
     """The text that a running turn has streamed so far.
 
-    `event`: a token with offset 0 and the text. `stamp`: the position among the live tokens.
+    `event`: a token event with the text and offset 0. `stamp`: the stamp of the last live token in the text.
     """
 
     event: Event
@@ -31,11 +31,11 @@ ReadStreamed = Callable[[SessionId], Awaitable[Streamed | None]]
 
 
 class Subscription:
-    """An endless iterator of live events for one event loop. Canceling a wait does not end it.
+    """An endless iterator of live events for one event loop. Canceling a wait does not end the iterator.
 
     Args:
-        read_streamed: returns the text streamed so far, which is repeated at the start and after gaps.
-        Default: no text is repeated.
+        read_streamed: returns the text streamed so far. The iterator yields this text at the start and after
+        a loss. Default: only new tokens are yielded.
     """
 
     def __init__(self, session_id: SessionId, read_streamed: ReadStreamed | None = None) -> None:
@@ -46,7 +46,7 @@ class Subscription:
         self._read_until = 0
 
     def push(self, event: Event, stamp: int = 0) -> None:
-        """Buffer an event. `stamp`: the position of a token, which must increase."""
+        """Buffer an event. `stamp`: an increasing number that orders tokens, or 0 without a number."""
         if self._waiting.qsize() >= MOST_WAITING:
             self.drop()
         else:

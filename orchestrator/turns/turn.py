@@ -22,7 +22,7 @@ class TurnStatus(StrEnum):
     FAILED = "failed"
     """Ended without an answer, because of its deadline or a gap in the sequence."""
     CANCELLED = "cancelled"
-    """Canceled before the commit, by the user or an operator."""
+    """Canceled before the commit, for example by the user, an operator or a later message."""
     REJECTED = "rejected"
     """Rejected before it ran."""
     QUARANTINED = "quarantined"
@@ -225,7 +225,8 @@ class SessionRecord:
     """A session with its current status.
 
     Args:
-        title: the beginning of the first message, or None if it was not read.
+        pending: the number of unfinished turns.
+        title: the beginning of the first message, or None if there is no message or the title was not read.
         parent: the session that this session was forked from.
         parent_epoch: the parent's epoch at the fork.
         root: the root of the fork tree, if the session is a fork.

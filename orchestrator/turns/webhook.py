@@ -50,8 +50,8 @@ class Webhook:
 class Feed:
     """The progress of delivering one session's events to one webhook.
 
-    `wanted` and `delivered` are event numbers. `given_up_at`: when deliveries stopped. An operator can retry
-    them.
+    `wanted`: the number of the last event to deliver. `delivered`: the number of the last delivered event.
+    `given_up_at`: when deliveries stopped because of failures. An operator can restart them.
     """
 
     webhook_id: str

@@ -1,4 +1,4 @@
-"""Context for a blocked flow, which a turn requests and a background flow gathers (PX-16)."""
+"""Context for blocked flows: turns request it, and a background flow gathers it (PX-16)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, Tu
 GATHER_CONTEXT: Final = "gather_context"
 """The name of the background flow that gathers context."""
 HAND_OVER_CONTEXT: Final = "hand_over_context"
-"""The name of the background flow that delivers findings to the session lane if a flow still waits for them."""
+"""The name of the background flow that delivers findings to the session lane if a task still waits for them."""
 CONTEXT_READY: Final = "context_ready"
 """The name of the system turn's action that delivers findings."""
 
@@ -20,6 +20,7 @@ class ContextQuestion:
     """A request for context that helps a blocked flow.
 
     Args:
+        flow_id: the blocked flow, which is an instance of `dact`.
         question: the open question, as text.
         slots: descriptions of the slots whose values would help, by name.
         known: the flow's slot values.
@@ -82,9 +83,9 @@ class ContextGathering(Protocol):
     """Background context gathering for a turn. Every method can raise Unavailable."""
 
     async def begin(self, question: ContextQuestion) -> str:
-        """Start a run that gathers context, and return its ID. A flow starts at most one run per turn."""
+        """Start a run that gathers context, and return its ID. Each flow has at most one run per turn."""
         ...
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
-        """Wait for the run. Return its findings, or None if it does not end within `timeout_s` seconds."""
+        """Return the run's findings, or None if the run does not end within `timeout_s` seconds."""
         ...

@@ -16,14 +16,14 @@ from orchestrator.types import JsonObject, TenantId, UserId
 CANDIDATES: Final = 100
 """Maximum number of chunks ranked per question."""
 PASSAGES: Final = 10
-"""Default number of passages returned per question."""
+"""Default maximum number of passages returned per question."""
 LONGEST_QUESTION: Final = 1000
 """Maximum length of a question, in characters. The rest is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A set of documents: a tenant's documents and, if `user_id` is set, those of the user.
+    """A set of documents: a tenant's documents for all users and, if `user_id` is set, this user's documents.
 
     `domain`: limits the set to documents of this domain and documents without a domain. Default: all domains.
     """
@@ -40,7 +40,7 @@ class NewDocument:
     Args:
         user_id: the only user who can read the document, or None for all users of the tenant.
         domain: the document's domain, or an empty string for all domains.
-        labels: capability labels of its sources, which propagate (PX-3).
+        labels: capability labels of its sources, which propagate to flows that read passages (PX-3).
         origin: its source, for example the uploader, or a session and a turn.
     """
 
@@ -150,7 +150,10 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Embeddings of length 1, in the order of the texts. Only vectors of the same `space` are comparable."""
+    """Embeddings normalized to length 1, in the order of the texts.
+
+    Only vectors of the same `space` are comparable.
+    """
 
     space: str
     vectors: tuple[tuple[float, ...], ...]
@@ -199,7 +202,7 @@ class Documents(Protocol):
         ...
 
     async def unembedded(self, space: str, *, limit: int = 100) -> list[tuple[TenantId, str]]:
-        """Return the tenants and IDs of documents whose chunks are not in this space, across all tenants."""
+        """Return the tenants and IDs of documents that are not embedded in this space, across all tenants."""
         ...
 
     async def fetch(self, tenant_id: TenantId, document_id: str) -> Document:
@@ -221,5 +224,5 @@ class Documents(Protocol):
         terms: Sequence[str],
         limit: int = CANDIDATES,
     ) -> list[Candidate]:
-        """Return the chunks nearest to the vector and those that share the most terms, without duplicates."""
+        """Return up to `limit` chunks, half of them nearest to `vector` and half sharing the most `terms`."""
         ...

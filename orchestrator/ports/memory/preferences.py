@@ -61,8 +61,8 @@ class Preference:
 class PreferenceStore(Protocol):
     """The preference store. Every method can raise Unavailable.
 
-    A forgotten preference is never returned again. The background flow `erase_forgotten` removes its content
-    from other stores.
+    Forgotten preferences are not returned. The background flow `erase_forgotten` removes their content from
+    other stores.
     """
 
     async def of_user(self, tenant_id: TenantId, user_id: UserId) -> list[Preference]:
@@ -79,7 +79,8 @@ class PreferenceStore(Protocol):
     ) -> None:
         """Add preferences, or replace preferences with the same key.
 
-        Inferences never replace explicit preferences. `instead_of`: keys of other preferences to replace.
+        Only explicit preferences replace explicit preferences. `instead_of`: keys of other preferences to
+        delete in the same transaction.
         """
         ...
 
@@ -90,7 +91,7 @@ class PreferenceStore(Protocol):
     async def forget_everything(self, tenant_id: TenantId, user_id: UserId) -> int:
         """Forget all preferences. Return how many existed.
 
-        Preferences are not inferred from earlier sessions again.
+        Afterwards, no preferences are inferred from earlier conversations.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""The scratchpad: a session's entries, the only state that background flows share (RT-13, RT-14)."""
+"""The scratchpad: a session's store of entries, the only state that its background flows share (RT-13, RT-14)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Entry:
         origin: its source, for example a turn or a tool.
         text, data: its content. At least one of them is set.
         epoch: the session's epoch when the entry was written.
-        labels: capability labels of its sources, which propagate.
-        at: Unix seconds.
+        labels: capability labels of its sources, which propagate to readers.
+        at: the time of writing, in Unix seconds.
     """
 
     flow: str
@@ -82,7 +82,8 @@ class Scratchpad(Protocol):
     ) -> list[str]:
         """Add entries, or replace entries with the same ID. Return the IDs of evicted entries.
 
-        A repeated `operation` is applied once, for example after its response was lost.
+        `operation`: an ID that prevents the same call from being applied twice, for example when it is
+        retried after a lost response.
         """
         ...
 
@@ -94,9 +95,9 @@ class Scratchpad(Protocol):
         kinds: frozenset[EntryKind] = frozenset(),
         touch: bool = True,
     ) -> list[Entry]:
-        """Return entries, least recently used first. Default: entries of all kinds.
+        """Return entries, least recently used first.
 
-        `touch`: count reading as use.
+        `kinds`: the kinds to return. Default: all kinds. `touch`: True to count this read as a use.
         """
         ...
 

@@ -40,7 +40,7 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Numbers of items by result. All other items of `total` are unfinished."""
+    """Numbers of a run's items: in total and by result. The remaining items are unfinished."""
 
     total: int = 0
     done: int = 0
@@ -112,8 +112,8 @@ class GraphNode:
 
     Args:
         task_id: the Celery task that ends with the run.
-        open_predecessors: the number of unfinished runs that it waits for.
-        parent: the task of the predecessor that ended last.
+        open_predecessors: the number of unfinished runs that the run waits for.
+        parent: the Celery task of the predecessor in the same graph that ended last.
     """
 
     run_id: str

@@ -27,7 +27,7 @@ ENDED = frozenset(
     {RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.BLOCKED}
 )
 SUCCEEDED = frozenset({RunStatus.DONE, RunStatus.SKIPPED})
-"""Statuses that release successors."""
+"""Statuses that always release successors. Other statuses depend on the run's `OnFailure` policy."""
 RUN_TRANSITIONS: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
     RunStatus.WAITING: frozenset({RunStatus.READY, RunStatus.BLOCKED, RunStatus.CANCELLED}),
     RunStatus.READY: frozenset({RunStatus.RUNNING, RunStatus.CANCELLED}),

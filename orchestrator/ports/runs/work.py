@@ -105,7 +105,7 @@ class RunState:
         began: True if any stage of the run was started.
         why: the error, or the reason why the run was skipped or blocked.
         waits_s: seconds until the run can start.
-        holders: the number of workers that hold unfinished items.
+        holders: the maximum number of workers that can hold the unfinished items.
     """
 
     status: RunStatus
@@ -121,7 +121,7 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class LostShare:
-    """A task for some of a run's items, whose worker died."""
+    """A Celery task for some of a run's items. Its worker died or lost its claim."""
 
     task_id: str
     run_id: str
@@ -159,6 +159,6 @@ class Recorded(StrEnum):
     LOST = "lost"
     """The claim is no longer current; nothing was written."""
     MORE = "more"
-    """Other items are unfinished."""
+    """The run has other unfinished items."""
     ALL = "all"
     """All items are finished, so `after_all` can start."""
