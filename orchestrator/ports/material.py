@@ -6,13 +6,11 @@ from typing import Final
 from orchestrator.types import Epoch, Json, JsonObject, UserId
 
 CONVERSATION: Final = "conversation"
-"""Name of the material that contains a `Conversation`, or None before the first turn."""
+"""The material name of the `Conversation`, which is None before the first turn."""
 HABITS: Final = "habits"
-"""Name of the material that contains the user's `SlotUse` records.
-
-They are grouped by task and slot, most frequent value first.
-"""
+"""The material name of the user's `SlotUse` records, by task and slot, most frequent value first."""
 HISTORY: Final = "history"
+"""The material name of the `History`."""
 MATERIALS: Final = frozenset({CONVERSATION, HABITS, HISTORY})
 
 

@@ -36,7 +36,7 @@ class Caller:
     user_id: UserId | None = None
     credential: str = ""
     known: bool = True
-    """Whether the caller was authenticated. False if authentication is off."""
+    """True if the caller was authenticated, False if authentication is off."""
     expires_at: float | None = None
     """Expiry time of a token in Unix seconds, or None for keys, whose expiry is checked in the store."""
 
@@ -67,7 +67,7 @@ class Caller:
         return self.only_user
 
     def author(self, claimed: str | None) -> str | None:
-        """Return the author to record with feedback: the caller's user, else the claimed or the caller's name."""
+        """Return the author to record with feedback: the caller's user, `claimed`, or the caller's name."""
         if self.user_id is not None:
             return self.user_id
         return claimed or (self.name if self.known else None)
