@@ -131,8 +131,7 @@ class Journal:
             request: the call's input, to detect that a key is reused for a different call.
             run: makes the call. Receives the idempotency key.
             idempotent: True if the call can be repeated. Otherwise, its start is recorded first.
-            effect: the intended side effect, if any. Unless `effect.again` is set, a side effect from an
-            earlier turn is not repeated.
+            effect: the intended side effect, if any. A side effect that already happened is not repeated.
 
         Raises:
             StepMismatch: the journal has a different request with this key.
