@@ -30,9 +30,9 @@ class CircuitState(StrEnum):
 class CircuitEvent(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    """A failure below the threshold."""
+    """A failure below the threshold, or a failed probe."""
     TRIPPED = "tripped"
-    """A failure that reaches the threshold, or that will affect all requests."""
+    """A failure that reaches the threshold, or that affects all requests, such as an invalid key."""
     COOLED = "cooled"
     """A request arrived after the reset timeout."""
 
@@ -64,7 +64,11 @@ class BreakerPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """The circuit of one endpoint and model. `generation`: the number of state changes."""
+    """The circuit of one endpoint and model.
+
+    `failures`: consecutive failures. `opened_at`: monotonic time in seconds. `probing`: True while a probe is
+    in progress. `generation`: the number of state changes.
+    """
 
     state: CircuitState = CircuitState.CLOSED
     failures: int = 0
@@ -75,7 +79,9 @@ class Circuit:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Permission to send one request. `generation`: the circuit's generation when the permit was issued."""
+    """Permission to send one request. `generation`: the circuit's generation when the permit was issued.
+    `probe`: True if the request tests whether the endpoint has recovered.
+    """
 
     generation: int
     probe: bool
@@ -86,7 +92,7 @@ class CircuitView:
     """The status of a circuit, for display.
 
     Args:
-        retry_in_s: seconds until the next probe.
+        retry_in_s: seconds until the next probe, or 0 if the circuit is not open.
         problem: the error code of the last failure.
         not_taken: request features that the endpoint rejected.
         never_answered: True if all requests have failed so far.
@@ -118,7 +124,7 @@ def advance(circuit: Circuit, event: CircuitEvent, now: float) -> Circuit:
 
 
 class Breaker:
-    """A circuit breaker. Each permit must be returned exactly once: as succeeded, failed or released."""
+    """A circuit breaker. Pass each permit to exactly one of `succeeded`, `failed` and `released`."""
 
     def __init__(
         self,
@@ -155,7 +161,7 @@ class Breaker:
 
     @property
     def never_answered(self) -> bool:
-        """Return True if all requests so far have failed."""
+        """Return True if requests have failed and the endpoint has not answered any request yet."""
         return self._last is not None and not self._answered
 
     def view(self) -> CircuitView:
@@ -172,12 +178,12 @@ class Breaker:
         )
 
     def announce(self) -> None:
-        """Report the circuit after the endpoint's profile has changed."""
+        """Pass the current view to `on_change`, because the endpoint's profile has changed."""
         self._on_change(self.view())
 
     @contextmanager
     def guard(self) -> Generator[None, None, None]:
-        """Acquire a permit for the block, and return it according to the outcome. Raises CircuitOpen.
+        """Acquire a permit for the block, and release it according to the outcome. Raises CircuitOpen.
 
         A rate limit counts as a failure, because turns should not wait for this model while the limit lasts.
         """
@@ -213,13 +219,13 @@ class Breaker:
         return Permit(self._circuit.generation, probe)
 
     def succeeded(self, permit: Permit) -> None:
-        """Return a permit after the endpoint has answered."""
+        """Release a permit and record that the endpoint answered."""
         self._answered = True
         if permit.generation == self._circuit.generation:
             self._apply(CircuitEvent.SUCCEEDED)
 
     def failed(self, permit: Permit, error: ModelUnavailable) -> None:
-        """Return a permit after the endpoint has failed."""
+        """Release a permit and record that the endpoint failed."""
         if permit.generation != self._circuit.generation:
             return
         self._last = error
@@ -229,7 +235,7 @@ class Breaker:
         self._apply(CircuitEvent.TRIPPED if trips else CircuitEvent.FAILED)
 
     def released(self, permit: Permit) -> None:
-        """Return a permit for an abandoned request, whose outcome is unknown."""
+        """Release the permit of an abandoned request, whose outcome is unknown."""
         if permit.probe and permit.generation == self._circuit.generation:
             self._circuit = replace(self._circuit, probing=False)
 

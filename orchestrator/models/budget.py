@@ -1,8 +1,8 @@
 """Token and cost budgets per call, turn, session, user, tenant and day.
 
 Each call first reserves its maximum cost, so that concurrent calls can't exceed a limit together. After the
-answer, the reservation is corrected. Counters for calls and turns are in this process, all other counters in
-a store.
+answer, the reservation is corrected. Counters of turns are kept in this process, all other counters in a
+store.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from orchestrator.ports.spending import SpendingStore, Spent
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, UserId
 
 CHARACTERS_PER_TOKEN = 3
-"""A conservative estimate: English has about four characters per token, other languages have fewer."""
+"""A conservative estimate. English has about four characters per token, and other languages have fewer."""
 TOKENS_PER_MESSAGE = 4
 MICROS = 1_000_000
 MINUTE_S = 60
@@ -26,7 +26,7 @@ _NOTHING = Spent()
 
 class Tariff(Protocol):
     def of(self, usage: Usage) -> Spent:
-        """Return the total tokens and their cost."""
+        """Return the total tokens of `usage` and their cost."""
         ...
 
 
@@ -57,7 +57,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit on tokens and cost. None means unlimited."""
+    """Maximum tokens and maximum cost in millionths of a US dollar. None means unlimited."""
 
     tokens: int | None = None
     cost_micros: int | None = None
@@ -80,7 +80,7 @@ class BudgetLimits:
 
 @dataclass(slots=True)
 class Spending:
-    """The tokens and cost of one turn, shared by its calls.
+    """The tokens and cost of one turn, counted by all calls of the turn.
 
     `refused_by`: the `BudgetLimits` field that last blocked a call, or None.
     """
@@ -116,7 +116,7 @@ class InProcessSpending:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A counter in the store with its limit."""
+    """A counter in the store with its limit. `keep_s`: seconds until the store deletes the counter."""
 
     name: str
     limit: Limit
@@ -126,7 +126,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The reserved maximum cost of a call, in its turn and in all limited scopes."""
+    """The maximum cost of a call, reserved in its turn and in all limited scopes."""
 
     worst: Spent
     turn: Spending

@@ -23,10 +23,11 @@ class CallLog:
 
     Args:
         model: the model that answered, as named by the endpoint.
-        asked: the last model called, as configured.
+        asked: the model of the last request, as configured.
         refused_by: the budget scope that blocked the call.
+        requests: the number of requests sent, including retries.
         corrected: request fields that were omitted or changed after an endpoint rejected them.
-        repaired: True if an unusable answer was requested again.
+        repaired: True if the model was asked to correct an unusable answer.
         doubled: True if a truncated answer was requested again with a higher token limit.
         shortened: True if the older half of the conversation was omitted because the request was too long.
         messages: the messages of the last request.

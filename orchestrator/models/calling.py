@@ -68,7 +68,7 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """The turn that makes a call. All calls of a turn share one context, or copies of it from `for_flow`.
+    """The turn that makes a call. All calls of a turn share one context or copies of it.
 
     `deadline`: the time on `Pacing.clock` at which the turn needs its answer. `journal`: stores answers for
     retries of the turn. Default: answers are not stored.
@@ -129,7 +129,7 @@ class ModelCaller:
         """Return a complete answer.
 
         Raises:
-            ModelUnavailable: all models failed.
+            ModelUnavailable: no model is configured, all models failed, or a model refused to answer.
             BudgetExceeded: the call would exceed a budget and was not sent.
         """
         choices = self._choices(request)
@@ -148,7 +148,7 @@ class ModelCaller:
     async def stream(
         self, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[ChatDelta, None]:
-        """Stream an answer. Raises the errors of `complete`, but does not retry after the first text."""
+        """Stream an answer. Raises the errors of `complete`. Does not retry after text or tool calls arrived."""
         choices = self._choices(request)
         has_begun = False
 
@@ -175,7 +175,7 @@ class ModelCaller:
     ) -> ChatReply:
         """Return a complete answer and publish its tool calls while they stream.
 
-        Retry if the stream breaks off.
+        If the stream breaks off, request the answer again without streaming.
         """
         text, finish_reason, usage, opaque = "", FinishReason.STOP, None, None
         calls: dict[int, ToolCall] = {}

@@ -23,7 +23,9 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Timeouts in seconds: `request_s` and `stream_s` for one attempt, `answer_s` for all attempts."""
+    """Timeouts in seconds: `request_s` for one attempt, `stream_s` for one streamed attempt, and `answer_s` for
+    all attempts together, or None if only the turn's deadline limits them.
+    """
 
     request_s: float = 20.0
     stream_s: float = 60.0
@@ -70,9 +72,8 @@ class ModelConfig:
         return self.meant.get(choice, choice)
 
     def tokens_for(self, prompt: Prompt) -> int:
-        """Return the answer limit in tokens.
-
-        A domain's limit for this prompt overrides the prompt's own limit.
+        """Return the answer limit in tokens: the domain's limit for this prompt, the prompt's own limit, or the
+        domain's general limit.
         """
         return self.max_tokens_per_prompt.get(prompt.id) or prompt.max_tokens or self.max_tokens
 
@@ -84,7 +85,7 @@ class ModelConfig:
 def read_model_config(
     config: DomainConfig, model: ModelChoice, fallback: ModelChoice | None = None
 ) -> ModelConfig:
-    """Convert a domain's configuration. `model` and `fallback`: defaults from the environment."""
+    """Return a domain's model configuration. `model` and `fallback`: defaults from the environment."""
     models, budgets = config.models, config.budgets
     return ModelConfig(
         default=_choose(models.default) or model,

@@ -199,7 +199,7 @@ class PromptEngineer:
 
         Args:
             prompt_id: the prompt that starts the loop.
-            variables: the prompt's variables, which are the same in all steps.
+            variables: the prompt's variables. Pass the same variables in each step.
             tools: the tools to offer. Calls to other tools, or with invalid arguments, are repaired.
             call: the context of the call.
             transcript: the `reply` of each earlier step, followed by a `tool_result` for each of its calls.
@@ -234,7 +234,7 @@ class PromptEngineer:
     async def stream(
         self, prompt_id: str, variables: Mapping[str, Json], call: CallContext
     ) -> AsyncGenerator[str, None]:
-        """Stream plain text. If the stream fails, the text that was already returned is incomplete."""
+        """Stream plain text. If the stream raises an error, the text yielded before is incomplete."""
         prompt = self._prompts.get(prompt_id)
         request = replace(self._request(prompt, variables, call), timeout_s=self._config.timeouts.stream_s)
         finish_reason: FinishReason | None = None

@@ -1,4 +1,4 @@
-"""Endpoint profiles per endpoint and model, learned from rejected requests.
+"""Profiles of the features that an endpoint accepts for a model, learned from rejected requests.
 
 The first request uses all features. If a rejection names a field, that field is omitted or changed. If not,
 the request is retried once in its minimal form. If the endpoint has accepted the full form before, only a
@@ -19,7 +19,7 @@ from orchestrator.ports.language_model import (
 
 Key = tuple[str, str]
 Form = tuple[Key, EndpointProfile, frozenset[str]]
-"""The form of a request: endpoint and model, profile, and optional parts."""
+"""The form of a request: endpoint and model, profile, and the names of its optional parts."""
 _NOT_ABOUT_FORM = (ModelContextExceeded, ModelFiltered, ModelRefused)
 _WORSE = {OutputMode.SCHEMA: OutputMode.OBJECT, OutputMode.OBJECT: OutputMode.PROMPTED}
 
@@ -36,7 +36,7 @@ class ProfileBook:
         return guess or self._known.get(key) or EndpointProfile()
 
     def note_answer(self, key: Key, sent: ChatRequest) -> bool:
-        """Record that an endpoint accepted a request. Return True if this changes its profile."""
+        """Record that an endpoint accepted a request. Return True if the endpoint's profile changes."""
         self._accepted.add(_form(key, sent))
         guess, rejected = self._guesses.pop(key, (None, None))
         if rejected is None or guess != sent.profile:
@@ -77,7 +77,7 @@ def _form(key: Key, request: ChatRequest) -> Form:
 
 
 def without(profile: EndpointProfile, field: RequestField, request: ChatRequest) -> EndpointProfile | None:
-    """Return a profile that omits or changes a rejected field, or None if the profile already does."""
+    """Return a profile that omits or changes a rejected field, or None if no change is left to try."""
     match field:
         case RequestField.OUTPUT:
             worse = _WORSE.get(profile.output)
@@ -95,7 +95,7 @@ def _least(profile: EndpointProfile, request: ChatRequest) -> EndpointProfile:
 
 
 def _carried(request: ChatRequest) -> Iterator[RequestField]:
-    """Yield the optional fields of the request, except the answer limit."""
+    """Yield the optional fields of the request that its minimal form omits."""
     yield from (RequestField.METADATA, RequestField.STREAM_USAGE, RequestField.STRICT)
     if request.temperature is not None:
         yield RequestField.TEMPERATURE

@@ -19,8 +19,9 @@ _PASSING = (RateLimited, ModelTimedOut, ModelFailed)
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Retry limits. `attempts` includes the first attempt.
+    """Retry limits. `attempts`: maximum number of requests to one model, including the first.
 
+    Delays are random. Their upper limit starts at `base_s` seconds and doubles up to `cap_s` seconds.
     If the endpoint requests a delay above `longest_wait_s` seconds, the call is not retried.
     """
 

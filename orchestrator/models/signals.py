@@ -30,8 +30,8 @@ def call_signal(
 ) -> Signal:
     """Return the signal of a model call.
 
-    `outcome`: ``answered``, or the code of the final error. `with_contents`: include the last request and
-    answer, with secrets removed.
+    `outcome`: ``answered``, or the code or type of the final error. `with_contents`: include the last request
+    and answer, with secrets removed.
     """
     return Signal(
         source=SOURCE,

@@ -153,7 +153,7 @@ def validate_tools(
 
 
 def _decode_members(arguments: JsonObject) -> JsonObject:
-    """Decode lists and objects that the model encoded as JSON strings."""
+    """Return the arguments with lists and objects decoded that the model encoded as JSON strings."""
 
     def decode(value: Json) -> Json:
         decoded: Json = _parse(value) if isinstance(value, str) else None
@@ -186,7 +186,7 @@ def _parse(text: str) -> Json:
 
 
 def drop_history(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...] | None:
-    """Return the messages without the older half of the conversation history, or None without a history."""
+    """Return the messages without the older half of the conversation, or None if they contain no history."""
     for at, message in enumerate(messages):
         read = read_json(message.content) if message.role is ChatRole.USER else None
         data = cast("JsonObject", read) if isinstance(read, dict) else {}

@@ -66,7 +66,7 @@ class Prompt:
 
     Args:
         settings: variables that the template uses.
-        data: variables that the user message contains as JSON.
+        data: variables that are sent as JSON in the user message.
         digest: distinguishes texts that have the same version.
         given: variables that callers pass. A domain's own prompt can use fewer variables.
         max_tokens: the answer limit, or None for the domain's limit.
