@@ -1,4 +1,4 @@
-"""A catalog of background flows: graphs by `depends_on` (IF-9), configuration and tools."""
+"""A catalog of background flows, with their dependency graphs (IF-9), configuration and tools."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -130,7 +130,7 @@ class Catalogue:
         flight: str | None = None,
         depends_on: tuple[str, ...] = (),
     ) -> NewRun:
-        """Return a run to start. `flight`: a key that limits this flow to one run at a time.
+        """Return a run to start. `flight`: a key for which this flow has at most one run at a time.
 
         Raises:
             NotFound: the flow doesn't exist.

@@ -1,7 +1,7 @@
 """Execute a flow's stages and return the outcome of an item or run (IF-5).
 
-The in-process runner and the workers share this code, so that directives behave the same in both. Scheduling,
-storage and reruns are elsewhere.
+The in-process runner and the workers share this code, so that directives behave the same in both. Other
+modules schedule, store and rerun runs.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class _Failure(Exception):
 
 
 async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json, ...]) -> Proceed | RunEnd:
-    """Execute `before_all` and apply its overrides. Return the run's end if it has no items."""
+    """Execute `before_all` and apply its overrides. Return the run's end after a skip, rerun or failure."""
     stage = Stage.BEFORE_ALL
     try:
         returned = await _call(stage, run, lambda: flow.before_all(run))

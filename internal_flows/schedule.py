@@ -1,4 +1,4 @@
-"""Due times of scheduled jobs. Deterministic, so that workers can claim them (IF-15).
+"""Due times of scheduled jobs. They are deterministic, so that schedulers can claim each firing (IF-15).
 
 Due times are Unix times, independent of a cron expression's time zone. At clock changes, a job with a fixed
 hour runs once: in the first of two equal hours, or right after a skipped hour.
@@ -38,8 +38,8 @@ class Job:
             return (now - self.offset_s) // self.every_s * self.every_s + self.offset_s
         zone = ZoneInfo(self.timezone)
         due = next(CronSim(self.cron, datetime.fromtimestamp(int(now) + 1, zone), reverse=True)).timestamp()
-        # Across a clock change, a backward search finds different times than a forward search. So start well
-        # before it.
+        # Across a clock change, a backward search finds different times than a forward search. Therefore,
+        # search forward from the day before.
         before = datetime.fromtimestamp(due, zone).replace(hour=12, minute=0, fold=0) - timedelta(days=1)
         if before.utcoffset() == datetime.fromtimestamp(now, zone).utcoffset():
             return due
@@ -75,7 +75,7 @@ class Schedule(NamedTuple):
 
 
 def read_jobs(given: Mapping[str, Any], defaults: tuple[Job, ...] = DEFAULT_JOBS) -> Schedule:
-    """Return the configured jobs.
+    """Return the default jobs, as changed and extended by the configuration.
 
     Format: ``{name: {trigger, every_s, offset_s}}``, or ``null`` to remove a default job. ``cron``, with five
     fields, replaces `every_s` and `offset_s`. ``timezone``: the time zone of ``cron``. Default: UTC.

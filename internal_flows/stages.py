@@ -80,7 +80,7 @@ class RunContext:
         material: the declared session content, by name. Values are None outside `before_all` and without a
         session.
         tools: the declared tools, by name.
-        now: start of this stage or share of items, in Unix seconds. Stays the same in a replay.
+        now: start of this phase or share of items, in Unix seconds.
     """
 
     run_id: str

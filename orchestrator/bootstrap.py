@@ -67,10 +67,7 @@ from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.toolbox import Services
 
 TAKE_REPLY_TIMEOUT_S = 5.0
-"""Reply timeout in seconds.
-
-It exceeds the time for which runners wait for sessions, so an empty wait is not an error.
-"""
+"""Timeout of Redis replies to runners that wait for sessions, in seconds. It exceeds the longest such wait."""
 PROBED_WITHIN_S = 2.0
 """Time after which a store counts as unavailable, in seconds."""
 
@@ -108,9 +105,9 @@ class Ports:
     """The adapters of one process, for use on its event loop.
 
     Args:
-        flows_database: the same database, with the rights of session flows.
+        flows_database: separate connections to the same database, with the rights of session flows.
         closing: the exit stack for resources that are opened later.
-        summary_refresh: refreshes summaries for a turn, or None in processes that run no turns.
+        summary_refresh: refreshes a turn's summary and memory, or None if the process can't start runs.
     """
 
     settings: Settings
@@ -259,7 +256,7 @@ async def open_lane(
     quarantined: Quarantined = lambda _session, _turn: None,
     freed: Freed = lambda _sessions: None,
 ) -> AsyncGenerator[PostgresLane]:
-    """Become a worker, and hold a lock that proves that this process is alive. Raises Unavailable.
+    """Open the session lanes for a worker, which holds a lock that proves that it is alive. Raises Unavailable.
 
     For the other arguments, see `PostgresLane`.
     """
@@ -299,7 +296,7 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Services:
 
 
 def trained_models(settings: Settings) -> TrainedFiles | None:
-    """Return the folder of trained models, or None if it is not configured."""
+    """Return the stored trained classifiers, or None if no folder is configured."""
     folder = settings.trained_folder
     return None if folder is None else TrainedFiles(folder)
 

@@ -56,7 +56,7 @@ class World:
 
 
 class SourcedFinder(ValueFinder, Protocol):
-    """A value finder that also returns the source of each value."""
+    """A value finder that also records the source of each value."""
 
     sources: Mapping[str, Passage]
 
@@ -82,7 +82,7 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class ToolUsed:
-    """A tool call, as reported in the turn object. `status`: ok, an error category, or unknown."""
+    """A tool call, as reported in the turn object. `status`: ok, accepted, unknown, or an error category."""
 
     tool_id: ToolId
     arguments: JsonObject
@@ -269,7 +269,7 @@ class Answer:
     def add(self, text: str, *, leads: bool = False, fixed: bool = False) -> None:
         """Add a paragraph, unless the reply already contains it.
 
-        If the last paragraph introduces the text, and both are single lines, append the text to it.
+        If the last paragraph introduces the text, and both are single lines, extend that paragraph.
         """
         if not text or text in self.parts:
             return

@@ -23,7 +23,7 @@ class Condition(StrEnum):
 
 
 class Heartbeat:
-    """A heartbeat file. `path`: None for a process without probes, which writes no file."""
+    """A heartbeat file. `path`: the file to write, or None if nothing probes this process."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

@@ -1,7 +1,7 @@
 """Isolate suspected poison turns from all other turns (RT-26).
 
-After its second crash, a turn only runs alone, in a separate process. A turn that crashes alone is poison, and
-the next worker to claim its session lane quarantines it.
+A turn that has crashed two workers then runs alone, in a separate process. A turn that also crashes alone is
+poison, and the next worker to claim its session lane quarantines it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STARTED_WITHIN_S: Final = 60
 """Time in seconds for starting a process and recording results, added to the turn deadline."""
 RENEW_EVERY_S: Final = 1.0
 PAUSE_S = 5.0
-"""Delay in seconds before a session is offered again whose process could not start."""
+"""Delay before a session is offered again after its process could not start, in seconds."""
 
 _log = get_logger(__name__)
 
@@ -45,7 +45,7 @@ class Isolation:
     """A runner of suspected turns, each in a separate process.
 
     `build`: builds a domain's agent. It must be a module-level function, because other processes import it.
-    `observer`: notified of turn attempts in all processes.
+    `observer`: notified of turn attempts in the separate processes.
     """
 
     def __init__(

@@ -63,7 +63,7 @@ from workers.submission import BrokerTask, Submissions
 from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
 STALLED_AFTER_LEASES = 2
-"""Number of lease durations after which a stalled process can no longer commit."""
+"""Number of lease durations after which a stalled process exits, because it can no longer commit."""
 
 LOOK_FOR_ENDS_EVERY_S = 1.0
 """Interval between checks for tasks whose turn ended in another process, in seconds."""
@@ -76,7 +76,7 @@ class WorkerProcess:
     """A worker process, started on construction. Call `close` before exiting.
 
     Args:
-        queues: the queues that the process consumes. One that only accepts submissions has no session lanes.
+        queues: the queues that the process consumes. A process that only accepts submissions has no lanes.
         flower: publishes turn events, or None if the worker sends no task events.
         consumer: the process's consumer name on a Redis broker.
     """
@@ -148,7 +148,7 @@ class WorkerProcess:
         return self._thread.submit(done).result()
 
     def run_items(self, run_id: str, flow: str, request: Any) -> Later | None:
-        """Execute a share of a run's items. `request`: the request of the share's Celery task."""
+        """Execute shares of a run's items. `request`: the request of the Celery task for the items."""
         executor = _required(self._executor)
         done = executor.items(run_id, flow, task_id=request.id, in_chord=request.chord is not None)
         return self._thread.submit(done).result()

@@ -165,7 +165,7 @@ class SessionPool:
 
 
 class Reconciler:
-    """A sweep for unclaimed work after a lost wake-up or a worker's death (RT-1, RT-11).
+    """A component that finds sessions left unclaimed by a lost wake-up or a dead worker (RT-1, RT-11).
 
     Args:
         pool: runs sessions if offering them fails. None if this process can't run turns.

@@ -170,8 +170,8 @@ class BrokerTask:
 class Submissions:
     """The Celery API's tasks, bound to the process's event loop.
 
-    Each task method returns the task's result, or None if the task ends later together with its turn. Raises
-    ParleyError.
+    Each task method returns the task's result, or None if the task ends later together with its turn. All
+    methods raise ParleyError.
     """
 
     def __init__(self, ports: Ports, awaited: PostgresAwaitedTasks) -> None:

@@ -14,7 +14,8 @@ LEAST_TURNS = 3
 class SummarizeIdle(InternalFlow):
     """A flow that starts summaries of idle sessions with unsummarized turns.
 
-    Configuration: `idle_s` (half an hour), `least_turns` (3).
+    Configuration: `idle_s`, the minimum idle time in seconds (1800), and `least_turns`, the minimum number of
+    unsummarized turns (3).
     """
 
     name: ClassVar[str] = "summarize_idle"

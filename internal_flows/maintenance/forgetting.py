@@ -67,7 +67,7 @@ class EraseForgotten(InternalFlow):
     """A flow that erases forgotten content from users' sessions, scratchpad entries and documents.
 
     The next run retries busy sessions. The run's records contain none of the content. Configuration:
-    `after_s` (30).
+    `after_s`, the delay before erasure in seconds (30).
     """
 
     name: ClassVar[str] = "erase_forgotten"

@@ -33,8 +33,8 @@ class Expiring(BaseModel):
 class ExpireSessions(InternalFlow):
     """A flow that closes inactive sessions and deletes sessions closed long ago.
 
-    A closed session stays readable until its deletion. A full batch requests a rerun. Configuration: `idle_s`
-    (7 days), `retention_s` (90 days).
+    A closed session stays readable until its deletion. A full batch requests a rerun. Configuration, in
+    seconds: `idle_s` until a session is closed (7 days), `retention_s` until it is deleted (90 days).
     """
 
     name: ClassVar[str] = "expire_sessions"
@@ -71,7 +71,8 @@ class ExpireSessions(InternalFlow):
 class PruneArchive(InternalFlow):
     """A flow that deletes old archive entries.
 
-    Configuration, as limits per session: `keep_flows` (1000), `keep_epochs` (1000).
+    Configuration: the maximum number of entries to keep per session, as `keep_flows` (1000) for flows and
+    `keep_epochs` (1000) for versions of the state.
     """
 
     name: ClassVar[str] = "prune_archive"
@@ -90,7 +91,10 @@ class PruneArchive(InternalFlow):
 
 
 class PruneRuntime(InternalFlow):
-    """A flow that deletes old runtime data. Configuration: `older_than_s` (30 days)."""
+    """A flow that deletes old events, journal steps, runs, firings and scheduled events.
+
+    Configuration: `older_than_s`, the minimum age in seconds (30 days).
+    """
 
     name: ClassVar[str] = "prune_runtime"
     trigger: ClassVar[str] = "prune_runtime"

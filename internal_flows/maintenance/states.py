@@ -67,7 +67,7 @@ class _Proposing(InternalFlow, ABC):
         )
 
     async def data(self, run: RunContext, item: Found) -> Any:
-        """Propose the finding, or skip it in a dry run."""
+        """Return the finding to propose, or skip it in a dry run."""
         return skip("dry run: " + " ".join(item.why)) if run.config.get("dry_run") else item
 
     async def output(self, run: RunContext, item: Found, data: Json, result: Json) -> Json:
@@ -87,9 +87,9 @@ class _Proposing(InternalFlow, ABC):
 
 
 class AbandonFlows(_Proposing):
-    """A flow that proposes to abandon old dialogue flows.
+    """A flow that proposes to abandon dialogue flows that were interrupted and not resumed.
 
-    Configuration: `abandon_after_s` (a day), `dry_run`.
+    Configuration: `abandon_after_s`, the minimum idle time in seconds (a day), and `dry_run`.
     """
 
     name: ClassVar[str] = "abandon_flows"
@@ -150,7 +150,7 @@ class RepairState(_Proposing):
         return before_all_response(inputs=found)
 
     async def data(self, run: RunContext, item: Found | BrokenRows) -> Any:
-        """Record new findings, and skip all findings that were not recorded by a previous run."""
+        """Record new findings. Skip new findings and, in a dry run, all findings."""
         pad, kind = run.tools["scratchpad"], type(item).__name__
         entry_id, told = f"{self.name}:{kind}", item.model_dump(mode="json")
         noted = await pad.read(

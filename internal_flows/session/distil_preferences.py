@@ -30,8 +30,8 @@ class DistilPreferences(InternalFlow):
 
     A slot value that the user usually gives becomes a rule. A repeated task becomes a playbook, and a valuable
     scratchpad entry about the user becomes a note. Entries from untrusted text are never promoted.
-    Configuration: `seen_at_least` (3), `share_at_least` (0.6), `frequent` (3), `salient` (0.6), `surprising`
-    (0.4).
+    Configuration: `seen_at_least` (3), the minimum number of occurrences; `share_at_least` (0.6), the minimum
+    share of a value among a slot's values; and the thresholds of `promotion.Bars`.
     """
 
     name: ClassVar[str] = "distil_preferences"
@@ -89,7 +89,10 @@ class DistilPreferences(InternalFlow):
 
 
 def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject) -> list[Preference]:
-    """Return rules with keys ``dact.slot``. `uses`: grouped by slot, with the most frequent value first."""
+    """Return rules with keys ``dact.slot``, for values with at least `seen` uses and a `share` of the slot's uses.
+
+    `uses`: grouped by slot, with the most frequent value first.
+    """
     habits: list[Preference] = []
     for (dact, slot), group in groupby(uses, key=lambda use: (use.dact, use.slot)):
         values = list(group)
@@ -109,7 +112,7 @@ def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject
 
 
 def find_playbooks(uses: list[SlotUse], seen: int, origin: JsonObject) -> list[Preference]:
-    """Return a playbook for each repeated task, with its slots and their most frequent values."""
+    """Return a playbook for each task done at least `seen` times, with its slots and their usual values."""
     playbooks: list[Preference] = []
     for dact, group in groupby(uses, key=lambda use: use.dact):
         slots: dict[str, list[SlotUse]] = {}

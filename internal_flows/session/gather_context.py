@@ -93,7 +93,7 @@ class GatherContext(InternalFlow):
 
 
 def best(found: Iterable[Finding]) -> list[Finding]:
-    """Return the best findings, without duplicate texts. Findings with values come first."""
+    """Return up to `MOST_FINDINGS` best findings, without duplicate texts. Findings with values come first."""
     texts: dict[str, Finding] = {}
     for finding in sorted(found, key=lambda one: (not one.values, -one.score)):
         texts.setdefault(finding.text.casefold(), finding)
@@ -145,7 +145,7 @@ async def _search_notes(run: RunContext, question: ContextQuestion) -> list[Find
 
 
 def _search_tasks(tasks: list[JsonObject], question: ContextQuestion) -> list[Finding]:
-    """Return values of the same slots in earlier tasks. Newer tasks score higher."""
+    """Return values of the requested slots from earlier tasks. Newer tasks score higher."""
     found: list[Finding] = []
     for age, task in enumerate(tasks):
         values = _pick({**task["slots"], **task["outputs"]}, question)
@@ -164,7 +164,7 @@ def _search_turns(lines: list[str], question: ContextQuestion) -> list[Finding]:
 
 
 async def _search_collections(run: RunContext, question: ContextQuestion) -> list[Finding]:
-    """Return rows of the domain's searchable collections."""
+    """Return matching rows of the configured collections."""
     found: list[Finding] = []
     collections: Mapping[str, Any] = run.config.get("collections", {})
     for name, labels in collections.items():

@@ -25,9 +25,9 @@ LONGEST_TITLE = 80
 class PromoteContext(InternalFlow):
     """A flow that turns a session's valuable findings into embedded documents.
 
-    Findings must be salient, surprising, frequent or explicitly requested. The documents belong to the user.
-    If `share` is set, documents without labels are shared. In a session without a user, all other findings
-    are skipped. Configuration: `share` (false), `frequent` (3), `salient` (0.6), `surprising` (0.4).
+    Findings must be explicitly requested, frequent, or both salient and surprising. The documents belong to
+    the user. If `share` is set, documents without labels are shared. In a session without a user, all other
+    findings are skipped. Configuration: `share` (false), and the thresholds of `promotion.Bars`.
     """
 
     name: ClassVar[str] = "promote_context"

@@ -47,7 +47,11 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Thresholds for promoting an entry, from a flow's configuration."""
+    """Minimum values for promoting an entry, from a flow's configuration.
+
+    `frequent`: number of occurrences. `salient`: salience, from 0 to 1. `surprising`: share of the entry that
+    is not known yet.
+    """
 
     frequent: int = FREQUENT
     salient: float = SALIENT

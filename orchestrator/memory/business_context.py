@@ -1,4 +1,4 @@
-"""Business context: splitting documents into chunks, embedding them and searching them (CO-4)."""
+"""Business context: splits documents into chunks, embeds the chunks and searches them (CO-4)."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from orchestrator.types import JsonObject, TenantId
 LONGEST_CHUNK = 900
 """Maximum length of a chunk without its headings, in characters."""
 SHORTEST_CHUNK = 200
-"""Minimum length of a chunk, in characters.
+"""Preferred minimum length of a chunk, in characters.
 
 Shorter paragraphs are joined with the next paragraph of their section.
 """
@@ -108,7 +108,7 @@ class BusinessContext:
 
     @property
     def space(self) -> str:
-        """Return the embedding space in which new documents are embedded."""
+        """Return the ID of the embedding space for new documents."""
         return self.embedder.space
 
     async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:

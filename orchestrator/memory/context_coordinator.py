@@ -27,7 +27,7 @@ class ContextCoordinator:
         return Message(SYSTEM, LEAD + self.history.summary.text, self.history.summary.through_turn)
 
     def with_summary(self, count: int = RECENT) -> list[Message]:
-        """Return the summary, if any, followed by the last messages."""
+        """Return the summary, if any, followed by the last `count` messages."""
         summary, recent = self.summary(), self.recent(count)
         return recent if summary is None else [summary, *recent]
 
@@ -35,7 +35,7 @@ class ContextCoordinator:
         return "\n".join(f"{m.role}: {m.text}" for m in self.with_summary(count))
 
     def compile_history(self, turns: int = 3, *, keep_system: bool = False) -> str:
-        """Return the messages of the last turns as text, one line per message.
+        """Return the messages of the last `turns` turns as text, one line per message.
 
         `keep_system`: include system messages, starting with the summary.
         """

@@ -20,7 +20,7 @@ REPLACES = "replaces"
 MOST_WORDS = 0.75
 """Share of a forgotten sentence's key terms that another sentence must contain.
 
-Short sentences require all terms.
+Sentences with at most three key terms require all of them.
 """
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[bfnrt])")
 """Escapes in JSON text, such as stored prompts, which would otherwise merge with the next word."""
@@ -44,8 +44,8 @@ class Unwanted:
     Args:
         subjects: the key terms of each forgotten sentence.
         values: slot values, which are kept where they stand alone.
-        everything_until: Unix time up to which all content must be removed.
-        kept: statements made since then, which are kept.
+        everything_until: Unix time in seconds up to which all conversation text is removed, or None.
+        kept: the texts of later statements, which are kept.
     """
 
     subjects: tuple[frozenset[str], ...]
@@ -93,7 +93,7 @@ class Unwanted:
 
 
 def collect_unwanted(forgotten: Iterable[Preference]) -> Unwanted:
-    """Return the content of forgotten preferences. Their `updated_at` is the time of forgetting."""
+    """Return the content to remove for forgotten preferences, whose `updated_at` is the time of forgetting."""
     known = list(forgotten)
     cleared = [one.updated_at for one in known if one.key == EVERYTHING]
     return Unwanted(
@@ -104,7 +104,7 @@ def collect_unwanted(forgotten: Iterable[Preference]) -> Unwanted:
 
 
 def tells(one: Preference, forgotten: Iterable[Preference]) -> bool:
-    """Return True if an inference contains forgotten content, in its text or as a task's usual value."""
+    """Return True if an inferred preference contains forgotten content in its text or its usual slot values."""
     gone = list(forgotten)
     slots = {each.key.rpartition(".")[2] for each in gone if each.kind is PreferenceKind.RULE}
     usual = one.value.get("usually") if is_object(one.value) else None

@@ -33,7 +33,7 @@ class HashingEmbedder:
         return Embedded(self.space, tuple(self.vector(text) for text in texts))
 
     def vector(self, text: str) -> tuple[float, ...]:
-        """Return a vector of length 1.
+        """Return a text's vector, normalized to length 1.
 
         A text without words is mapped to the first axis, because a zero vector has no direction.
         """

@@ -25,7 +25,7 @@ LONGEST = 500
 """Maximum length of a note, in characters."""
 KEPT_PER_FLOW = 12
 AT_HAND = 20
-"""Maximum number of notes of completed flows in the working state, and of notes returned by a read."""
+"""Maximum number of notes of completed flows in the working state, and of notes in a skill's prompt."""
 _SHOWN = frozenset({EntryKind.FINDING, EntryKind.RESULT, EntryKind.PLAYBOOK})
 
 _log = get_logger(__name__)
@@ -68,7 +68,7 @@ class Note:
 
 class Notes(Protocol):
     async def read(self, limit: int) -> list[Note]:
-        """Return the session's latest notes, oldest first."""
+        """Return at most `limit` of the session's latest notes, oldest first."""
         ...
 
     async def write(self, flow: BaseFlow, note: Note) -> None:
@@ -137,7 +137,7 @@ class SharedNotes:
 
 
 def drop_old_notes(state: DialogueState) -> None:
-    """Drop the oldest notes of completed flows, except notes of this turn (ST-3)."""
+    """Drop the oldest notes of completed flows beyond `AT_HAND`, except notes of this turn (ST-3)."""
     if sum([len(flow.progress.scratchpad) for flow in state.completed]) <= AT_HAND:
         return
     room = AT_HAND
@@ -151,7 +151,7 @@ def drop_old_notes(state: DialogueState) -> None:
 
 
 def entries_of_turn(flows: Iterable[BaseFlow], turn: int, turn_id: TurnId, at: float) -> list[Entry]:
-    """Return a turn's notes as scratchpad entries. `at`: Unix seconds."""
+    """Return the notes that `flows` wrote in a turn as scratchpad entries. `at`: Unix seconds."""
     notes = [
         Note.from_dict(body) for flow in flows for body in flow.progress.scratchpad if body["turn"] == turn
     ]

@@ -23,7 +23,7 @@ def split_heading(passage: Passage | Candidate) -> tuple[str, str]:
 
 
 def quote(question: str, title: str, section: str, text: str) -> str:
-    """Return the most relevant sentences of a passage for a question, in order."""
+    """Return up to `MOST_SENTENCES` most relevant sentences of a passage for a question, in the passage's order."""
     asked = set(find_terms(question)) - set(find_terms(f"{title} {section}"))
     sentences = [_BULLET.sub("", part.strip()) for part in _SENTENCE.split(text) if part.strip()]
     scores = [len(asked & set(find_terms(sentence))) for sentence in sentences]
@@ -47,6 +47,6 @@ def describe_passage(passage: Passage) -> JsonObject:
 
 
 def find_unfounded_numbers(answer: str, *grounds: str) -> list[str]:
-    """Return the numbers in an answer that are missing in its source texts."""
+    """Return the numbers in an answer that none of the source texts `grounds` contains."""
     known = {number for text in grounds for number in _NUMBER.findall(text)}
     return [number for number in _NUMBER.findall(answer) if number not in known]

@@ -1,4 +1,4 @@
-"""Ranking of about a hundred candidate chunks, without a model, to select ten passages (CO-4).
+"""Ranking of candidate chunks, without a model, to select the best passages (CO-4).
 
 The criteria are similarity, terms, heading terms and the terms in the rest of the document. The weights were
 chosen with `tests/unit/memory/test_retrieval_quality.py`.
@@ -20,7 +20,7 @@ LEAST_LIKENESS = 0.3
 BEST_OF_DOCUMENT = 3
 """Number of best candidates per document that determine the document's relevance."""
 SAME = 0.9
-"""Share of common terms above which a passage is omitted as redundant."""
+"""Share of common terms with a better passage from which a passage is omitted as redundant."""
 
 
 def rank(terms: Sequence[str], candidates: Sequence[Candidate], *, limit: int) -> list[Passage]:

@@ -29,9 +29,9 @@ class RememberedContext:
 
 
 def _read(preference: Preference, question: ContextQuestion) -> Finding | None:
-    """Convert a preference rule to a finding, or return None if the rule is about other slots.
+    """Convert a preference to a finding, or return None if it is not a rule for a requested slot of the task.
 
-    Rules for this task score higher than rules for all tasks.
+    Rules for the question's task score higher than rules for all tasks.
     """
     dact, _, slot = preference.key.rpartition(".")
     if preference.kind is not PreferenceKind.RULE or slot not in question.slots:

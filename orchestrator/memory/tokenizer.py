@@ -1,4 +1,4 @@
-"""Extracts search terms: case-folded, stemmed and without stop words."""
+"""Extraction of search terms: case-folded, stemmed words without stop words."""
 
 import re
 import unicodedata

@@ -28,7 +28,7 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
 PRIVATE = "private"
 LIKE_ENOUGH = 0.5
-"""Share of a query's words that a preference must contain to match."""
+"""Minimum share of a query's search terms that a matching memory contains."""
 _NEGATION = re.compile(
     r"\b(?:no|not|never|without|hate|avoid|dislike|except|anything but)\b|n['’]t\b", re.IGNORECASE
 )
@@ -96,7 +96,10 @@ class UserMemory:
         ]
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
-        """Forget statements about `about`, or all statements. Default: forget the last statement."""
+        """Forget the memories that match `about`, or everything. Default: forget the user's last statement.
+
+        Return the forgotten texts.
+        """
         owner = owner_of(call.user_id, call.home)
         known = await self._store.of_user(call.tenant_id, owner)
         if everything:
@@ -113,7 +116,7 @@ class UserMemory:
         return [one.text for one in known if one.key in keys and not _is_of_note(one)]
 
     def _ground(self, text: str) -> dict[str, str]:
-        """Return the slots for which a sentence names exactly one value, or nothing for a negated sentence.
+        """Return values by slot, if a sentence names exactly one value for the slot and contains no negation.
 
         An entity counts only if the user names it as an origin, because users mention many places that they
         like.
@@ -190,8 +193,8 @@ def day_said(one: Preference) -> date:
 def assumable(flow: FlowSpec) -> list[SlotSpec]:
     """Return the slots whose values can be assumed from memory: slots with a fixed set of values.
 
-    Elective slots are excluded, because the user must choose among them, unless they refine another slot of
-    their group.
+    Elective slots are excluded, because the user must choose among them, unless another slot of their group
+    depends on them.
     """
     closer = {(slot.group, name) for slot in flow.slots.values() for name in slot.depends_on}
     return [
@@ -222,7 +225,10 @@ def _choose(rules: list[Preference], dact: str, spec: SlotSpec) -> Preference | 
 
 
 def _find(known: list[Preference], words: str, *, least: float = LIKE_ENOUGH) -> list[Preference]:
-    """Return the memories relevant to some words, best first. Without search terms, return all memories."""
+    """Return the memories that contain at least the share `least` of the search terms in `words`, best first.
+
+    Without search terms, return all memories.
+    """
     scored = [(share_of(words, _text_of(one), empty=1.0), one) for one in known]
     return [one for score, one in sorted(scored, key=lambda pair: -pair[0]) if score >= least]
 
@@ -248,7 +254,7 @@ def _is_of_note(one: Preference) -> bool:
 
 
 def _replaced_notes(known: list[Preference], keys: set[str]) -> set[str]:
-    """Return the notes whose rules are all in `keys`."""
+    """Return the keys of the notes whose rules all have keys in `keys`."""
     rules: dict[str, set[str]] = {}
     for one in known:
         note = _note_of(one)
@@ -272,7 +278,7 @@ EVERYTHING = "everything"
 
 
 class Memory(Service):
-    """The tools that remember, list and forget on the user's request."""
+    """The tools that store, list and delete memories at the user's request."""
 
     async def remember(self, *, preference: str, call: ToolCall) -> JsonObject:
         return await self._port.remember(call, preference)

@@ -79,8 +79,10 @@ class Circuit:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Permission to send one request. `generation`: the circuit's generation when the permit was issued.
-    `probe`: True if the request tests whether the endpoint has recovered.
+    """Permission to send one request.
+
+    `generation`: the circuit's generation when the permit was issued. `probe`: True if the request tests
+    whether the endpoint has recovered.
     """
 
     generation: int

@@ -23,8 +23,10 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Timeouts in seconds: `request_s` for one attempt, `stream_s` for one streamed attempt, and `answer_s` for
-    all attempts together, or None if only the turn's deadline limits them.
+    """Timeouts in seconds.
+
+    `request_s`: for one attempt. `stream_s`: for one streamed attempt. `answer_s`: for all attempts together,
+    or None if only the turn's deadline limits them.
     """
 
     request_s: float = 20.0
@@ -72,8 +74,10 @@ class ModelConfig:
         return self.meant.get(choice, choice)
 
     def tokens_for(self, prompt: Prompt) -> int:
-        """Return the answer limit in tokens: the domain's limit for this prompt, the prompt's own limit, or the
-        domain's general limit.
+        """Return the answer limit in tokens.
+
+        The domain's limit for this prompt overrides the prompt's own limit, which overrides the domain's
+        general limit.
         """
         return self.max_tokens_per_prompt.get(prompt.id) or prompt.max_tokens or self.max_tokens
 

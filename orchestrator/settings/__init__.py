@@ -45,7 +45,7 @@ from orchestrator.settings.fields import (
 )
 
 OPENAI_URL = "https://api.openai.com/v1"
-"""The endpoint for a key without a URL."""
+"""The endpoint URL if only an API key is configured."""
 
 NO_STORES = {"DATABASE_URL": "postgresql://", "REDIS_URL": "redis://"}
 """Placeholder store URLs, for commands that need only other settings."""
@@ -112,13 +112,13 @@ class Settings(BaseSettings):
     only the local classifier.
     """
     model: Annotated[str, WORKERS] = "gpt-4o-mini"
-    """The default model for domains: a name at that endpoint, or `provider:name`, such as
-    `anthropic:claude-sonnet-4-5`.
+    """The default model for domains: a model name at the endpoint `OPENAI_BASE_URL`, or `provider:name`, such
+    as `anthropic:claude-sonnet-4-5`.
     """
     fallback_model: Annotated[str | None, WORKERS] = None
     """The default fallback model for domains, as a name or `provider:name`."""
     embedding_model: Annotated[str, SERVING] = "text-embedding-3-small"
-    """The embedding model at the same endpoint.
+    """The embedding model at the endpoint `OPENAI_BASE_URL`.
 
     If the model is empty or the endpoint is not set, Parley computes embeddings without a model.
     """
@@ -150,13 +150,13 @@ class Settings(BaseSettings):
     cors_origins: Annotated[tuple[str, ...], GATEWAY] = ()
     """JSON list of web origins whose pages can call the gateway. Default: none."""
     trusted_proxies: Annotated[tuple[Network, ...], GATEWAY] = ()
-    """JSON list of the networks of reverse proxies in front of the gateway, such as ``10.1.0.0/16``. The
-    gateway trusts ``X-Forwarded-For`` and ``X-Forwarded-Proto`` only from these. Default: none.
+    """JSON list of the networks of reverse proxies in front of the gateway, such as ``["10.1.0.0/16"]``. The
+    gateway trusts ``X-Forwarded-For`` and ``X-Forwarded-Proto`` only from these networks. Default: none.
     """
     docs: Annotated[bool, GATEWAY] = True
     """Serve the gateway's API documentation at ``/docs``, without authentication."""
     longest_response_s: Annotated[Seconds, GATEWAY] = Field(0, ge=0)
-    """Maximum duration of a waiting call or an event stream, for proxies with a timeout.
+    """Maximum duration of a waiting call or an event stream in seconds, for proxies with a timeout.
 
     Clients repeat such calls, and streams resume. 0: no limit.
     """
@@ -168,14 +168,14 @@ class Settings(BaseSettings):
     open_metrics: Annotated[bool, GATEWAY] = False
     """Serve ``/metrics`` without credentials, even if other routes require them."""
     caller_rate: Annotated[PerMinute, GATEWAY] = Field(3000, ge=0)
-    """Maximum number of requests per minute of a user (across all keys and tokens) or of a backend's key.
+    """Maximum number of requests per minute per user (across all keys and tokens) or per backend key.
 
     0: no limit. Has no effect without authentication.
     """
     tenant_rate: Annotated[PerMinute, GATEWAY] = Field(30_000, ge=0)
-    """Maximum number of requests per minute of a tenant. 0: no limit."""
+    """Maximum number of requests per minute per tenant. 0: no limit."""
     session_rate: Annotated[PerMinute, GATEWAY] = Field(240, ge=0)
-    """Maximum number of turns per minute of a session over HTTP. 0: no limit."""
+    """Maximum number of turns per minute per session, submitted over HTTP. 0: no limit."""
     row_security: Annotated[bool, GATEWAY] = False
     """Set the tenant in every transaction of the gateway. Requires a database user with the role ``parley_gateway``."""
 
@@ -186,14 +186,14 @@ class Settings(BaseSettings):
     """
 
     webhook_networks: Annotated[tuple[Network, ...], INTERNAL] = ()
-    """JSON list of private networks that webhooks can reach, such as ``10.1.0.0/16``. Default: none."""
+    """JSON list of private networks that webhooks can reach, such as ``["10.1.0.0/16"]``. Default: none."""
     webhook_timeout_s: Annotated[Seconds, INTERNAL] = Field(10.0, gt=0)
-    """Timeout of webhook deliveries, in seconds."""
+    """Timeout of each attempt to deliver an event to a webhook, in seconds."""
     webhook_give_up_s: Annotated[Seconds, INTERNAL] = Field(3 * 86_400.0, gt=0)
-    """Time after which deliveries to a failing receiver stop until an operator retries them."""
+    """Time after which deliveries to a failing receiver stop until an operator retries them, in seconds."""
 
     database_pool_size: Annotated[int, STORES, Form("connections")] = Field(8, ge=2)
-    """Maximum number of database connections per process for turns."""
+    """Maximum number of database connections per process, in addition to those for background flows."""
     lanes_per_process: Annotated[int, TURNS, Form("sessions")] = Field(1000, ge=1)
     """Maximum number of sessions that a worker process runs concurrently."""
     lease_ttl_s: Annotated[Seconds, WORKERS] = Field(15.0, gt=0)
@@ -207,9 +207,9 @@ class Settings(BaseSettings):
     sequence_gap_timeout_s: Annotated[Seconds, WORKERS] = Field(30.0, gt=0)
     """Time for which a session waits for a missing predecessor in `sequence`, in seconds."""
     shutdown_grace_s: Annotated[Seconds, WORKERS] = Field(25.0, ge=0)
-    """Time for running turns to finish when a worker stops. Unfinished turns are released."""
+    """Time for running turns to finish when a worker stops, in seconds. Other workers retry unfinished turns."""
     runner_linger_s: Annotated[Seconds, TURNS] = Field(5.0, ge=0)
-    """Time for which an idle runner waits for work before it ends."""
+    """Time for which an idle runner waits for work before it ends, in seconds."""
     flower_url: Annotated[WebAddress | None, MayBeEmpty, GATEWAY] = None
     """The URL of Flower, which the inspector links to."""
     evaluations_folder: Annotated[Path | None, GATEWAY] = None
@@ -217,9 +217,9 @@ class Settings(BaseSettings):
     remote_control: Annotated[bool, WORKERS] = False
     """Enable Celery's remote control. Anyone with access to the broker can then stop workers."""
     defer_above_s: Annotated[Seconds, INTERNAL] = Field(0.25, gt=0)
-    """Defer maintenance while the 95th percentile of recent turns' waits for a worker is above this limit."""
+    """Defer maintenance while the 95th percentile of recent turns' waits for a worker exceeds this many seconds."""
     defer_at_most_s: Annotated[Seconds, INTERNAL] = Field(60.0, ge=0)
-    """Maximum time for which maintenance is deferred. After that, maintenance runs slowly."""
+    """Maximum time for which maintenance is deferred, in seconds. After that, maintenance runs slowly."""
     background_nice: Annotated[int, INTERNAL, Form("nice increment")] = Field(10, ge=0, le=19)
     """CPU priority reduction for processes that don't run turns."""
     trained_folder: Annotated[Path | None, WORKERS] = None

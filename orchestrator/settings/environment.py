@@ -1,4 +1,7 @@
-"""Environment variables, and files that replace them: ``DATABASE_URL_FILE`` names a file with the value."""
+"""Environment variables, and files that replace them.
+
+For example, ``DATABASE_URL_FILE`` names a file that contains the value of ``DATABASE_URL``.
+"""
 
 import os
 import re
@@ -7,7 +10,7 @@ from pathlib import Path
 from orchestrator.errors import ConfigurationError, Problem
 from orchestrator.redaction import password_of
 
-# Secrets that commands read in addition to the settings.
+# Variables that `read_environment` can read from files.
 _SECRETS = (
     "DATABASE_URL",
     "REDIS_URL",
@@ -21,7 +24,7 @@ _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD)$")
 
 
 def read_variable(name: str) -> str | None:
-    """Return a variable, or the content of the file named by ``<name>_FILE``.
+    """Return the value of a variable, or the content of the file named by ``<name>_FILE``.
 
     Raises ConfigurationError if the file cannot be read.
     """

@@ -1,6 +1,6 @@
 """Signals: events worth evaluating, in a common format (CO-6).
 
-Callers pass a `RecordSignal`, which decides where to store signals.
+Components report signals to a `RecordSignal`, a callback that decides where to store them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -76,12 +76,12 @@ _turn: ContextVar[tuple[TurnId, list[Signal]] | None] = ContextVar("signals of a
 
 
 def keep_for_turn(turn_id: TurnId, kept: list[Signal]) -> None:
-    """Add this turn's signals to `kept` too, in the current task and its children."""
+    """Make `keep` append the turn's signals to `kept`, in the current task and its child tasks."""
     _turn.set((turn_id, kept))
 
 
 def keep(signal: Signal) -> None:
-    """Add a signal to its turn. For components without access to the turn."""
+    """Append a signal to its turn's list, as set by `keep_for_turn`. For components without access to the turn."""
     at_work = _turn.get()
     if at_work is not None and at_work[0] == signal.turn:
         at_work[1].append(signal)

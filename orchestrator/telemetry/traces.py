@@ -117,7 +117,7 @@ def note_accepted(turn_id: TurnId, session_id: str) -> None:
 
 
 def root_of(turn_id: TurnId) -> SpanContext:
-    """Return the root span of a turn's trace."""
+    """Return the context of the root span of a turn's trace, derived from the turn ID."""
     digest = hashlib.blake2b(turn_id.encode(), digest_size=24).digest()
     return SpanContext(
         trace_id=int.from_bytes(digest[:16]),

@@ -61,7 +61,7 @@ _log = get_logger(__name__)
 
 
 class SharedStore:
-    """A shared store with a fallback. `name` and `instead`: descriptions of both for the log."""
+    """A shared store with a fallback. For the log, `name` names the store and `instead` describes the fallback."""
 
     def __init__(self, name: str, instead: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
@@ -71,7 +71,7 @@ class SharedStore:
         self._try_at = 0.0
 
     async def ask(self, question: Callable[[], Awaitable[T]], otherwise: Callable[[], Awaitable[T]]) -> T:
-        """Query the store, or the fallback while the store is unavailable."""
+        """Return the result of `question` or, while the store is unavailable, of `otherwise`."""
         if self._is_away and self._clock() < self._try_at:
             return await otherwise()
         try:

@@ -1,4 +1,4 @@
-"""Scheduled events of tools: events for the session (RT-31), and checks of calls that answer later (RT-32)."""
+"""Scheduling of session events by tools (RT-31), and of checks for results that arrive later (RT-32)."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -25,7 +25,8 @@ class LaterResults:
     ) -> ToolCall:
         """Return the call with its reference and callback URL, and schedule a check in `look_in_s` seconds.
 
-        `set_by`: the step or turn that makes the call. Repeating this method for the same call has no effect.
+        `set_by`: the ID of the step or turn that makes the call. `fingerprint`: the call's key in the
+        side-effect ledger. Repeating this method for the same call and `set_by` has no effect.
         """
         event = await self._store.schedule(
             expect_result(
@@ -48,7 +49,7 @@ class LaterResults:
 
 
 class ServiceEvents:
-    """A store-backed `SessionEvents`. `known`: the events that start the domain's flows."""
+    """A store-backed `SessionEvents`. `known`: the names of the events that start the domain's flows."""
 
     def __init__(self, store: ScheduledEvents, known: Collection[str]) -> None:
         self._store = store

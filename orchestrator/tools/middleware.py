@@ -116,7 +116,7 @@ class Middleware(Protocol):
 
 
 def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpec]) -> dict[ToolId, Handler]:
-    """Return a handler for each tool, which wraps an attempt in the middleware that the tool needs."""
+    """Return a handler for each tool: `transport`, wrapped in the middleware that the tool needs."""
     made = [make(setting) for make in MIDDLEWARE]
     handlers: dict[ToolId, Handler] = {}
     for spec in tools:
@@ -129,7 +129,7 @@ def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpe
 
 
 class Cache:
-    """A cache for successful results of tools without side effects, for `cache_ttl_ms`.
+    """A cache that keeps successful results of tools without side effects for `cache_ttl_ms` milliseconds.
 
     Results of tools with private data are cached per user. Without a user, they are not cached.
     """
@@ -195,7 +195,7 @@ class Retry:
 
 
 class RateLimit:
-    """A limit of `rate_limit_rpm` attempts per minute, shared by all workers if there is a shared store."""
+    """A limit of `rate_limit_rpm` attempts per minute and tool, shared by all workers with a shared store."""
 
     def __init__(self, setting: CallSetting) -> None:
         self._limits = setting.ports.limits
@@ -225,7 +225,7 @@ class RateLimit:
 
 
 class TimeOut:
-    """A timeout of `timeout_ms` per attempt, even for work that ignores cancellation.
+    """A timeout of `timeout_ms` milliseconds per attempt, even for work that ignores cancellation.
 
     A tool with too many orphaned calls is not called.
     """

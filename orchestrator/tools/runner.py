@@ -47,7 +47,7 @@ _log = get_logger(__name__)
 
 
 class ToolRunner:
-    """The tool runner for one domain. The data of a turn is in its context."""
+    """The tool runner for one domain. Each call receives its turn's data as a `TurnContext`."""
 
     def __init__(self, toolbox: Toolbox, domain: Domain, ports: ToolPorts | None = None) -> None:
         ports, orphans = ports or ToolPorts(), OrphanedCalls()
@@ -73,7 +73,8 @@ class ToolRunner:
         """Call a tool once, or return the result from the journal or the side-effect ledger.
 
         Return UnknownOutcome if the tool is not idempotent and the side effect may have happened. `again`:
-        call the tool anyway. `compensates`: the fingerprint of the side effect that the call undoes.
+        True to repeat a side effect that the ledger already contains. `compensates`: the fingerprint of the
+        side effect that the call undoes.
         """
         spec, mistake = tool.spec, tool.check_input(arguments)
         if mistake is not None:
@@ -131,7 +132,11 @@ class ToolRunner:
         effect: Effect | None,
         key: str,
     ) -> JsonObject:
-        """Run the tool through its middleware, and return the envelope. `own_key`: the key of this step."""
+        """Run the tool through its middleware, and return the result as JSON.
+
+        `own_key`: the idempotency key of this step. `key`: the key to use, which differs if the step repeats
+        an earlier call.
+        """
         call, later = self._make_call(context, key, repeated=key != own_key), tool.spec.later
         if later is not None and self._later is not None:
             name = None if effect is None else effect.fingerprint

@@ -15,7 +15,10 @@ THREADS_PER_TOOL = 16
 
 
 class ToolThreads:
-    """Daemon threads for synchronous methods, at most `THREADS_PER_TOOL` per tool. A hanging tool blocks no other."""
+    """Daemon threads for synchronous methods, at most `THREADS_PER_TOOL` per tool.
+
+    A hanging tool doesn't block other tools.
+    """
 
     def __init__(self, orphans: OrphanedCalls) -> None:
         self._orphans = orphans

@@ -95,7 +95,7 @@ class BoundMethod:
 
 
 def check_result(spec: ToolSpec, result: Json) -> str | None:
-    """Return the violation of the tool's output schema by a result, or None."""
+    """Return how a result violates the tool's output schema, or None if it doesn't."""
     return _compile_schema(spec, "output_schema", spec.output_schema, [])(result)
 
 
@@ -240,7 +240,7 @@ def make_effect(
     again: bool = False,
     compensates: str | None = None,
 ) -> Effect:
-    """Describe a call's side effect. A re-planned step counts as the same flow instance."""
+    """Describe a call's side effect. A plan step keeps its identity when the plan is revised."""
     flow = context.state.stack.get(flow_id)
     instance = f"{flow.plan_id}:{flow.dact}" if flow is not None and flow.plan_id is not None else flow_id
     return Effect(

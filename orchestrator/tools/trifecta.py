@@ -89,11 +89,11 @@ def join_labels(state: DialogueState, labels: Iterable[str], source: str) -> Non
 def label_work(
     state: DialogueState, flow: BaseFlow, tools: Iterable[Tool], *, text: str, by_skill: bool
 ) -> tuple[str, ...]:
-    """Return the labels of a flow's results, from everything that the results may derive from.
+    """Return the labels of everything that a flow's results may derive from.
 
     Skills, plans and values that the user did not say may derive from the whole conversation, so their
     results get all labels of the session. Other results get the labels of the flow's tools. `text`: the
-    user's message.
+    user's message. `by_skill`: True if a skill produced the results.
     """
     if not state.intake.labels:
         return ()

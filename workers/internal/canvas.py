@@ -115,7 +115,7 @@ class RunCanvas:
 
 
 def runs_carried_by(request: Any) -> frozenset[str]:
-    """Return the runs that Celery sends when this request's task succeeds or its chord completes."""
+    """Return the IDs of the runs that Celery sends when this request's task succeeds or its chord completes."""
     return frozenset(_run_ids([request.chain, request.chord]))
 
 

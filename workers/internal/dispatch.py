@@ -17,7 +17,7 @@ class Dispatcher:
     """A dispatcher of runs.
 
     Args:
-        execute: executes a run in this process. None if this process doesn't execute runs.
+        execute: executes a run in this process, or None if this process doesn't execute runs.
     """
 
     def __init__(self, canvas: RunCanvas, execute: Callable[[Hint], Awaitable[None]] | None) -> None:

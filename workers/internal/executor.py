@@ -66,7 +66,7 @@ class RunExecutor:
         local: True if this process can execute runs when messages can't be sent.
         backpressure: defers maintenance while turns wait, or None to never defer.
         live: receives progress events, which are also in the sessions' logs.
-        max_attempts: number of crashes after which a run or item fails.
+        max_attempts: maximum number of attempts at a phase or item, after which crashes fail it.
         sessions: gives flows, which have no rights on sessions, limited access to them.
     """
 
@@ -121,7 +121,7 @@ class RunExecutor:
                 return outcome
 
     async def items(self, run_id: str, flow: str, *, task_id: str | None, in_chord: bool) -> Later | None:
-        """Execute shares of a run's items while unclaimed shares remain.
+        """Execute shares of a run's items while unclaimed shares remain. Return a deferral, or None.
 
         Outside a chord, send the run's task after the last item.
         """

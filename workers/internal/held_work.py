@@ -1,4 +1,4 @@
-"""Claims on runs that this process is executing. If a claim is lost, its work stops (IF-9)."""
+"""Claims on the runs and items that this process executes. If a claim is lost, its work stops (IF-9)."""
 
 import asyncio
 from collections.abc import Generator

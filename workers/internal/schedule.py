@@ -54,9 +54,9 @@ def scheduler_of(settings: Settings, make_catalogue: MakeCatalogue) -> type[Sche
 
 
 class Firing:
-    """The jobs of a beat process.
+    """A component of a beat process that fires due jobs, unless another beat has already fired them.
 
-    Each job fires unless another beat has fired it. Uses a separate event loop.
+    It uses a separate event loop.
     """
 
     def __init__(self, settings: Settings, make_catalogue: MakeCatalogue) -> None:

@@ -1,7 +1,7 @@
 """Access to sessions for background flows, which have no rights on sessions (IF-12, IF-17).
 
-A run receives session content when it starts. Its proposals are submitted to the session lane before its
-results are recorded, and the Agent accepts or drops the proposals there.
+A run receives session content when it starts. Workers submit its proposals to the session lane before they
+record its results. In the session lane, the Agent accepts or drops the proposals.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ async def start_runs(
 def start_requested(executor: RunExecutor) -> Deliver:
     """Return the delivery function for runs that turns request.
 
-    It only writes to the store, so no message can be lost in between.
+    The function only writes to the store, so no message can be lost in between.
     """
 
     async def deliver(message: OutboxMessage) -> None:

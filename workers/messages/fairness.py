@@ -38,7 +38,7 @@ LOOKING_FOR_MS: Final = 1000
 
 
 class FairOrder:
-    """The fair order of the submission queue.
+    """A component that keeps the submission queue in a fair order.
 
     Args:
         redis: client of the broker.

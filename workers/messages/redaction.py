@@ -1,6 +1,6 @@
 """Keep contents of external tasks out of Flower and logs, which show only IDs (RT-22).
 
-Senders put a representation of the arguments in a header, which Celery forwards, together with one of the
+Celery shows a representation of the arguments, which senders put in a header, and a representation of the
 result. This module replaces both. Unknown tasks are dropped and logged without their body.
 """
 

@@ -1,4 +1,4 @@
-"""Check and run model-written code: the only path from a model's answer to a result (PX-10)."""
+"""Check and run model-written code. No other module runs code from a model's answer (PX-10)."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -37,7 +37,7 @@ _LABELS = {
 
 
 def extract_code(raw: str, language: Language) -> str | RejectedCode:
-    """Return the first fenced block in this language or, without fences, the part that is not prose."""
+    """Return the fenced block in this language or, without fences, the text without surrounding prose."""
     if len(raw) > MAX_TEXT_CHARACTERS:
         return RejectedCode(Category.TOO_LARGE, f"The answer has more than {MAX_TEXT_CHARACTERS} characters.")
     text = raw.replace("\r\n", "\n").replace("\r", "\n")

@@ -59,7 +59,8 @@ class SqlRules:
 class RejectedCode:
     """A rejection. `message`: one or two sentences that help a model fix the code.
 
-    `suggestion`: the most similar known name, or None. `unknown`: the name in the code that it would replace.
+    `suggestion`: the most similar known name, or None. `unknown`: the name in the code that `suggestion` would
+    replace.
     """
 
     category: Category
@@ -104,7 +105,7 @@ NEAR_ENOUGH = 70.0
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the most similar known name, or None."""
+    """Return the most similar known name, or None if none is similar enough."""
     found = process.extractOne(
         name, sorted(known), scorer=fuzz.ratio, processor=utils.default_process, score_cutoff=NEAR_ENOUGH
     )
