@@ -76,7 +76,7 @@ _turn: ContextVar[tuple[TurnId, list[Signal]] | None] = ContextVar("signals of a
 
 
 def keep_for_turn(turn_id: TurnId, kept: list[Signal]) -> None:
-    """Make `keep` append the turn's signals to `kept`, in the current task and its child tasks."""
+    """Collect the turn's signals that `keep` receives in `kept`, in the current task and its child tasks."""
     _turn.set((turn_id, kept))
 
 
