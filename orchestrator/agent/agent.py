@@ -53,7 +53,7 @@ class Agent:
         journal: Journal,
         end: Callable[[RunningTurn, Modules], TurnCommit] = record,
     ) -> TurnCommit:
-        """Return all changes of the turn. `end`: creates the commit of a finished turn.
+        """Run a turn and return its commit. `end`: creates the commit of a turn whose steps have run.
 
         Raises TurnCancelled, LaneLost or DeadlineExceeded if the turn was ended from outside, and Unavailable
         if a store is down. The worker then retries the turn from its journal.

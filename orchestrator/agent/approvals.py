@@ -112,7 +112,7 @@ def _act(
 
 
 def expire_approvals(context: TurnContext) -> None:
-    """Deny overdue approvals."""
+    """Close overdue approvals as expired, and cancel their flows."""
     for approval in [entry for entry in context.state.approvals if entry.has_expired(context.now)]:
         _act(context, approval, ApprovalStatus.EXPIRED, None)
 

@@ -29,7 +29,7 @@ from orchestrator.tools.toolbox import Services, Toolbox
 from orchestrator.types import Dact
 
 REMEMBER = "Memory.remember"
-"""Tool ID with which users store memories; see `orchestrator.memory.user_memory`."""
+"""Target of tools with which users store memories; see `orchestrator.memory.user_memory`."""
 
 
 def build_agent(

@@ -26,7 +26,7 @@ SHARE_OF_TURN = 0.5
 
 
 async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> bool | None:
-    """Gather context for a failed flow. Return True if context was found, or None if the flow was parked."""
+    """Gather context for a failed flow. Return whether context was found, or None if the flow was parked."""
     gathering = modules.ports.gather
     assert gathering is not None, "PEX chooses this step only if context can be gathered"
     run_id = await gathering.begin(_ask(turn, flow, failure))
@@ -143,7 +143,7 @@ def find_waiting(turn: RunningTurn) -> list[BaseFlow]:
 
 
 STALE = "stale"
-"""The flag of a result that lists outdated summaries or memories."""
+"""The result flag that lists the kinds of outdated data: summary or memory."""
 
 
 async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:

@@ -14,7 +14,8 @@ from orchestrator.turns.lease import Lease, Work
 class RunningTurn:
     """A running turn, with the lease for its commit.
 
-    `began`: monotonic seconds. `refreshed`: flows whose required summaries and memories were checked.
+    `began`: start time, in monotonic seconds. `reroutes`: number of reroutes so far. `refreshed`: IDs of flows
+    whose required summaries and memories were checked.
     """
 
     lease: Lease

@@ -94,7 +94,7 @@ class AmbiguityHandler:
 
     @property
     def current(self) -> Ambiguity | None:
-        """Return the latest question that is about the top flow or about no particular flow."""
+        """Return the latest question that is about the top flow or about no particular flow, or None."""
         flows = self.stack.flows
         concerned = {None, flows[-1].flow_id if flows else None}
         return next((entry for entry in reversed(self.open) if entry.flow_id in concerned), None)
@@ -121,7 +121,7 @@ class AmbiguityHandler:
         )
 
     def ask(self, *, limit: int | None = None, again: bool = False) -> Asked | None:
-        """Return the current question, or None without open questions.
+        """Return the current question, or None if there is none.
 
         Counts a round unless the question is repeated after a digression (`again`). Sets `escalate` after
         `limit` unsuccessful rounds.
@@ -141,7 +141,10 @@ class AmbiguityHandler:
         flow_id: FlowId | None = None,
         level: Level | None = None,
     ) -> list[Ambiguity]:
-        """Close the given question or all questions with the given properties. Default: the current question."""
+        """Close the given question, or all questions with these properties. Default: the current question.
+
+        Return the closed questions.
+        """
         if entry is None and flow_id is None and level is None:
             entry = self.current
             if entry is None:

@@ -21,12 +21,12 @@ from orchestrator.saying import Told, say
 from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, copy_json, new_flow_id, same_value
 
 TURNS_KEPT = 20
-"""Maximum number of turn IDs in a flow: the first IDs and the latest. The history has all IDs."""
+"""Maximum number of turn IDs per flow: the first ID and the latest IDs. The history has all IDs."""
 
 STATUSES = {(state.value, None): FlowStatus(state) for state in FlowState} | {
     (state.value, reason.value): FlowStatus(state, reason) for state in FlowState for reason in Reason
 }
-"""Statuses by state and reason, in serialized form."""
+"""Statuses by their serialized state and reason."""
 _WRITTEN = {
     status: {"state": state} | ({"reason": reason} if reason else {})
     for (state, reason), status in STATUSES.items()
@@ -49,7 +49,10 @@ class ProblemKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SlotProblem:
-    """A problem with a slot's value. `why`: a sentence for the user. `candidates`: values to choose from."""
+    """A problem with a slot's value. `why`: a sentence for the user. `candidates`: values to choose from.
+
+    `text`: the user's words for the value.
+    """
 
     slot: str
     kind: ProblemKind
@@ -84,9 +87,7 @@ class BaseFlow:
     slot_types: ClassVar[SlotTypes] = EVERY_TYPE
     _defaults: ClassVar[JsonObject]
     _needs: ClassVar[tuple[tuple[SlotSpec, ...], ...]]
-    """Groups of slots, in each of which a slot must be filled: each required slot alone, then the elective
-    groups.
-    """
+    """Groups of slots that each need a value: one group per required slot, then the elective groups."""
 
     started_at: float = 0.0
     _: KW_ONLY
@@ -231,7 +232,7 @@ class BaseFlow:
     async def fill_slot_values(
         self, context: ValueFinder | None, memory: ValueFinder | None, *, turn_id: TurnId | None = None
     ) -> list[SlotProblem]:
-        """Search the conversation, then memory, for missing values (FS-2, PX-4).
+        """Fill slots from the conversation, then from memory (FS-2, PX-4). Return the values' problems.
 
         The finders may call a model. Values from memory are marked as such.
         """
@@ -317,7 +318,6 @@ class BaseFlow:
         return self.outputs.pop(output, None)
 
     def clear(self, name: str) -> None:
-        """Empty a slot."""
         self.slots.pop(name, None)
 
     def confirm(self, *names: str) -> None:
@@ -340,7 +340,7 @@ class BaseFlow:
     def still_holds(self, name: str) -> bool:
         """Return whether a value survives a correction of a slot on which it depends (IR-4).
 
-        Only values from the user do, except exact tokens.
+        Only values from the user survive, except exact tokens.
         """
         held = self.slots.get(name) if self.holds(name) else None
         return held is not None and held.source is SlotSource.USER and self.spec.slots[name].type != "exact"

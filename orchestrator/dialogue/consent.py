@@ -25,7 +25,7 @@ def fingerprint(
 
 
 def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
-    """Return the candidate, or None if it is missing or no longer matches the flow's values and plan."""
+    """Return the candidate, or None. Drop a candidate that no longer matches the flow's values and plan."""
     candidate = flow.consent.candidate
     if candidate is None:
         return None
@@ -37,7 +37,7 @@ def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
 
 
 def propose(flow: BaseFlow, candidate: Candidate) -> None:
-    """Store the displayed call, and replace an earlier call."""
+    """Store the displayed call, replacing any earlier call."""
     flow.consent = replace(flow.consent, candidate=candidate)
 
 

@@ -26,8 +26,8 @@ class PlanFlow(BaseFlow):
 
     `goal`: the request in the user's words. `rounds`: number of times that sub-flows were stacked. `noted`:
     number of recorded revisions. `by_model`: True if a model chose the steps, so that declared steps are not
-    added. `settled`: the plan's values for each committed step, by the step's flow. `beyond`: words of the
-    request for the planner.
+    added. `settled`: the plan's values for each step with committed effects, by flow ID. `beyond`: words of
+    the request that fit no slot, for the planner.
     """
 
     steps: list[PlanStep] = field(default_factory=list[PlanStep])
@@ -48,7 +48,7 @@ class PlanFlow(BaseFlow):
         self.goal, self.beyond = goal, [*beyond]
 
     def take_up(self, ended: PlanFlow) -> None:
-        """Copy the goal, steps and results of an ended plan, to continue it."""
+        """Copy the goal, steps and results of an ended plan, in order to continue this plan."""
         self.goal, self.rounds = ended.goal, 1
         self.steps = [replace(step, slots={**step.slots}) for step in ended.steps]
         self.by_model, self.settled = ended.by_model, ended.settled
@@ -73,7 +73,7 @@ class PlanFlow(BaseFlow):
         return self.noted
 
     def step_of(self, flow_id: str) -> PlanStep | None:
-        """Return the step that this flow runs, or None."""
+        """Return the step that the flow with this ID runs, or None."""
         return next((step for step in self.steps if step.flow_id == flow_id), None)
 
     def step_named(self, name: str) -> PlanStep | None:
@@ -152,14 +152,14 @@ def _make_retired(dact: Dact, is_plan: bool) -> type[BaseFlow]:
 
 
 RETIRED = "retired"
-"""The intent of flows whose type was removed from the domain. Such flows load, but no policy runs them."""
+"""The intent of flows whose type was removed from the domain. These flows load, but no policy runs them."""
 
 
 def load_flow(body: JsonObject, flow_types: FlowTypes) -> BaseFlow:
     """Create a flow from the output of `serialize`. The flow shares nothing with the JSON.
 
-    A flow whose type was removed from the domain is loaded as retired, with all its data. If a slot type no
-    longer accepts a value, the user is asked for it again.
+    A flow whose type was removed from the domain is loaded as retired, with all its data. An unfinished flow
+    loses the values that its slot types no longer accept, so that the user is asked for them again.
     """
     cls = flow_types.get(body["dact"])
     if cls is None:

@@ -113,7 +113,7 @@ class Progress:
         self.replaced = {**self.replaced, **values}
 
     def undo_before(self, done: Iterable[FlowId]) -> None:
-        """Schedule the undoing of these flows' side effects before this flow runs."""
+        """Require that the side effects of the flows `done` are undone before this flow runs."""
         self.undo_first = tuple(done)
 
     def wait_for(self, run: JsonObject | None) -> None:
@@ -131,5 +131,5 @@ class Progress:
         self.out_of_order = days
 
     def keep(self, notes: Iterable[JsonObject]) -> None:
-        """Replace the scratchpad."""
+        """Replace the scratchpad's entries."""
         self.scratchpad = tuple(notes)

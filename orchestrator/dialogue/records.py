@@ -16,9 +16,9 @@ from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId, c
 class Flags:
     """Flags for the Agent's loop.
 
-    `keep_going`: run the next flow without waiting for the user. `has_issues`: a check failed. `has_plan`: a
-    plan is in progress. `natural_birth`: the top flow came from the user's own words, not from a plan or a
-    fallback.
+    `keep_going`: run the next flow without waiting for the user. `has_issues`: a check failed, or a result is
+    incomplete. `has_plan`: a plan is in progress. `natural_birth`: the top flow came from the user's own
+    words, not from a plan or a fallback.
     """
 
     keep_going: bool = False
@@ -42,9 +42,9 @@ class DigressionRecord:
 
 @dataclass(slots=True)
 class PendingApproval:
-    """A request for approval of one call, bound to all these fields (PX-17).
+    """A request for approval of one call with exactly these arguments and this plan revision (PX-17).
 
-    Times are in Unix seconds. Without a decision before `expires_at`, the request is denied.
+    Times are in Unix seconds. The request expires if nobody decides before `expires_at`.
     """
 
     approval_id: str
@@ -58,7 +58,7 @@ class PendingApproval:
     turn_id: TurnId | None = None
     question: str = ""
     cause: Told | None = None
-    """The reason for the user, or None if the tool's manifest has the reason."""
+    """The reason displayed to the user, or None to use the reason from the tool's manifest."""
     found: tuple[str, ...] = ()
     """The arguments that came from a tool result or a document."""
     asked_turn: int = 0
@@ -138,16 +138,16 @@ MOST_SOURCES = 8
 
 
 PRICE_WORDS = frozenset({"price", "fare", "cost", "rent", "rate", "total", "sum"})
-"""Words in the names of money fields."""
+"""Words that mark a field's name as a price or an amount of money."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The rows displayed last in order, with the fields that identify them (IR-5).
+    """Displayed rows in order, reduced to the fields by which users refer to them (IR-5).
 
     `tool_id`: the tool that returned the rows. `dact`: the flow that displayed them. `key`: the field that
-    identifies a row. `place`: index of the current row, initially the first. `made_from`: the required values
-    of the look-up.
+    identifies a row. `place`: index of the current row, initially the first. `made_from`: the values of the
+    look-up's required slots.
     """
 
     tool_id: ToolId
@@ -170,7 +170,7 @@ class Shown:
         return self.rows[self.place] if self.rows else {}
 
     def name(self, value: Json) -> str | None:
-        """Return the name of the row with this key: the key itself if it consists of words, or other columns."""
+        """Return the name of the row whose key is `value`: the key if it is a word or words, or other columns."""
         row = next((row for row in self.rows if row.get(self.key) == value), None)
         if row is None:
             return None
@@ -213,7 +213,7 @@ class Frame:
 
     `data`: an object, or a list of row objects (only the first page; `table_id` leads to the rest).
     `display_type`: table, chart, card, list, form, confirmation, toast. `chart_type`: ``auto`` to choose by
-    the data. `source`: the tools that returned the data.
+    the data. `source`: the tools that returned the data. `rows`: total number of rows.
     """
 
     frame_id: str
@@ -330,7 +330,7 @@ class History:
     """Recent messages and events of the conversation.
 
     `summary`: covers the older turns of a long conversation (IF-12). `lines`: the messages as JSON. Messages
-    and `trace` entries are immutable.
+    and `trace` entries must not be changed after they are added.
     """
 
     lines: list[JsonObject] = field(default_factory=list[JsonObject])
@@ -342,16 +342,16 @@ class History:
         return [Message(**line) for line in self.lines]
 
     def last_said(self, role: str) -> str:
-        """Return the last text in this role, or an empty string."""
+        """Return the text of the last message with this role, or an empty string."""
         return next((line["text"] for line in reversed(self.lines) if line["role"] == role), "")
 
 
 @dataclass(slots=True)
 class Intake:
-    """External content that the session has read.
+    """Labels and entities that result from external content.
 
-    `labels`: labels of content that must not leave unchecked (PX-3). `entities`: the session's own values by
-    entity, with metadata, in addition to the catalogs (AG-3).
+    `labels`: sources of private or untrusted content, because of which calls are checked (PX-3). `entities`:
+    metadata of the session's own values, by entity and value, in addition to the catalogs (AG-3).
     """
 
     labels: list[LabelSource] = field(default_factory=list[LabelSource])

@@ -110,7 +110,7 @@ def check_entity(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_removal(value: Json, spec: SlotSpec) -> Verdict:
-    """Check what to remove: a single item, or a list of items."""
+    """Check the item to remove, or a list of items."""
     return check_group(value, spec) if is_list(value) else check_base(value, spec)
 
 
@@ -160,7 +160,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def check_exact(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a literal token: one of `values`, a match of `pattern`, or any single word."""
+    """Check a token: one of `values`, a match of `pattern`, or a single word if the slot declares neither."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = as_text(value)
     verdict = check_line(value, spec, longest=LONGEST_TOKEN)

@@ -64,7 +64,7 @@ class SlotSpec:
     open: bool = False
     """True if values outside the entity's list are possible, because the list can change during a conversation."""
     counts: str | None = None
-    """``people``: phrases such as "me and my wife" count as a number."""
+    """Set to ``people`` if phrases such as "me and my wife" count as a number."""
     part_of_day: str | None = None
     """For a time: the part of day meant by an hour without "am" or "pm", such as ``evening`` for a dinner."""
     samples: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The source of a step's slot value: an output of the step `step`, a slot of the plan, or `value`."""
+    """The source of a step's slot value: output `name` of the step `step`, the plan's slot `name`, or `value`."""
 
     name: str = ""
     step: str | None = None
@@ -156,7 +156,7 @@ class RecipeStep:
 
 
 class Kept(StrEnum):
-    """A product that background flows derive from a conversation."""
+    """Data that background flows derive from a conversation."""
 
     SUMMARY = "summary"
     MEMORY = "memory"
@@ -177,7 +177,8 @@ class WhenStale(StrEnum):
 class Freshness:
     """The maximum age, in turns, of the summary or memory that a flow needs.
 
-    `wait_s`: seconds for which a turn waits for a refresh before it continues with a flag.
+    `otherwise`: the reaction to older data. `wait_s`: maximum time to wait for a refresh, in seconds; after
+    this time, the turn continues with a flag.
     """
 
     turns: int

@@ -47,7 +47,7 @@ class DepthLimit:
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """The result if the flow was pushed. `cancelled`: tasks canceled to make room."""
+    """The result if a flow was pushed. `cancelled`: tasks canceled to make room."""
 
     flow: BaseFlow
     cancelled: tuple[BaseFlow, ...] = ()
@@ -62,7 +62,7 @@ class Existing:
 
 @dataclass(frozen=True, slots=True)
 class LimitReached:
-    """The result if the stack is full. With `ask_user`, the user can cancel one of `choices`."""
+    """The result if the stack is full. `choices`: the open tasks, of which `ask_user` lets the user cancel one."""
 
     strategy: OnLimit
     max_depth: int
@@ -120,7 +120,7 @@ class FlowStack:
 
     @property
     def plan(self) -> PlanFlow | None:
-        """Return the running plan: the top flow's plan, or the top flow if it is a plan."""
+        """Return the running plan: the top flow if it is a plan, or else the plan that it serves, or None."""
         top = self.top
         return top if top is None or isinstance(top, PlanFlow) else self.plan_of(top)
 
@@ -160,11 +160,11 @@ class FlowStack:
         limit: DepthLimit | None = None,
         outside_plans: bool = False,
     ) -> PushResult:
-        """Push a flow and activate it, interrupting the Active flow with `reason` (FS-9).
+        """Push a flow and activate it, interrupting the Active flow for `reason` (FS-9).
 
-        A flow already on the stack is resumed instead (FS-10), but not a plan's flow if the new flow is
-        `outside_plans` (PL-8). If the stack is full, the limit's strategy applies (FS-12); a plan's flow
-        needs no room.
+        If a flow of the same name is on the stack, it is resumed instead (FS-10); `outside_plans` ignores flows
+        that serve plans (PL-8). If the stack is full, the limit's strategy applies (FS-12), except to flows that
+        serve plans.
         """
         existing = self.find(flow.dact, outside_plans=outside_plans)
         if existing is not None:
@@ -199,7 +199,7 @@ class FlowStack:
         return cancelled
 
     def _staleness(self, task: BaseFlow) -> tuple[bool, bool, float]:
-        """Return a sort key: Pending tasks, then tasks that await an approval or result, then the Active task."""
+        """Return a sort key: waiting tasks, tasks that await an approval or result, the Active task; oldest first."""
         statuses = {task.status} | {member.status for member in self.members(task.flow_id)}
         waits = not statuses.isdisjoint({AWAITING_APPROVAL, AWAITING_RESULT})
         return ACTIVE in statuses, waits, task.started_at
@@ -213,9 +213,9 @@ class FlowStack:
     def resume(self, flow: BaseFlow, now: float, *, reason: str = "") -> BaseFlow:
         """Move a waiting flow and the rest of its plan to the top, and activate it.
 
-        A Plan flow moves with its sub-flows above it, and the top sub-flow continues. A flow that awaits an
-        approval keeps waiting on top until `approve` is called. Return the flow that is now on top. Raises
-        IllegalTransition for a finished flow.
+        A Plan flow moves with its sub-flows above it, and the top sub-flow continues. A parked flow stays parked
+        on top until `approve` or `unpark` is called. Return the flow that is now on top. Raises IllegalTransition
+        for a finished flow.
         """
         if flow.is_finished:
             raise IllegalTransition(f"A flow in status {flow.status} cannot be resumed.")
@@ -229,7 +229,7 @@ class FlowStack:
         return target
 
     def _block(self, flow: BaseFlow) -> list[BaseFlow]:
-        """Return the flow's plan and all of its flows in stack order, with this flow and its own flows on top."""
+        """Return the outermost plan and its flows in stack order, but with `flow` and its sub-flows on top."""
         root = self.root(flow)
         block = [root, *(member for member in self.members(root.flow_id) if member is not root)]
         own = [member for member in block if member is flow or flow.flow_id in self._ancestry(member)]
@@ -237,7 +237,7 @@ class FlowStack:
         return rest + own
 
     def approve(self, flow: BaseFlow, now: float, *, reason: str = "") -> None:
-        """Resume a parked flow on top, regardless of the decision."""
+        """Move a parked flow to the top and end its wait, whether the approval was granted or denied."""
         self.resume(flow, now, reason=reason)
         if flow.status in PARKED:
             self.unpark(flow, now)
@@ -247,7 +247,7 @@ class FlowStack:
         self._become(flow, status, now)
 
     def unpark(self, flow: BaseFlow, now: float) -> None:
-        """End a flow's wait without moving the flow: Active on top, interrupted below."""
+        """End a flow's wait without moving the flow. It becomes Active on top, or interrupted below the top."""
         status, since = (ACTIVE, None) if flow is self.top else (INTERRUPTED, now)
         self._become(flow, status, since)
 
@@ -272,7 +272,7 @@ class FlowStack:
         self.keep_step(flow)
 
     def invalidate(self, flow: BaseFlow, status: FlowStatus) -> list[BaseFlow]:
-        """Invalidate a flow for a reason and, if it is a plan, its flows (PL-4). Return these flows."""
+        """Make a flow Invalid and, if it is a plan, abandon its unfinished flows (PL-4). Return all these flows."""
         flow.become(status)
         self.keep_step(flow)
         orphans = [member for member in self.members(flow.flow_id) if not member.is_finished]
@@ -349,7 +349,7 @@ class FlowStack:
     # Records of plans
 
     def keep_step(self, flow: BaseFlow) -> None:
-        """Update the status of the flow's step in its plan."""
+        """Copy the flow's status to its step in the plan."""
         root = self.plan_of(flow)
         if root is not None:
             for step in root.steps:
@@ -371,7 +371,7 @@ class FlowStack:
         return self.check_order() + self.check_repeated()
 
     def check_order(self) -> list[str]:
-        """Check that only the top flow is Active, if it is not parked, and that plans are below their flows."""
+        """Find Active flows below the top, a top flow that waits without being parked, and flows below their plan."""
         faults = [
             f"{flow.dact} is Active below the top." for flow in self.flows[:-1] if flow.status == ACTIVE
         ]
@@ -386,7 +386,7 @@ class FlowStack:
         ]
 
     def check_repeated(self) -> list[str]:
-        """Check that no flow name is live twice within a plan or outside plans, and that flow IDs are unique."""
+        """Find flow names that are live twice within one plan or outside plans, and flow IDs that are used twice."""
         dacts = Counter((flow.plan_id, flow.dact) for flow in self.live())
         names = Counter(flow.flow_id for flow in self.flows)
         return [f"{dact} is on the stack twice." for (_, dact), count in dacts.items() if count > 1] + [

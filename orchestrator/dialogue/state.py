@@ -34,13 +34,13 @@ from orchestrator.types import Epoch, FlowId, JsonObject, SessionId, copy_json
 
 @dataclass(frozen=True, slots=True)
 class StateLimits:
-    """Limits on the parts of the state that grow with the conversation (ST-3)."""
+    """Maximum number of entries in each part of the state that grows with the conversation (ST-3)."""
 
     messages: int = 50
     trace: int = 100
     completed: int = 10
     effects: int = 50
-    """Maximum number of side effects whose flows can still be corrected."""
+    """Maximum number of side-effect notes whose flows can be corrected, or whose results are awaited."""
 
 
 DEFAULT_LIMITS = StateLimits()
@@ -54,8 +54,8 @@ class DialogueState:
 
     `completed`: completed flows with outputs, latest last (FS-7). `shown`: the rows displayed last.
     `shown_before`: rows that other flows displayed, latest last. `table`: the table displayed last. `later`:
-    a message's remaining requests, by the flow that runs first. `epoch`: number of the last commit. `person`:
-    the operator who answers instead of the assistant. `ambiguity`: open questions about flows on this stack.
+    postponed requests in the user's words, by the flow that must end first. `epoch`: the epoch of the last
+    commit. `person`: the operator who answers instead of the assistant, or None. `ambiguity`: open questions.
     """
 
     session: SessionId
@@ -85,11 +85,11 @@ class DialogueState:
         return cls(session_id)
 
     def put_off(self, first: FlowId, *requests: str) -> None:
-        """Postpone requests until a flow has ended, after the requests that already wait for it."""
+        """Postpone requests until the flow `first` ends, after the requests that already wait for this flow."""
         self.later.setdefault(first, []).extend(requests)
 
     def take_due(self) -> list[str]:
-        """Remove and return requests whose first flow has ended, unless a question is open."""
+        """Remove and return the requests that waited for one ended flow, or return [] if a question is open."""
         if self.ambiguity.current is not None:
             return []
         waiting = {flow.flow_id for flow in self.stack.live()}
@@ -97,7 +97,7 @@ class DialogueState:
         return [] if due is None else self.later.pop(due)
 
     def forget_later(self, *first: FlowId) -> None:
-        """Drop the requests postponed until these flows end. Default: all postponed requests."""
+        """Drop the requests that wait for the flows `first` to end. Default: all postponed requests."""
         for flow_id in first or tuple(self.later):
             self.later.pop(flow_id, None)
 
@@ -110,11 +110,11 @@ class DialogueState:
         self.turn += 1
 
     def take_back_turn(self) -> None:
-        """Remove a turn that had no effect on the conversation from the turn count."""
+        """Subtract the current turn from the turn count, because it did not affect the conversation."""
         self.turn -= 1
 
     def keep_done(self, broken: DialogueState, effects: Iterable[EffectNote]) -> None:
-        """Copy the parts of a discarded state that must stay: side effects, and labels of external content."""
+        """Keep `effects`, and the labels of external content from the discarded state `broken`."""
         self.effects.extend(effects)
         self.intake.labels = broken.intake.labels
 
@@ -123,7 +123,7 @@ class DialogueState:
         self.person = person
 
     def end_digression(self) -> None:
-        """End a digression because the user is back on the task. The kind stays on record."""
+        """Reset the digression depth because the user is back on the task. The last kind stays on record."""
         self.digression.depth = 0
 
     def note_origin(self, *, natural: bool) -> None:
@@ -149,7 +149,7 @@ class DialogueState:
         self.effects[place : place + 1] = [note]
 
     def forget_call(self, fingerprint: str) -> None:
-        """Remove a call that turned out to have had no effect."""
+        """Remove the note of a call that turned out to have had no effect."""
         self.effects[:] = [note for note in self.effects if note.fingerprint != fingerprint]
 
     def note_shown(self, rows: Shown) -> None:
@@ -163,18 +163,18 @@ class DialogueState:
         return [*self.shown_before, *([self.shown] if self.shown is not None else ())]
 
     def find_shown(self, names: Container[str]) -> Shown | None:
-        """Return the latest displayed rows whose key is one of these names, or the rows displayed last."""
+        """Return the latest displayed rows whose key field is in `names`, or else the rows displayed last."""
         return next((one for one in reversed(self.displayed) if one.key in names), self.shown)
 
     def find_rows(self, flow: BaseFlow | None) -> Shown | None:
-        """Return the rows displayed last, unless `flow` takes one of the rows and has other values."""
+        """Return the rows displayed last, or None if `flow` takes one of the rows and its values don't fit them."""
         listed = self.shown
         if listed is None or flow is None or flow.slot(listed.key) is None:
             return listed
         return listed if listed.fits(flow.values()) else None
 
     def find_current_rows(self) -> Shown | None:
-        """Return the rows displayed last if the active flow, or the last flow, is about them."""
+        """Return the rows displayed last if the active flow, or else the last completed flow, is about them."""
         if self.shown is None:
             return None
         flow = self.stack.active or self.find_completed()
@@ -184,7 +184,7 @@ class DialogueState:
         return listed if flow.dact == listed.dact or flow.slot(listed.key) is not None else None
 
     def find_current_row(self) -> JsonObject:
-        """Return the current row, with the facts of the pending call if they are about this row."""
+        """Return the current row with the pending call's facts about it, or only the facts if there is no row."""
         active = self.stack.active
         candidate = None if active is None else active.consent.candidate
         offered = {} if candidate is None else candidate.facts
@@ -195,7 +195,7 @@ class DialogueState:
         return row | offered if row.get(listed.key) == offered.get(listed.key) else row
 
     def talk_about(self, place: int) -> None:
-        """Set the current row of the rows displayed last."""
+        """Make the row at index `place` of the rows displayed last the current row."""
         if self.shown is not None and self.shown.place != place:
             self.shown = replace(self.shown, place=place)
 
@@ -216,7 +216,7 @@ class DialogueState:
         self.history.summary = Summary(text, through_turn)
 
     def predict(self, intent: str | None, flows: Iterable[FlowScore]) -> None:
-        """Record NLU's result: the three best flows, best first."""
+        """Record NLU's result: the intent, and the three best of `flows`, best first."""
         candidates = sorted(flows, key=lambda flow: -flow.score)[:CANDIDATES_KEPT]
         self.prediction = Prediction(intent, candidates[0].dact if candidates else None, candidates)
 
@@ -225,16 +225,16 @@ class DialogueState:
         self.history.lines.append({"role": role, "text": text, "turn": self.turn})
 
     def converse(self, said: str, reply: str, most: int) -> None:
-        """Add the message and the reply, and drop messages older than the last `most` (ST-3)."""
+        """Add the user's message and the reply, and keep only the last `most` messages (ST-3)."""
         if said:
             self.say("user", said)
         self.say("agent", reply)
         del self.history.lines[: max(0, len(self.history.lines) - most)]
 
     def archive(self, flows: Iterable[BaseFlow], limits: StateLimits = DEFAULT_LIMITS) -> list[BaseFlow]:
-        """Keep the latest completed flows, and close the questions of all flows that left the stack (FS-9).
+        """Close the questions and approvals of flows that left the stack, and keep the completed flows (FS-9).
 
-        Return the flows to archive. Fills missing outputs of completed flows from slots with the same names.
+        Return the flows to archive. Missing outputs of completed flows are filled from slots of the same names.
         """
         left = list(flows)
         for flow in left:
@@ -247,11 +247,11 @@ class DialogueState:
         return left
 
     def find_completed(self, dact: str | None = None) -> BaseFlow | None:
-        """Return the most recently completed flow, optionally with the name `dact`."""
+        """Return the most recently completed flow, or the most recent one named `dact`, or None."""
         return next((flow for flow in reversed(self.completed) if dact in {None, flow.dact}), None)
 
     def void_approvals(self, flow_id: str) -> list[PendingApproval]:
-        """Drop the pending approvals of a flow, after a correction, a replanning, or its end (PX-17)."""
+        """Drop and return a flow's pending approvals, after a correction, a replanning, or its end (PX-17)."""
         void = [approval for approval in self.approvals if approval.flow_id == flow_id]
         if void:
             self.approvals = [approval for approval in self.approvals if approval.flow_id != flow_id]
@@ -268,7 +268,7 @@ class DialogueState:
     def prune(self, limits: StateLimits = DEFAULT_LIMITS) -> None:
         """Drop the oldest entries beyond the limits (ST-3).
 
-        A side effect is kept while its flow can be corrected (RT-12) or its result is awaited.
+        Side-effect notes are also dropped if the flow can't be corrected (RT-12) and no result is awaited.
         """
         grown = (self.history.lines, limits.messages), (self.history.trace, limits.trace)
         for kept, most in (*grown, (self.completed, limits.completed)):
@@ -279,7 +279,7 @@ class DialogueState:
             del self.effects[: max(0, len(self.effects) - limits.effects)]
 
     def _correctable(self) -> set[FlowId]:
-        """Return the flows that can still be corrected: completed, stacked, or steps of a stacked plan."""
+        """Return the IDs of completed or stacked flows, of flows that these correct, and of stacked plans' steps."""
         stacked = [*self.stack.flows, *self.stack.departed]
         own = {flow.flow_id for flow in (*stacked, *self.completed)}
         corrected = {one for flow in stacked if (one := flow.progress.reopened_from) is not None}
@@ -332,7 +332,7 @@ class DialogueState:
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
-        """Create a state from the output of `serialize`, in this or an older version. Raises SchemaTooNew."""
+        """Create a state from the output of `serialize`, upgrading older versions. Raises SchemaTooNew."""
         if body.get("schema_version") != SCHEMA_VERSION:
             body = upgrade(body)
         state = load(cls, {name: body[name] for name in _LOADED if name in body})
@@ -355,7 +355,7 @@ class DialogueState:
 
 _RARE = ("shown", "shown_before", "table", "later", "person")
 _LOADED = ("session", "turn", "epoch", "flags", "digression", "approvals", "effects", *_RARE)
-"""Fields that are serialized under their own name and in their own form."""
+"""Fields that can be loaded from the JSON value of the same name without conversion."""
 _FLAGS = tuple(one.name for one in fields(Flags))
 _SELDOM = frozenset({"summary", "entities", *_RARE})
 """Fields that are omitted when empty."""

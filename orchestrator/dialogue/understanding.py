@@ -110,7 +110,7 @@ class PlanChange:
 
 
 class Rejection(StrEnum):
-    """A reason why `prepare` rejected a message before NLU (NL-1)."""
+    """A reason for rejecting a message before it is interpreted (NL-1)."""
 
     EMPTY = "empty"
     TOO_SHORT = "too_short"
@@ -160,9 +160,9 @@ class Mention:
 class Understanding:
     """An interpretation of a message.
 
-    `flows`: up to three, best first. `slots`: by slot name of the predicted or active flow. `target`: the
-    user's words for the subject of a resumption, cancellation or correction. `not_understood`: relevant words
-    without an explanation.
+    `flows`: up to three, best first. `slots`: values by slot name, for the predicted or the active flow.
+    `target`: the user's words for the subject of a resumption, cancellation or correction. `not_understood`:
+    relevant words of the message that the interpretation leaves out.
     """
 
     kind: MessageKind
@@ -214,7 +214,7 @@ class Understanding:
         return self._gist() == other._gist()
 
     def with_undecided(self, other: Understanding) -> Understanding:
-        """Add values that only another component found or left open."""
+        """Add the values that `other` left open, and its values for slots that are open here."""
         if self._gist()[:2] != other._gist()[:2]:
             both = self.kind is other.kind is MessageKind.TASK and other.later
             return replace(self, later=other.text) if both else self  # `other` is the second request

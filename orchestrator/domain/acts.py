@@ -1,6 +1,6 @@
-"""Primitive acts, from which a flow's dax is composed, with one hexadecimal digit each (FS-5).
+"""Primitive acts, each with a hexadecimal digit. A flow's dax consists of the digits of its acts (FS-5).
 
-Flows with common acts are near each other: re-routing prefers them, and look-ups with two common acts are
+Flows that share acts are related: rerouting prefers related flows, and look-ups that share two acts are
 edge flows. A dax is never displayed to users.
 """
 
@@ -16,7 +16,7 @@ DIGITS = "0123456789ABCDEF"
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A primitive act. `words`: verbs by which a proposal recognizes the act, in addition to its name."""
+    """A primitive act. `words`: verbs that, like the name, indicate the act when a dax is proposed."""
 
     name: str
     words: frozenset[str] = frozenset()
@@ -46,7 +46,7 @@ SHARED: Mapping[str, Act] = {
     "E": _act("approve", "confirm accept sign authorize"),
     "F": _act("maintain", "tidy clean summarize promote distil embed"),
 }
-"""The acts of a domain that declares no acts, by digit."""
+"""Acts by digit, for domains that don't declare acts."""
 
 _OF_FAMILY: Mapping[Family, str] = {
     Family.READ: "find",
@@ -57,15 +57,15 @@ _OF_FAMILY: Mapping[Family, str] = {
     Family.CONVERSE: "talk",
     Family.INTERNAL: "maintain",
 }
-"""The act of a flow whose words name no act."""
+"""Names of default acts by family, for flows whose name and description contain no act."""
 
 
 def propose_dax(
     acts: Mapping[str, Act], family: Family, name: Iterable[str], description: Iterable[str]
 ) -> str:
-    """Return a dax for a flow that declares no dax: the acts that its name and description contain.
+    """Return a dax for a flow without a declared dax, from the acts in its name and description.
 
-    The acts in the name come first. If there are none, the dax is the act of the family, or the first act.
+    The acts in the name come first. Without any act, the dax is the family's default act, or the first act.
     """
     found: list[str] = []
     for words in ([*name], [*description]):

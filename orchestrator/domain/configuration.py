@@ -34,12 +34,12 @@ class Persona(Section):
 
 
 class Language(Section):
-    """Languages as ISO 639-1 codes. Messages in other languages are rejected."""
+    """Languages, as ISO 639-1 codes."""
 
     default: str
     """Language of prompts, templates and examples."""
     supported: tuple[str, ...]
-    """Languages that users can write in."""
+    """Languages that users can write in. Messages in other languages are rejected."""
 
 
 class ModelName(Section):
@@ -68,21 +68,21 @@ class Models(Section):
     """Language models. Settings per prompt use the prompt's ID, for example ``nlu_think``."""
 
     default: ModelReference
-    """A name, or ``{model, provider}``. Default: `PARLEY_MODEL`."""
+    """Model name, or ``{model, provider}``. Default: `PARLEY_MODEL`."""
     fallback: ModelReference
     """Model to use when the default model fails. Default: `PARLEY_FALLBACK_MODEL`."""
     per_prompt: Mapping[str, ModelReference]
     """Models for individual prompts."""
     timeout_s: PositiveFloat
-    """Timeout of one request, in seconds."""
+    """Timeout of one model request, in seconds."""
     stream_timeout_s: PositiveFloat
-    """Timeout of one streamed request, in seconds."""
+    """Timeout of one streamed model request, in seconds."""
     patience_s: PositiveFloat
-    """Total timeout of one question, including retries, repair and the fallback model, in seconds."""
+    """Total timeout of one model call, including retries, repair and the fallback model, in seconds."""
     max_tokens: PositiveInt
-    """Maximum length of an answer, in tokens."""
+    """Maximum length of a model's answer, in tokens."""
     max_tokens_per_prompt: Mapping[str, PositiveInt]
-    """Maximum length of an answer to individual prompts, in tokens."""
+    """Maximum length of a model's answer to individual prompts, in tokens."""
     effort: ReasoningEffort | None
     """Reasoning effort: `none`, `minimal`, `low`, `medium` or `high`.
 
@@ -93,9 +93,7 @@ class Models(Section):
     temperature: float | None
     """Sampling temperature. Default: the model's temperature."""
     prices: Mapping[str, ModelPrice]
-    """Prices in US dollars per million tokens by model, ``{prompt, completion}``, which replace the list
-    prices.
-    """
+    """Prices by model that replace list prices: ``{prompt, completion}``, in US dollars per million tokens."""
 
 
 class Understanding(Section):
@@ -111,7 +109,7 @@ class Understanding(Section):
 
 
 class Thresholds(Section):
-    """Limits on scores, from 0 to 1, and on sizes."""
+    """Minimum scores, from 0 to 1, and the length from which answers are streamed."""
 
     confident: Share
     """Minimum score at which the local classifier is confident about a mid-turn message."""
@@ -158,7 +156,7 @@ class FlowManagement(Section):
     on_limit_reached: Literal["cancel_oldest", "reject_new", "ask_user"]
     """Action when the limit is reached: `cancel_oldest`, `reject_new` or `ask_user`."""
     abandon_after_s: PositiveInt
-    """Age at which an inactive flow is abandoned, in seconds."""
+    """Time after which an inactive flow is abandoned, in seconds."""
     keep_going_budget: PositiveInt
     """Maximum number of flows that one turn can run, one after another."""
 
@@ -169,20 +167,20 @@ class AmbiguitySection(Section):
     escalation_turns: PositiveInt
     """Number of failed attempts at a question before the assistant offers fallback options."""
     max_choices: PositiveInt
-    """Maximum number of offered choices."""
+    """Maximum number of choices offered per question."""
 
 
 class Resilience(Section):
     """Retries, timeouts and recovery."""
 
     max_recovery_attempts: NonNegativeInt
-    """Maximum number of fallbacks to another flow in one turn."""
+    """Maximum number of fallbacks to another flow per turn."""
     repair_attempts: NonNegativeInt
-    """Maximum number of attempts to repair an invalid frame."""
+    """Maximum number of repair attempts per invalid frame."""
     tool_retries: NonNegativeInt
-    """Default number of retries of idempotent tools."""
+    """Default maximum number of retries per call of an idempotent tool."""
     tool_timeout_ms: PositiveInt
-    """Default timeout of tools, in milliseconds."""
+    """Default timeout per tool call, in milliseconds."""
     backoff_base_s: NonNegativeFloat
     """Initial delay between retries, in seconds. Each retry doubles it, with jitter."""
     backoff_max_s: NonNegativeFloat
@@ -211,7 +209,7 @@ class Network(Section):
     """Network access of HTTP and MCP tools."""
 
     private_networks: tuple[Annotated[str, AfterValidator(_check_network)], ...]
-    """Private networks that tools can reach, for example ``10.1.0.0/16``."""
+    """Private networks that tools can reach, for example ``[10.1.0.0/16]``."""
     connect_timeout_s: PositiveFloat
     """Timeout for establishing a connection, in seconds."""
     max_output_bytes: PositiveInt
@@ -239,11 +237,11 @@ class Plans(Section):
     model: Switch
     """Allow a model to plan. `auto`: the model plans goals without declared steps and checks all plans."""
     max_rounds: PositiveInt
-    """Maximum number of times that steps are planned for one goal."""
+    """Maximum number of times that steps are planned per goal."""
     max_sub_flows: PositiveInt
     """Maximum number of steps in a plan."""
     tree_search: Switch
-    """Search among several plans. `auto`: only from four steps on, if the model reports trade-offs."""
+    """Search among several plans. `auto`: only for four or more steps, if the model reports trade-offs."""
     tree_candidates: PositiveInt
     """Maximum number of plans at the start of a search."""
     tree_variants: PositiveInt
@@ -265,29 +263,29 @@ class Budgets(Section):
     """Limits on model usage. Costs are in US dollars. Default: unlimited."""
 
     tokens_per_call: PositiveInt | None
-    """Maximum number of tokens of one model call."""
+    """Maximum number of tokens per model call."""
     cost_per_call: PositiveFloat | None
-    """Maximum cost of one model call."""
+    """Maximum cost per model call."""
     tokens_per_turn: PositiveInt | None
-    """Maximum number of tokens of one turn."""
+    """Maximum number of tokens per turn."""
     tokens_per_session: PositiveInt | None
-    """Maximum number of tokens of one session."""
+    """Maximum number of tokens per session."""
     tokens_per_user_day: PositiveInt | None
-    """Maximum number of tokens of one user on one UTC day. A session without a user counts as a user."""
+    """Maximum number of a user's tokens per UTC day. A session without a user counts as a separate user."""
     tokens_per_tenant_minute: PositiveInt | None
-    """Maximum number of tokens of one tenant in a minute, so that no tenant exhausts the provider's rate limit."""
+    """Maximum number of a tenant's tokens per minute, so that no tenant exhausts the provider's rate limit."""
     tokens_per_tenant_day: PositiveInt | None
-    """Maximum number of tokens of one tenant on one UTC day."""
+    """Maximum number of a tenant's tokens per UTC day."""
     tokens_per_day: PositiveInt | None
     """Maximum number of tokens on one UTC day."""
     cost_per_turn: PositiveFloat | None
-    """Maximum cost of one turn."""
+    """Maximum cost per turn."""
     cost_per_session: PositiveFloat | None
-    """Maximum cost of one session."""
+    """Maximum cost per session."""
     cost_per_user_day: PositiveFloat | None
-    """Maximum cost of one user on one UTC day."""
+    """Maximum cost of a user's model calls per UTC day."""
     cost_per_tenant_day: PositiveFloat | None
-    """Maximum cost of one tenant on one UTC day."""
+    """Maximum cost of a tenant's model calls per UTC day."""
     cost_per_day: PositiveFloat | None
     """Maximum cost on one UTC day."""
 

@@ -63,7 +63,7 @@ class ToolSpec:
     """Tags that a remote tool gets by default (PX-3)."""
     requires_approval: bool = False
     approval_above: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Maximum values that need no approval, by the name of an input or of a flow's result."""
+    """Maximum values that need no approval, by the name of a tool input or output."""
     approval: Literal["user", "operator"] | None = None
     """Role that can grant an approval. Default: the domain's setting."""
     effect: bool | None = None
@@ -98,7 +98,7 @@ class ToolSpec:
 
 
 COMPONENT_NAMES = ("context_coordinator", "memory_manager", "flow_stack")
-"""A skill's built-in tools, in addition to its flow's tools: history, memory, and slot values and results."""
+"""Built-in tools that a skill can use: for history, for memory, and for flows' slot values and results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A compiled domain. `templates`: texts by file name without ``.md.j2``. `acts`: names by digit of a dax."""
+    """A compiled domain. `templates`: texts by file name without ``.md.j2``. `acts`: act names by dax digit."""
 
     name: str
     folder: str

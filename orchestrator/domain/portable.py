@@ -1,4 +1,4 @@
-"""JSON Schemas that every model provider accepts (CO-2).
+"""Simplified copies of JSON Schemas that every model provider accepts (CO-2).
 
 A model receives the copy from `simplify`. Its arguments are validated against the original schema.
 """
@@ -45,7 +45,7 @@ _DEEPEST = 12
 
 
 def find_refused(schema: JsonObject) -> list[str]:
-    """Return the top-level keywords because of which providers reject the tool."""
+    """Return the schema's top-level keywords for which providers reject a tool."""
     return [keyword for keyword in REFUSED_AT_THE_TOP if keyword in schema]
 
 

@@ -55,7 +55,7 @@ class SlotEntry(Entry):
 
     Attributes:
         open: True if the slot also accepts values that `entity` does not list.
-        counts: the objects to count when a message names them.
+        counts: ``people`` if phrases such as "me and my wife" count as a number.
         part_of_day: the part of day meant by a time without "am" or "pm".
         samples: values for the slot's placeholder in examples, if the slot lists no values.
         label: the slot's name as users see it.
@@ -113,7 +113,7 @@ class StepEntry(Entry):
 
 
 class FreshnessEntry(Entry):
-    """Maximum age of a summary or of memories for a flow, in turns, and the way to refresh them (IF-13)."""
+    """The maximum age, in turns, of the summary or memories that a flow needs, and the way to refresh them (IF-13)."""
 
     turns: Annotated[int, Field(ge=1)]
     of: Kept = Kept.SUMMARY

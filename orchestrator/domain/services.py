@@ -157,9 +157,9 @@ class UserMemory(Protocol):
         ...
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
-        """Forget memories about some words, or all memories. Return the forgotten texts.
+        """Forget the memories about `about`, or all memories. Return the forgotten texts.
 
-        Default: the last statement.
+        Default: the user's last statement.
         """
         ...
 

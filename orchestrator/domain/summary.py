@@ -69,7 +69,7 @@ def _say_when_approved(used: list[ToolSpec], tags: tuple[str, ...]) -> str:
 def list_hints(
     domain: Domain, with_policies: frozenset[str] = frozenset(), worded: Collection[str] = ()
 ) -> list[str]:
-    """Return one sentence per hint.
+    """Return a sentence for each declaration that is rarely intended.
 
     `with_policies`: flows whose policy can return more data. `worded`: languages in which the runtime
     answers.

@@ -141,7 +141,7 @@ class Choices:
         return None
 
     def summary(self, run: Execution, arguments: JsonObject) -> JsonObject:
-        """Return the variables for the template ``<dact>_confirm``, which asks for confirmation."""
+        """Return the variables for the template ``<dact>.confirm``, which asks for confirmation."""
         return {**self.keep(run), **arguments}
 
     def keep(self, run: Execution) -> JsonObject:

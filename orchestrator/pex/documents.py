@@ -13,7 +13,7 @@ from orchestrator.types import JsonObject, is_list
 
 QUESTION = "question"
 LEAST_ABOUT = 0.34
-"""Minimum share of the question's words that the quoted passage contains."""
+"""Minimum share of the question's words that the quoted passage must contain, from 0 to 1."""
 
 
 class AnswerFromDocuments(BasePolicy):

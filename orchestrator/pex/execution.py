@@ -116,7 +116,7 @@ class NeedsInput:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """A wait for an approval (PX-17) or a late result (RT-32). Meanwhile, the user can change the subject.
+    """An ending with a wait for an approval (PX-17) or a late result (RT-32). The user can change the subject.
 
     `waits_for`: the approval's ID, or the call's reference.
     """
@@ -126,15 +126,15 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A failure without a usable result. `message`: a message for the user.
+    """An ending without a usable result. `message`: a message for the user.
 
     Attributes:
         check: the check that stopped the flow before any tool ran, or None (PX-2).
-        retryable: nothing was changed, and the same call may succeed now.
-        final: later calls also fail, until something changes. The user is not offered a retry.
-        uncertain: a skill cannot continue until a question is settled (PX-6).
-        unusable: the results are invalid or cannot be displayed (AG-6, PX-15).
-        evidence: facts for a re-route.
+        retryable: True if nothing was changed, and the same call may succeed now.
+        final: True if later calls also fail until something changes. The user is not offered a retry.
+        uncertain: True if a skill cannot continue until a question is settled (PX-6).
+        unusable: True if the results are invalid or cannot be displayed (AG-6, PX-15).
+        evidence: facts for rerouting.
         alternative: inputs with which the call would succeed.
     """
 
@@ -151,14 +151,14 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """Partial results, displayed with `warning`. The flow stays Active (PX-13)."""
+    """An ending with partial results, displayed with `warning`. The flow stays Active (PX-13)."""
 
     warning: Told
 
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """A Plan flow with new sub-flows on the stack, which run first (PL-1)."""
+    """An ending of a Plan flow that has put new sub-flows on the stack, which run first (PL-1)."""
 
 
 @dataclass(frozen=True, slots=True)

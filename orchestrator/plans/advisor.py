@@ -1,6 +1,6 @@
-"""Model calls about plans: decomposition, alternatives and their scores, replanning, the goal check.
+"""Model calls for planning: decomposition, alternatives and their scores, replanning, and the goal check.
 
-If the model fails, a call returns None and marks the turn as degraded, and the rules decide.
+If the model fails, a call returns None and marks the turn as degraded, and the planner's rules decide.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ MOST_HISTORY = 7
 
 
 class Advisor:
-    """Model calls about plans. `ground`: converts a model's values to slot values."""
+    """Model calls for planning. `ground`: converts a model's values to slot values."""
 
     def __init__(self, engineer: PromptEngineer | None, ground: Ground) -> None:
         self._engineer = engineer
@@ -61,7 +61,7 @@ class Advisor:
         return check_draft(body, plan, flows, self._ground, room, context.local_now, done)
 
     async def decompose(self, plan: PlanFlow, context: TurnContext, room: int) -> Draft | Refused | None:
-        """Ask for a decomposition. If it is rejected, ask again with the reasons."""
+        """Request a decomposition, twice if the first is rejected. Return None if the model does not answer."""
         problems: tuple[str, ...] = ()
         draft: Draft | Refused | None = None
         for _ in range(2):
@@ -113,7 +113,7 @@ class Advisor:
         )
 
     async def replan(self, plan: PlanFlow, context: TurnContext, room: int) -> JsonObject | None:
-        """Ask how to change the remaining steps of a plan (PL-2)."""
+        """Ask the model how to change the remaining steps of a plan (PL-2)."""
         question: dict[str, Json] = {
             **_frame_question(context),
             "max_steps": room,
@@ -127,7 +127,7 @@ class Advisor:
         return await self._ask(REPLAN, question, schema, REPLANNING, context)
 
     async def judge(self, plan: PlanFlow, context: TurnContext) -> JsonObject | None:
-        """Ask whether the goal is met (PL-3)."""
+        """Ask the model whether the plan's goal is met (PL-3)."""
         question: dict[str, Json] = {
             "assistant": _frame_question(context)["assistant"],
             "goal": plan.goal,
@@ -189,7 +189,7 @@ def _read_judgement(body: Json) -> Judgement:
 
 
 def _frame_question(context: TurnContext) -> dict[str, Json]:
-    """Return the variables that prompts about plans share."""
+    """Return the variables that the planning prompts share."""
     domain = context.world.domain
     return {
         "assistant": f"{domain.config.persona.name}. {domain.config.description}".strip(),

@@ -1,4 +1,4 @@
-"""The values that a plan binds to its steps, and differences in flows and side effects (FS-7, PL-1)."""
+"""The values that a plan binds to its steps, and flows and side effects that differ from them (FS-7, PL-1)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ def holds(plan: PlanFlow, condition: Condition) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A slot of a step whose value `held` differs from the plan's value `wanted`."""
+    """A slot or condition of a step, whose value `held` differs from the plan's value `wanted`."""
 
     step: str
     slot: str

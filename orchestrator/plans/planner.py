@@ -54,7 +54,7 @@ class Planner:
         self._advisor = advisor
 
     async def decompose(self, plan: PlanFlow, context: TurnContext) -> Decomposed | None:
-        """Return the steps of a request, further steps if its goal is not met, or None without steps."""
+        """Return the steps of a request, or further steps if its goal is not met. Return None if there are none."""
         room = context.world.domain.config.plans.max_sub_flows - count_steps(plan)
         if room <= 0:
             return None

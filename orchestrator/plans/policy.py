@@ -53,7 +53,7 @@ class PlanPolicy(BasePolicy):
         return self._stack(run, plan, found, "decomposed")
 
     async def _go_on(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> Ending:
-        """Add sub-flows within the limit on rounds, or report the missing goals and give up."""
+        """Add sub-flows within the limit on rounds, or report the unmet parts of the goal and give up."""
         config = run.context.world.domain.config.plans
         if plan.rounds < config.max_rounds:
             found = await self.planner.decompose(plan, run.context)

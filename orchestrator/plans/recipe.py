@@ -117,7 +117,7 @@ def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[Ba
 
 
 def _changes(later: BaseFlow | None, spec: FlowSpec) -> bool:
-    """Return whether a later task can have changed values of a flow's result. A new day can, bags cannot."""
+    """Return whether a later task can have changed the result: a rebooking can, added baggage cannot."""
     slots = later.spec.slots.values() if later is not None else spec.slots.values()
     return any(slot.takes_what(own) for slot in slots for own in spec.slots.values())
 

@@ -21,7 +21,7 @@ class RES:
         self._steps = STEPS if writer is not None else tuple(one for one in STEPS if one is not naturalize)
 
     async def respond(self, context: TurnContext) -> Answer:
-        """Generate the answer: results first, then messages, then the open question."""
+        """Generate the answer: frames, then text for results and messages, the open question, and suggestions."""
         response = Response(context, Answer(), self._templates, self._writer)
         for step in self._steps:
             await step(response)

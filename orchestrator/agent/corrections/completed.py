@@ -31,9 +31,9 @@ def plan_of(context: TurnContext, flow: BaseFlow) -> PlanFlow | None:
 
 
 def effects_made_from(context: TurnContext, flow: BaseFlow, names: Collection[str]) -> list[EffectNote]:
-    """List committed effects of the flow and its plan's steps that used these slots.
+    """List committed effects of the flow and its plan's steps that used the slots `names`.
 
-    For a completed flow, all effects are listed, because the flow would repeat all of them.
+    All effects of a completed flow are listed, because the flow would repeat all of them.
     """
     is_over = context.state.stack.get(flow.flow_id) is None
     plan = plan_of(context, flow)
@@ -95,7 +95,7 @@ def bound_names(plan: PlanFlow, flow: BaseFlow, slots: Collection[str]) -> dict[
 def find_users(plan: PlanFlow, names: Collection[str], *, again: Collection[FlowId] = ()) -> list[PlanStep]:
     """List the completed steps to repeat.
 
-    These steps used one of the values, are in `again`, or used the results of such a step.
+    These steps used one of the plan's slots `names`, are in `again`, or used the results of such a step.
     """
     users: list[PlanStep] = []
     for step in plan.steps:
@@ -107,7 +107,7 @@ def find_users(plan: PlanFlow, names: Collection[str], *, again: Collection[Flow
 
 
 def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> list[EffectNote]:
-    """List committed effects of steps that used these values of the plan directly (RT-12).
+    """List committed effects of steps that used the plan's slots `names` directly (RT-12).
 
     Effects that used looked-up values may still match, so they are compared after the next look-up.
     """

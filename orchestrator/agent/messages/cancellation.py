@@ -44,7 +44,7 @@ def cancel_task(context: TurnContext, understood: Understanding) -> None:
 
 
 def find_meant(context: TurnContext, target: str | None) -> BaseFlow:
-    """Find the live flow with this ID, name or description. Default: the root of the top flow."""
+    """Find the live flow whose ID, name or description fits `target`. Default: the root of the top flow."""
     stack = context.state.stack
     live = stack.live()
     if target is None:

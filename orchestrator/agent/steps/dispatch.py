@@ -77,7 +77,7 @@ async def _turn_page(context: TurnContext, modules: Modules, understood: Underst
 
 
 def _report_reading(context: TurnContext, understood: Understanding) -> None:
-    """Report assumptions and words that were not understood to the user (IR-6)."""
+    """Tell the user about assumptions, and about words that were not understood (IR-6)."""
     for why in understood.assumed:
         context.tell(NoticeKind.ASSUMED, why=why)
     left = understood.not_understood if understood.kind is not MessageKind.UNKNOWN else ()
@@ -91,7 +91,7 @@ def _is_for_planner(context: TurnContext, understood: Understanding) -> bool:
 
 
 def _find_offered(context: TurnContext) -> list[FlowId | None]:
-    """List the flows with a call that waits for confirmation."""
+    """List the IDs of flows with a call that waits for confirmation."""
     entries = context.state.ambiguity.open
     return [entry.flow_id for entry in entries if entry.about.fingerprint is not None]
 
@@ -125,7 +125,7 @@ def _read_decision(understood: Understanding) -> Decision | None:
 
 
 def _find_chosen(context: TurnContext, understood: Understanding) -> tuple[Ambiguity, Deed] | None:
-    """Return the open question and the action of the reply that the model read, or None without one."""
+    """Return the open question and the action of the reply that a model understood, or None."""
     entry = context.state.ambiguity.current if understood.source is Source.SYSTEM2 else None
     deed = entry.about.choose(understood.target or "") if entry is not None else None
     return None if entry is None or deed is None else (entry, deed)

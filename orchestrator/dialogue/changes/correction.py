@@ -69,7 +69,7 @@ def _read_mentions(labels: Labels) -> dict[str, Mention]:
 
 
 def apply_changes(flow: BaseFlow, changes: Labels, *, turn_id: TurnId | None = None) -> tuple[str, ...]:
-    """Set new values. Return the dependent slots that were cleared. Those that keep their values need a new yes."""
+    """Set new values. Return the dependent slots that were cleared; the others lose their confirmation."""
     before = {name: flow.value(name) for name in changes}
     flow.fill_slots_by_label(changes, turn_id=turn_id)
     altered = [name for name in changes if not same_value(before[name], flow.value(name))]

@@ -1,4 +1,4 @@
-"""Values that a new task inherits: from the named row, its last run, and other tasks (FS-7)."""
+"""Values that a new task inherits: from displayed rows, its last run, and other tasks (FS-7)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
     A user who searched flights to Rome and now books a flight from Paris does not want Rome's date. Slots
     that the message leaves undecided stay open, as do slots that an earlier task asks for again.
 
-    Return the slots filled from differently named slots of other tasks. A look-up uses such values only if
-    the message `refers` to them, or if no other values are missing.
+    Return the slots filled from differently named values of other tasks. A look-up keeps these values only if
+    the message `refers` to earlier values or no required slot stays empty, and if no task on record relied on
+    a model for such a reference.
     """
     said = {**dict.fromkeys(_find_asked_again(state)), **said}
     shown = None if state.shown is None else state.find_shown(flow.spec.inputs)
@@ -48,7 +49,7 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
 
 
 def _find_asked_again(state: DialogueState) -> list[str]:
-    """Return the slots that running tasks ask for although an earlier run already had values."""
+    """Return the slots that open tasks ask for although an earlier run of the same task was completed."""
     asked = {entry.flow_id: entry.slot for entry in state.ambiguity.open if entry.slot is not None}
     again = (flow for flow in state.stack.flows if flow.flow_id in asked)
     return [asked[flow.flow_id] for flow in again if state.find_completed(flow.dact) is not None]
@@ -75,7 +76,7 @@ def _giver_of(state: DialogueState, name: str) -> BaseFlow | None:
 
 
 def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bool:
-    """Copy a missing value from the latest task that has the value under a declared synonym."""
+    """Copy a missing value from the latest task that has the value under a name in `same_as`."""
     slot = flow.spec.slots[name]
     if not slot.same_as or name in flow.slots or slot.priority is not Priority.REQUIRED:
         return False
@@ -96,7 +97,7 @@ def _known_to(state: DialogueState, task: BaseFlow) -> JsonObject:
 
 
 def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
-    """Copy missing values from the last displayed row that matches the flow's values (IR-5).
+    """Copy missing values from the displayed rows that match the flow's values (IR-5).
 
     If several rows match, copy only the values that they share.
     """
@@ -118,7 +119,7 @@ def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
 
 
 def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: Labels) -> None:
-    """Use the current row if the flow needs a row and asks for confirmation."""
+    """Copy the current row's values to a flow that needs confirmation, unless its values contradict the row."""
     if not flow.spec.confirm or shown.key not in flow.spec.inputs or shown.key in {*flow.slots, *said}:
         return
     giver = state.find_completed(shown.dact)

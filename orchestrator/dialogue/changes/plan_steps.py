@@ -27,7 +27,7 @@ Agrees: TypeAlias = Callable[[PlanStep, BaseFlow], bool]
 class Progress:
     """A plan's progress: `completed` of `total` sub-flows.
 
-    Pruned steps are not counted, and a repeated look-up counts once.
+    Dropped steps are not counted, and repeated steps of the same name count once.
     """
 
     completed: int
@@ -127,7 +127,7 @@ def _stands(stack: FlowStack, plan: PlanFlow, wanted: list[BaseFlow]) -> bool:
 
 
 def add_steps(plan: PlanFlow, steps: list[PlanStep], *, after: Collection[str] | None = None) -> None:
-    """Add steps to the plan, at the end or before the planned steps that are not in `after`."""
+    """Add steps to the plan, at the end or before the first unfinished step that is not in `after`."""
     place = len(plan.steps)
     if after is not None:
         waiting = (i for i, step in enumerate(plan.steps) if not step.is_finished and step.name not in after)
@@ -161,7 +161,7 @@ def take_for_step(stack: FlowStack, plan: PlanFlow, step: PlanStep, done: BaseFl
 
 
 def order_steps(plan: PlanFlow, names: list[str]) -> bool:
-    """Reorder the planned steps, with unnamed steps last. Return False if the order was already correct."""
+    """Put the unfinished steps in the order of `names`, other steps last. Return False if nothing changed."""
     places = [place for place, step in enumerate(plan.steps) if not step.is_finished]
     waiting = [plan.steps[place] for place in places]
     named = [step for name in names for step in waiting if step.name == name]

@@ -133,7 +133,7 @@ class Question(ABC):
         """Return the question's text."""
 
     def yes(self) -> Deed:
-        """Return the action of the only reply. If there are several replies, “yes” selects none of them."""
+        """Return the action of the only option, or repeat the question if there are several options."""
         match self.options:
             case [Option(action_name="start_flow", payload={"dact": str(dact)})]:
                 return Start(Dact(dact))
@@ -143,7 +143,7 @@ class Question(ABC):
                 return AskAgain()
 
     def no(self) -> Deed:
-        """Close the question if it does not belong to a flow, or else ask it again."""
+        """Return the action of “no”: close a question without a flow, or repeat the question."""
         return CloseQuestion(told=True) if self.flow_id is None else AskAgain()
 
     def stop(self) -> Deed | None:

@@ -70,7 +70,7 @@ class Decide:
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """A repeated question that suggests the understood reply. A “yes” selects this reply."""
+    """An action that repeats the question and suggests the understood decision, which a “yes” then selects."""
 
     decision: Decision
     label: str

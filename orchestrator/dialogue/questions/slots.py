@@ -25,7 +25,7 @@ class AskSlot(Question):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChooseValue(Question):
-    """A question for the right value of a slot among several values."""
+    """A question that asks which of several values the user means for a slot."""
 
     kind: Literal["value"] = "value"
 
@@ -43,7 +43,7 @@ class ChooseValue(Question):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChooseRow(Question):
-    """A question for the right row among the rows found by a tool."""
+    """A question that asks which of the rows found by a tool the user means."""
 
     kind: Literal["rows"] = "rows"
 
@@ -83,7 +83,7 @@ class ChangeWhat(Question):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhichSlot(Question):
-    """A question that asks for which of several slots a new value is. “Yes” selects none of them."""
+    """A question that asks to which of several slots a new value belongs. “Yes” selects none of them."""
 
     kind: Literal["which_slot"] = "which_slot"
 

@@ -28,7 +28,7 @@ from orchestrator.types import Dact, ToolId
 MAX_FLOWS = 64
 _WORD = re.compile(r"\w+")
 _NEAR = 2
-"""Number of common acts from which look-ups are edge flows of each other."""
+"""Minimum number of acts that a look-up shares with a flow to become its edge flow."""
 _MOST_EDGES = 3
 _WITHOUT_EDGES = frozenset({Family.CONVERSE, Family.INTERNAL, Family.PLAN})
 _PLACEHOLDER = re.compile(r"{(\w+)}")
@@ -75,7 +75,7 @@ def compile_flows(
 def check_dax(
     dact: str, entry: FlowEntry, vocabulary: Vocabulary, file: SourceFile, problems: Problems
 ) -> str:
-    """Return a flow's dax, or propose one from its words."""
+    """Return a flow's declared dax, or a proposed dax. Report an invalid dax and return an empty string."""
     acts = vocabulary.acts
     if entry.dax is None:
         family = vocabulary.intents.get(entry.intent or "", Family.CONVERSE)
@@ -95,7 +95,7 @@ def check_dax(
 
 
 def add_edges(spec: FlowSpec, flows: Iterable[FlowSpec], tools: Mapping[ToolId, ToolSpec]) -> FlowSpec:
-    """Return a flow with its declared edge flows. Default: look-ups that share at least two acts (FS-5)."""
+    """Return the flow with its edge flows. Default: up to three look-ups that share at least two acts (FS-5)."""
     if spec.edge_flows or spec.family in _WITHOUT_EDGES:
         return spec
     near = [

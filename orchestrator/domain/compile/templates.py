@@ -55,7 +55,7 @@ def _check_variables(tree: Any, slots: list[str], file: SourceFile, problems: Pr
 
 
 def members_of(tree: nodes.Template, variables: Collection[str]) -> Iterator[tuple[str, int]]:
-    """Yield the constant keys of these variables, such as ``data.price``, with their lines."""
+    """Yield the constant keys of `variables`, such as ``price`` in ``data.price``, with their line numbers."""
     for used in tree.find_all((nodes.Getattr, nodes.Getitem)):
         if not isinstance(used.node, nodes.Name) or used.node.name not in variables:
             continue

@@ -95,7 +95,7 @@ def _check_later(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Pro
 
 
 def _check_rows(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
-    """Check that an output contains the rows, with the key and the fields."""
+    """Check that the output schema declares the rows with their key and fields."""
     if entry.rows is None:
         return
     path = ("tools", tool_id, "rows")

@@ -71,7 +71,7 @@ async def wait_for_unknown(
 def find_awaited(run: Execution, confirmed: Candidate | None) -> AwaitedCall | None:
     """Return the accepted call if its result has arrived or is overdue, or None.
 
-    Return None also if a confirmed repetition replaces the call.
+    Also return None if a confirmed repetition replaces the call.
     """
     awaited = run.flow.progress.awaits
     if awaited is None or (awaited.answer is None and not awaited.expired):

@@ -79,7 +79,7 @@ def _find_repeated(text: str) -> str | None:
 
 
 def find_added(draft: str, text: str, *, known: str = "", english: bool = True) -> str | None:
-    """Return the facts that a rephrasing adds or confuses, or None.
+    """Return a sentence about facts that a rephrasing adds or confuses, or None.
 
     `text`: may be partial if it ends with a whole word.
     """
@@ -92,7 +92,7 @@ def find_added(draft: str, text: str, *, known: str = "", english: bool = True) 
 
 
 def find_confusion(draft: str, text: str) -> str | None:
-    """Return the facts that changed roles, or None: "from Oslo to Madrid" is not "from Madrid to Oslo".
+    """Return a sentence about a changed role, or None: "from Oslo to Madrid" is not "from Madrid to Oslo".
 
     A fact must keep its preposition. Two facts of the same form must keep their order, unless different
     prepositions distinguish them.
