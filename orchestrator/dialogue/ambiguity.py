@@ -1,6 +1,6 @@
 """A session's open questions: the current question, its text, and the number of rounds (AM-1 … AM-4).
 
-`questions` defines the texts, and the actions for the answers.
+`dialogue.questions` defines the texts, and the actions for the answers.
 """
 
 from dataclasses import dataclass, field, replace
@@ -49,12 +49,12 @@ class Ambiguity:
         self.words = words
 
     def note_time(self, at: float) -> None:
-        """Record the first display of a question that must be displayed before it is answered."""
+        """Record the time of first display, in Unix seconds, if answers only count after the display."""
         if self.about.must_be_seen and self.seen_at is None:
             self.seen_at = at
 
     def was_put_after(self, moment: float) -> bool:
-        """Return whether a question that must be displayed first was displayed after `moment`."""
+        """Return whether the question was first displayed after `moment`, so that an earlier answer doesn't count."""
         return (self.seen_at or 0.0) > moment
 
 
@@ -158,7 +158,7 @@ class AmbiguityHandler:
         return closed
 
     def escalated(self, limit: int) -> bool:
-        """Return whether the current question was asked `limit` times without success (AM-4)."""
+        """Return whether the current question was asked at least `limit` times (AM-4)."""
         entry = self.current
         return entry is not None and entry.asked >= limit
 

@@ -267,15 +267,15 @@ class BaseFlow:
         return next(self._unsatisfied(), None) is None
 
     def missing(self) -> list[SlotSpec]:
-        """Return the slots to ask for in order: required slots, then the first slot of each unsatisfied group."""
+        """Return the slots to ask for, in order: required slots, then the first slot of each empty elective group."""
         return [members[0] for members in self._unsatisfied()]
 
     def open_slots(self) -> list[SlotSpec]:
-        """Return the required slots without a value, and all slots of unsatisfied groups."""
+        """Return the required slots without a value, and all slots of elective groups without a value."""
         return [spec for members in self._unsatisfied() for spec in members]
 
     def needs_to_think(self) -> bool:
-        """Return whether values are missing before the flow can run (FS-2)."""
+        """Return whether required values are missing, so that the flow can't run yet (FS-2)."""
         return not self.is_filled()
 
     def value(self, name: str) -> Json | None:
@@ -307,21 +307,21 @@ class BaseFlow:
         self.outputs.update(outputs)
 
     def complete_outputs(self) -> None:
-        """Fill missing outputs from the slots with the same names."""
+        """Fill the missing declared outputs from slots of the same names."""
         for name in self.spec.outputs:
             value = self.value(name)
             if name not in self.outputs and value is not None:
                 self.outputs[name] = copy_json(value)
 
     def take_back(self, output: str) -> Json | None:
-        """Remove and return an output that is stored with the session instead."""
+        """Remove and return an output, because the session stores it instead. Return None if it is missing."""
         return self.outputs.pop(output, None)
 
     def clear(self, name: str) -> None:
         self.slots.pop(name, None)
 
     def confirm(self, *names: str) -> None:
-        """Mark these slots as confirmed by the user. Default: all slots."""
+        """Mark the slots `names` as confirmed by the user. Default: all slots with values."""
         for name in names or tuple(self.slots):
             if name in self.slots:
                 self.slots[name].confirmed = True

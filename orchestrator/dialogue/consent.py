@@ -15,7 +15,7 @@ from orchestrator.types import JsonObject, ToolId, hash_json
 def fingerprint(
     state: DialogueState, flow: BaseFlow, tool_id: ToolId, arguments: JsonObject, *, again: bool = False
 ) -> str:
-    """Return the digest of a pending call: its arguments, its flow with values, and the plan's revision.
+    """Return the digest of a pending call: tool, arguments, flow with its values, and the plan's revision.
 
     `again`: True for a repeated call, which a confirmation of the first call does not cover.
     """
@@ -42,7 +42,7 @@ def propose(flow: BaseFlow, candidate: Candidate) -> None:
 
 
 def agree(state: DialogueState, flow: BaseFlow) -> bool:
-    """Record the user's confirmation. Return False without a pending call."""
+    """Record the user's confirmation of the pending call. Return False if no valid call is pending."""
     candidate = read_candidate(state, flow)
     if candidate is None:
         return False

@@ -1,4 +1,4 @@
-"""Messages to the user, except those about finished tasks and open questions.
+"""Messages to the user, except texts for completed tasks and open questions.
 
 A message names a template and its values, and RES renders it.
 """
@@ -66,12 +66,12 @@ class NoticeKind(StrEnum):
     STATUS = "status"
     CHITCHAT = "chitchat"
     SMALL_TALK = "small_talk"
-    """The standard answer to small talk. `about`: thanks, goodbye or complaint."""
+    """The standard answer to small talk. `about`: a kind of small talk, such as thanks or goodbye."""
     INVALID_VALUE = "invalid_value"
     TOO_EARLY = "too_early"
-    """A date precedes its lower limit. `slots`: the slots of the date and of the limit."""
+    """A date precedes its lower limit. `slots`: the two dates, by slot name."""
     ASSUMED = "assumed"
-    """Values that were assumed because the user did not state them. `why`: a list of them."""
+    """An assumption about the message. `why`: a sentence for the user."""
     LIMIT_REACHED = "limit_reached"
     MADE_ROOM = "made_room"
     ABANDONED = "abandoned"
@@ -103,7 +103,7 @@ class NoticeKind(StrEnum):
     RESULT_OVERDUE = "result_overdue"
     """The result of an accepted call is overdue."""
     LATE_RESULT = "late_result"
-    """The result of a call whose task was canceled. Contains `done`, or the reason."""
+    """The result of a call whose task was canceled. `done`: True if the call succeeded. `message`: the failure."""
     LOOKING = "looking"
     """A task waits for context. The user is informed when the context has arrived."""
     PLANNED = "planned"

@@ -1,4 +1,4 @@
-"""Records of a running flow: confirmations, approvals and progress (PX-18)."""
+"""Records of a flow in progress: confirmations, approvals and the runtime's notes (PX-18)."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ class Progress:
 
     `doubted`: True if only a model understood the request, so that every side effect needs a confirmation.
     `begun`: True if the plan's values were copied to this sub-flow. `refers`: True if a model resolved the
-    user's reference. `reopened_from`: the completed flow that runs again. `replaced`: old values of corrected
-    slots. `undo_first`: flows to undo before this flow runs. `waits_for`: the run that gathers context, its
-    time limit and its cause. `gathered_for`: the values for which context was gathered. `awaits`: the call
-    whose result comes later. `out_of_order`: the last two days in the wrong order. `scratchpad`: the policy's
-    entries.
+    user's reference to an earlier value. `reopened_from`: the completed flow that runs again. `replaced`: old
+    values of corrected slots. `undo_first`: flows whose side effects are undone before this flow runs.
+    `waits_for`: the run that gathers context, its time limit and its cause. `gathered_for`: the slot values
+    for which context was gathered. `awaits`: the call whose result comes later. `out_of_order`: the dates last
+    reported as out of order, by slot. `scratchpad`: the flow's scratchpad entries.
     """
 
     doubted: bool = False

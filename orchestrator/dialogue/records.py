@@ -1,4 +1,4 @@
-"""Small records of the dialogue state: flags, approvals, side effects, messages, labels, plan steps (ST-1)."""
+"""Records of the dialogue state: flags, approvals, side effects, messages, labels, plan steps (ST-1)."""
 
 from __future__ import annotations
 
@@ -88,12 +88,11 @@ class EffectStatus(StrEnum):
 
 @dataclass(slots=True)
 class EffectNote:
-    """A non-idempotent tool call, and the slot values that it used (RT-12)."""
+    """A tool call with a side effect, and the flow's slot values at that time (RT-12)."""
 
     tool_id: ToolId
     flow_id: FlowId
     slots: JsonObject
-    """Slot values by name, at the time of the call."""
     arguments: JsonObject
     summary: Told = ""
     """A description of the call for the user."""
@@ -188,7 +187,7 @@ class Label(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LabelSource:
-    """The source of a label. `source`: text for the user, such as a tool's name. `turn`: the turn's number."""
+    """The source of a label. `source`: its name for the user, such as a tool's name. `turn`: the turn's number."""
 
     label: Label
     source: str

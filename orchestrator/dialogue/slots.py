@@ -70,7 +70,7 @@ class SlotValue:
 
 
 def check_base(value: Json, spec: SlotSpec) -> Verdict:
-    """Check one simple value: a one-line text, a number or a boolean."""
+    """Check one simple value: one line of text, a number or a boolean."""
     if isinstance(value, bool):
         return Valid(value)
     if isinstance(value, int | float):

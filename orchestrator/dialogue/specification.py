@@ -70,7 +70,7 @@ class SlotSpec:
     samples: tuple[str, ...] = ()
     """Texts that fill the slot, as training examples for the local classifier."""
     grounded: bool = False
-    """True if a model can only use values that were said or displayed."""
+    """True if a model can fill the slot only with values that were said or displayed."""
     same_as: tuple[str, ...] = ()
     """Names of this value in other flows: ``slot``, or ``flow.slot`` for a single flow (FS-7)."""
     not_before: str | None = None
@@ -215,6 +215,6 @@ class FlowSpec:
     options: JsonObject = field(default_factory=JsonObject)
     """Additional YAML keys that policies read."""
     language: str = "en"
-    """The language of the flow's own texts."""
+    """The language code of the flow's description, prompts and other declared texts."""
     recipe: tuple[RecipeStep, ...] = ()
     """For a Plan flow: its declared steps. If empty, a model decomposes the request."""

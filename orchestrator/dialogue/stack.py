@@ -1,4 +1,4 @@
-"""The flow stack: flows in progress, of which at most one is Active (FS-8 … FS-13).
+"""The flow stack, which contains the flows in progress. At most one of them is Active (FS-8 … FS-13).
 
 The Agent decides when the stack changes. `changes.plan_steps` adds the flows of plans.
 """
@@ -272,7 +272,7 @@ class FlowStack:
         self.keep_step(flow)
 
     def invalidate(self, flow: BaseFlow, status: FlowStatus) -> list[BaseFlow]:
-        """Make a flow Invalid and, if it is a plan, abandon its unfinished flows (PL-4). Return all these flows."""
+        """Invalidate a flow and, if it is a plan, abandon its unfinished flows (PL-4). Return all these flows."""
         flow.become(status)
         self.keep_step(flow)
         orphans = [member for member in self.members(flow.flow_id) if not member.is_finished]

@@ -85,7 +85,7 @@ class DialogueState:
         return cls(session_id)
 
     def put_off(self, first: FlowId, *requests: str) -> None:
-        """Postpone requests until the flow `first` ends, after the requests that already wait for this flow."""
+        """Postpone requests until the flow `first` ends. They follow the requests that already wait for it."""
         self.later.setdefault(first, []).extend(requests)
 
     def take_due(self) -> list[str]:
@@ -114,7 +114,7 @@ class DialogueState:
         self.turn -= 1
 
     def keep_done(self, broken: DialogueState, effects: Iterable[EffectNote]) -> None:
-        """Keep `effects`, and the labels of external content from the discarded state `broken`."""
+        """Add `effects`, and copy the labels of external content from the discarded state `broken`."""
         self.effects.extend(effects)
         self.intake.labels = broken.intake.labels
 
@@ -195,7 +195,7 @@ class DialogueState:
         return row | offered if row.get(listed.key) == offered.get(listed.key) else row
 
     def talk_about(self, place: int) -> None:
-        """Make the row at index `place` of the rows displayed last the current row."""
+        """Set the current row to the row at index `place` of the rows displayed last."""
         if self.shown is not None and self.shown.place != place:
             self.shown = replace(self.shown, place=place)
 

@@ -14,7 +14,8 @@ class ShownTable:
     """The table displayed last and its current page.
 
     `table_id`: ID for fetching more pages from the domain's service, or None if the frame has all rows.
-    `source`: the tools that returned the rows. `rows`: total number of rows. `page`: page number, from 1.
+    `source`: the tools that returned the rows. `rows`: total number of rows. `page_rows`: number of rows per
+    page. `page`: page number, from 1.
     """
 
     frame_id: str
@@ -30,8 +31,8 @@ class ShownTable:
     def of(cls, frame: Frame, page_rows: int) -> ShownTable | None:
         """Return the first page of a frame, or None if the frame isn't a table.
 
-        `page_rows`: rows per page. If the domain's service has more pages, the length of the first page is
-        used instead.
+        `page_rows`: number of rows per page. If the domain's service has more pages, the length of the first page
+        is used instead.
         """
         if frame.display_type != "table" or not are_rows(frame.data):
             return None

@@ -181,7 +181,7 @@ class Understanding:
     plain: bool = False
     """True if the whole message is a plain “yes”. No other typed text confirms a side effect (PX-18)."""
     by_model_alone: bool = False
-    """True if the local classifier disagrees with the model. Irreversible calls then need a confirmation."""
+    """True if the local classifier disagrees with the model. Side effects then need a confirmation."""
     refers: bool = False
     """True if a model took a value that the message doesn't name from an earlier task or a displayed row."""
     copied: bool = False
@@ -193,7 +193,7 @@ class Understanding:
     assumed: tuple[Told, ...] = ()
     """Assumptions to report to the user, such as “I took “orgin” for origin.”"""
     unexplained: tuple[str, ...] = ()
-    """Terms in the request that neither its flow nor its values explain."""
+    """Terms of the message that the likeliest flow and its values do not explain."""
 
     cues: frozenset[Cue] = frozenset()
     rows: RowQuestion = RowQuestion()
@@ -241,7 +241,7 @@ class Understanding:
         return own is None or (own.value in (None, mention.text) and own.value not in mention.candidates)
 
     def _gist(self) -> tuple[MessageKind, Dact | None, dict[str, Json]]:
-        """Return kind, flow and values. Corrections count as slot values."""
+        """Return the kind, the flow of a task, and the values. Corrections count as slot values."""
         kind = MessageKind.SLOT_VALUE if self.kind is MessageKind.CORRECTION else self.kind
         dact = self.flows[0].dact if kind is MessageKind.TASK and self.flows else None
         return kind, dact, {name: mention.value for name, mention in self.slots.items()}

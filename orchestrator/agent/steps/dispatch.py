@@ -77,7 +77,7 @@ async def _turn_page(context: TurnContext, modules: Modules, understood: Underst
 
 
 def _report_reading(context: TurnContext, understood: Understanding) -> None:
-    """Tell the user about assumptions, and about words that were not understood (IR-6)."""
+    """Inform the user about assumptions, and about words that were not understood (IR-6)."""
     for why in understood.assumed:
         context.tell(NoticeKind.ASSUMED, why=why)
     left = understood.not_understood if understood.kind is not MessageKind.UNKNOWN else ()

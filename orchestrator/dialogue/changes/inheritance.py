@@ -12,7 +12,7 @@ from orchestrator.types import Json, JsonObject
 
 
 def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool = False) -> list[str]:
-    """Fill a starting flow with known values, unless the user has changed the subject.
+    """Fill a starting flow with known values that fit the message.
 
     A user who searched flights to Rome and now books a flight from Paris does not want Rome's date. Slots
     that the message leaves undecided stay open, as do slots that an earlier task asks for again.

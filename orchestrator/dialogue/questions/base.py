@@ -28,7 +28,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A suggested reply: a label and its action."""
+    """A suggested reply: a label, and the name and payload of its action."""
 
     label: Told
     action_name: str

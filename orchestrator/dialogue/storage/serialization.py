@@ -122,7 +122,7 @@ def _diff_value(before: Json, after: Json) -> JsonObject | None:
 
 
 def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
-    """Drop the head that is gone, patch what both lists have, and append the rest.
+    """Return a patch that drops the missing head, patches common elements, and appends the rest.
 
     Return None if more than half of the elements would be replaced.
     """
