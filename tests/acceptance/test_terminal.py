@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pexpect
@@ -81,6 +82,10 @@ def terminal(tmp_path: Path, domain: str, *options: str, **environment: str) -> 
     try:
         yield Terminal(child)
     finally:
+        if child.isalive():  # `close` waits for a tenth of a second after each signal
+            child.kill(signal.SIGHUP)
+            with suppress(pexpect.TIMEOUT):
+                child.expect(pexpect.EOF, timeout=PATIENCE_S)
         child.close(force=True)
 
 

@@ -137,7 +137,7 @@ BUGS = (
             (SERVICES, DRAFT, f"        _LAST[call.session_id] = thing\n{DRAFT}"),
             (
                 SERVICES,
-                '"""Lend a thing for a week more, once for a call."""',
+                '"""Extend a loan by a week, once per call."""',
                 'thing = _LAST.get(call.session_id, "thing")',
             ),
         ),
