@@ -1,4 +1,4 @@
-"""The public API for domain authors. Names are imported on first use."""
+"""The public Python API for domain authors. Each name is imported on first use."""
 
 from __future__ import annotations
 

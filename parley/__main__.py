@@ -8,7 +8,7 @@ from orchestrator.extras import extra_of, needs_extra
 
 
 def main() -> None:
-    """Run the command line. If an optional dependency is missing, name the extra to install and exit."""
+    """Run the command line. If an optional dependency is missing, exit with the name of the extra to install."""
     try:
         from parley.main import main as run  # noqa: PLC0415 - most of its imports are extras
     except ModuleNotFoundError as error:

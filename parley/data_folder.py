@@ -1,4 +1,4 @@
-"""Exclusive use of a data folder, and the file in which `parley up` stores its URL."""
+"""Locks of data folders, and the file in which `parley up` stores its URL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLOSED = 0o700
 OWNERS_ONLY = 0o077  # the umask of every process that uses a data folder
 _WRITABLE_BY_OTHERS = 0o022
 _LONGEST_SOCKETS = 80
-"""Maximum path length of a socket folder, in bytes: macOS allows 104, and PostgreSQL appends a name."""
+"""Maximum path length of a socket folder, in bytes. macOS allows 104 bytes, including the socket's name."""
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def hold(data_dir: Path) -> Iterator[None]:
 
     Raises:
         FolderInUse: another process holds the lock; the message contains its pid.
-        Forbidden: another account owns the folder, or could have written to it.
+        Forbidden: another account owns the folder, or may have written to it.
     """
     data_dir.mkdir(mode=CLOSED, parents=True, exist_ok=True)
     _require_own(data_dir)
@@ -52,7 +52,7 @@ def hold(data_dir: Path) -> Iterator[None]:
 
 
 def _require_own(data_dir: Path) -> None:
-    """Raise Forbidden if another account owns the folder or could have written to it."""
+    """Raise Forbidden if another account owns the folder or may have written to it."""
     found = data_dir.stat()
     if found.st_uid != os.geteuid():
         raise Forbidden(f"{data_dir} belongs to another account: choose a folder that you own.")
@@ -64,7 +64,7 @@ def _require_own(data_dir: Path) -> None:
 
 @contextmanager
 def open_sockets(data_dir: Path, name: str) -> Iterator[Path]:
-    """Yield a private folder for a server's sockets.
+    """Yield a private folder for the sockets of the server `name`.
 
     The folder is in the data folder, unless that path is too long for a socket.
     """
@@ -98,7 +98,7 @@ def _lock(descriptor: int) -> bool:
 
 
 EVALUATIONS = "evaluations"
-"""Subfolder for `parley eval` runs, with one folder per domain."""
+"""Subfolder for results of `parley eval` and `parley replay`, with one folder per domain."""
 
 
 def trained_folder(data_dir: Path) -> Path:
@@ -107,7 +107,7 @@ def trained_folder(data_dir: Path) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpNote:
-    """The state of a running `parley up`, which other commands read from `<data-dir>/up.json`."""
+    """The state of a running `parley up`, stored in `<data-dir>/up.json` for other commands."""
 
     url: str
     pid: int

@@ -1,7 +1,7 @@
 """The demo of `make demo`: a worker is killed while it books a flight, yet the flight is booked exactly once.
 
-A lock on the table of the airline's bookings delays the call, like a slow booking system. The worker is
-killed during the call, so the outcome is unknown.
+A lock on the table of bookings delays the call, like a slow booking system. The worker is killed during the
+call, so the outcome of the call is unknown.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _book_beside_a_kill(screen: Screen, stack: RunningStack, client: Client) -> 
 
 @contextmanager
 def _held_up(database_url: str) -> Generator[None]:
-    """Delay bookings until the block ends."""
+    """Lock the table of bookings until the block ends."""
     with psycopg.connect(database_url) as connection:
         connection.execute("LOCK TABLE records IN SHARE ROW EXCLUSIVE MODE")
         yield
@@ -123,7 +123,7 @@ def _held_up(database_url: str) -> Generator[None]:
 
 
 def _await_call(watching: psycopg.Connection) -> int:
-    """Wait until the booking call runs. Return the pid of its worker."""
+    """Wait until a worker calls the booking tool. Return the worker's pid."""
     ends_at = time.monotonic() + WAIT_S
     while time.monotonic() < ends_at:
         if (row := watching.execute(STARTED, [SESSION]).fetchone()) is not None:

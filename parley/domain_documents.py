@@ -17,7 +17,7 @@ _PAUSE_S = 0.1
 
 
 def add_documents(client: Client, domain: str, say: Callable[[str], None]) -> None:
-    """If a model is configured, upload the domain's documents and wait until they are searchable."""
+    """If a model is configured, upload the domain's documents and wait up to `_WAIT_S` seconds for embedding."""
     found = [*_find(domain)]
     if not found or not read_endpoints(read_model_settings(read_environment())):
         return

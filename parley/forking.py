@@ -1,6 +1,6 @@
 """Python programs that start as forks of this process, which has already imported their modules.
 
-Forking is much faster than starting an interpreter, and the processes share the memory of the modules.
+Forking is much faster than starting an interpreter, and the forks share the memory of the imported modules.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ForkedProcess(psutil.Process):
 
 
 def can_fork() -> bool:
-    """Return whether forking is safe. Another thread could hold a lock that the fork needs."""
+    """Return whether forking is supported (on Linux) and safe: another thread may hold a lock that the fork needs."""
     return _LIBC is not None and threading.active_count() == 1
 
 
@@ -50,11 +50,11 @@ def fork_program(
     folder: Path | None = None,
     umask: int = -1,
 ) -> ForkedProcess:
-    """Run ``python ARGUMENTS`` in a new session. The arguments begin with ``-m``.
+    """Run ``python ARGUMENTS`` in a new session. The arguments begin with ``-m`` and a module name.
 
     `name`: process name in ``top``; ``ps`` shows the arguments of this process. `streams`: descriptors of
-    stdin, stdout and stderr; all others are closed. `dies_by`: signal that the kernel sends when this process
-    exits. `umask`: -1 to inherit.
+    stdin, stdout and stderr; all others are closed. `dies_by`: signal that the kernel sends to the fork when this
+    process exits. `folder`: working directory. Default: the current directory. `umask`: -1 to inherit.
     """
     parent, here = os.getpid(), folder or Path.cwd()
     sys.stdout.flush()
@@ -86,7 +86,7 @@ def die_with(parent: int, dies_by: signal.Signals) -> None:
 
 
 def _stand_apart(streams: tuple[int, int, int]) -> None:
-    """Leave the parent's session, and drop its signal handlers and open files."""
+    """Leave the parent's session, drop its signal handlers and open files, and redirect the standard streams."""
     gc.freeze()  # existing objects are never collected, so their memory stays shared
     os.setsid()
     signal.set_wakeup_fd(-1)
@@ -100,7 +100,7 @@ def _stand_apart(streams: tuple[int, int, int]) -> None:
 
 
 def _settle(arguments: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
-    """Set up the state that a new interpreter would have."""
+    """Set the working directory, environment, arguments and streams that a new interpreter would have."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)

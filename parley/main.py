@@ -63,16 +63,16 @@ GROUPS: Final = {
         "bench": ("lab.commands.bench", "Run a benchmark."),
     },
 }
-"""Commands by group and name, each with its module and summary. ``--help`` imports none of the modules.
+"""Commands by group and name, each with its module and summary. ``parley --help`` imports none of the modules.
 
-A module with a leading dot is below `parley.commands`.
+A leading dot stands for `parley.commands`.
 """
 
 COMMANDS: Final = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 
 def load_command(name: str) -> Any:
-    """Return the command with this name from its module's `app`, or the whole `app`."""
+    """Return the command with this name from its module's `app`, or the whole `app` as a command group."""
     module, _ = COMMANDS[name]
     try:
         loaded = import_module(module, "parley.commands")
@@ -88,7 +88,7 @@ def load_command(name: str) -> Any:
 
 
 class _LazyGroup(TyperGroup):
-    """A group that lists commands in sections and imports only the called command."""
+    """A command group that lists its commands in sections and imports only the called command."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         del ctx
@@ -165,10 +165,7 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
 
 
 def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
-    """Remove ``--verbose`` from anywhere before ``--``.
-
-    Return True if it was there, and the other arguments.
-    """
+    """Return the arguments without each ``--verbose`` before ``--``, and whether there was any."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options, rest = arguments[:end], arguments[end:]
     kept = [word for word in options if word != "--verbose"]
@@ -176,7 +173,7 @@ def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
 
 
 def complete_wait(arguments: list[str]) -> list[str]:
-    """Insert `WAIT_S` after each ``--wait`` that has no number."""
+    """Insert `WAIT_S` after each ``--wait`` that isn't followed by a number."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     completed: list[str] = []
     for place, word in enumerate(arguments):

@@ -46,7 +46,7 @@ def read_document(source: str) -> JsonObject:
 
 
 def make_tools(document: JsonObject, source: str) -> dict[str, JsonObject]:
-    """Return one manifest entry per operation, by tool ID."""
+    """Return one manifest entry per operation, by tool ID. `source`: URL or path of the document."""
     base = _base_url(document, source)
     tools: dict[str, JsonObject] = {}
     for path, item in document["paths"].items():
@@ -64,7 +64,7 @@ def write_tools(tools: Mapping[str, JsonObject]) -> str:
 
 
 class _Operation:
-    """An operation, whose path parameters, query parameters and body members become inputs."""
+    """An OpenAPI operation. Its path parameters, query parameters and body members become a tool's inputs."""
 
     def __init__(
         self, document: JsonObject, base: str, path: str, method: str, operation: JsonObject, shared: Json
@@ -104,7 +104,7 @@ class _Operation:
         }
 
     def _inputs(self) -> tuple[JsonObject, list[str], dict[str, str]]:
-        """Return the schemas of path and query parameters, the required names, and the query."""
+        """Return the schemas of path and query parameters, the required input names, and the query template."""
         properties: JsonObject = {}
         required: list[str] = []
         query: dict[str, str] = {}
@@ -140,7 +140,7 @@ class _Operation:
         return {"type": "object", "required": [http["wrap_as"]], "properties": {http["wrap_as"]: schema}}
 
     def _errors(self) -> Iterator[tuple[int, str]]:
-        """Yield described error statuses that mean the call had no effect, with a message for users."""
+        """Yield the statuses of described errors after which the call surely had no effect, with user messages."""
         for status, response in self._operation.get("responses", {}).items():
             text = self._resolve(response).get("description", "").strip()
             if str(status).isdecimal() and is_surely_not_done(int(status)) and text and int(status) != 422:
@@ -164,7 +164,7 @@ class _Operation:
         return found
 
     def _resolve(self, part: Json) -> JsonObject:
-        """Resolve references within the document."""
+        """Return the part that a reference names, or `part` itself if it isn't a reference."""
         for _ in range(DEEPEST):
             if not is_object(part) or "$ref" not in part:
                 break
@@ -186,7 +186,7 @@ def _base_url(document: JsonObject, source: str) -> str:
 
 
 def _tool_id(operation: JsonObject, method: str, path: str) -> str:
-    """Return the operation ID in snake case, or an ID made from the path and method."""
+    """Return a tool ID from the operation ID in snake case, or else from the path and method."""
     given = operation.get("operationId") or f"{_TEMPLATE.sub('', path)}_{method}"
     name = _snake(given)
     return name if "_" in name else f"{name}_{method}"

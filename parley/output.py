@@ -17,7 +17,8 @@ NARROW = 10
 class Rows:
     """Records, printed as one JSON object per line or as a table of `columns`.
 
-    `value`: replaces the records in JSON output. `head`: text above the table.
+    `columns`: names of the members to show. Default: those of the first record. `value`: replaces the records in
+    JSON output. `head`: text above the table.
     """
 
     records: Sequence[Mapping[str, Any]]
@@ -28,14 +29,14 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A value for JSON output, and its text for other output."""
+    """A result. `value`: printed with ``--json``. `text`: printed without it."""
 
     value: Any
     text: str
 
 
 def print_result(result: Any, *, as_json: bool) -> None:
-    """Print `Rows`, an `Answer`, or any other value as JSON. For None, print nothing."""
+    """Print a command's result: `Rows` or an `Answer` as text or JSON, any other value as JSON, None not at all."""
     match result:
         case None:
             return
@@ -61,17 +62,17 @@ def print_json(value: Any) -> None:
 
 
 def print_prompts(prompts: Mapping[str, Any]) -> None:
-    """Print the model calls and tokens per prompt, if there were any calls."""
+    """Print a table with the model calls and the tokens per call of each prompt, if there are any."""
     if prompts:
         rows = [[name, use["calls"], use["tokens_a_call"]] for name, use in prompts.items()]
         print_table(("prompt", "calls", "tokens a call, with the answer"), rows)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table as wide as the terminal. If the output is not a terminal, print each row on one line.
+    """Print a table that fits the terminal. If the output is not a terminal, print each row on one line.
 
-    IDs are never wrapped, so that users can copy them. If the IDs leave too little room, each cell gets a
-    separate line.
+    IDs are never wrapped, so that users can copy them. If the table doesn't fit the terminal without wrapping
+    IDs, print each cell on a separate line.
     """
     from rich import box  # noqa: PLC0415  # slow to import
     from rich.console import Console  # noqa: PLC0415
@@ -97,7 +98,7 @@ def _is_identifier(column: str) -> bool:
 
 
 def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """Return the minimum width of a table: full IDs, and up to `NARROW` characters for other columns."""
+    """Return the minimum width of a table, with complete IDs and up to `NARROW` characters of other cells."""
     return sum(
         2 + max(len(row[place]) if _is_identifier(name) else min(len(row[place]), NARROW) for row in rows)
         for place, name in enumerate(columns)
@@ -106,7 +107,7 @@ def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on a terminal. Yield a function that takes the finished and total counts."""
+    """Show a progress bar on a terminal. Yield a function that updates it with the finished and total counts."""
     from rich.console import Console  # noqa: PLC0415  # slow to import
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
@@ -118,7 +119,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def as_lines(facts: Mapping[str, Any]) -> str:
-    """Format each member on a separate line."""
+    """Format each name and value on a separate line."""
     return "\n".join(f"{name:<12} {'' if value is None else value}" for name, value in facts.items())
 
 

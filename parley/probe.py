@@ -1,6 +1,6 @@
-"""Container probes: ``python -m parley.probe turns --live``. Light enough to run every few seconds.
+"""Container probes, such as ``python -m parley.probe turns --live``, which start fast. See also `parley health`.
 
-Operators use `parley health`. Servers are probed over HTTP; workers and the scheduler by their heartbeat file
+Servers are probed over HTTP. Workers and the scheduler are probed by their heartbeat file
 (`workers.heartbeat`).
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from orchestrator.errors import InvalidInput, ParleyError, Unavailable
 from parley.roles import PORTS, Role
 
-# Processes rewrite their file every second. Training a domain can delay this.
+# Processes rewrite their heartbeat file every second. Training a domain can delay them.
 STALE_AFTER_S = 20.0
 _TIMEOUT_S = 3.0
 _PATHS = {Role.GATEWAY: ("/health/ready", "/health/live"), Role.FLOWER: ("/healthcheck", "/healthcheck")}
@@ -25,7 +25,7 @@ _PATHS = {Role.GATEWAY: ("/health/ready", "/health/live"), Role.FLOWER: ("/healt
 def probe(role: Role, *, live: bool, port: int | None = None) -> str:
     """Return the condition of the role in this container. `live`: accept a role that is not ready.
 
-    Raises Unavailable if the probe fails, or InvalidInput if PARLEY_HEARTBEAT_FILE is missing.
+    Raises Unavailable if the probe fails, or InvalidInput if PARLEY_HEARTBEAT_FILE is required but not set.
     """
     if role in _PATHS:
         given = port or int(os.environ.get("PARLEY_PORT") or PORTS[role])
@@ -40,7 +40,7 @@ def probe(role: Role, *, live: bool, port: int | None = None) -> str:
 
 
 def ask_server(url: str) -> str:
-    """Return a message if the server responds. Raises Unavailable on errors and timeouts."""
+    """Return a message if the server responds with success. Raises Unavailable on errors and timeouts."""
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_S):  # noqa: S310  # our own address
             return f"{url} is healthy"
@@ -51,9 +51,9 @@ def ask_server(url: str) -> str:
 
 
 def read_heartbeat(path: Path, *, live: bool, now: float) -> str:
-    """Return the process's condition.
+    """Return the condition in a heartbeat file, and the file's age. `live`: accept a process that is not ready.
 
-    Raises Unavailable if the process is not ready, or if the file is missing or stale.
+    Raises Unavailable if the process is not ready, or if the file is missing, invalid or stale.
     """
     try:
         condition = str(json.loads(path.read_bytes())["condition"])

@@ -1,7 +1,6 @@
-"""A child process: start, readiness and stop.
+"""Start, readiness and stop of a child process, and cleanup of processes left behind by a killed run.
 
-This module also stops processes left behind by a killed run. `parley.stack` defines the programs and their
-order.
+`parley.stack` defines the programs and their order.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from parley.forking import ForkedProcess, can_fork, die_with, fork_program
 from parley.signals import hurry
 
 _POLL_S = 0.02
-_READY_WITHIN_S = 180.0  # starts take a few seconds, but much longer on a busy machine
+_READY_WITHIN_S = 180.0  # a start takes a few seconds, but much longer on a busy machine
 _HURRIED_GRACE_S = 1.0
 
 
@@ -36,7 +35,7 @@ _HURRIED_GRACE_S = 1.0
 class Account:
     """The system account of a program when Parley runs as root.
 
-    `keep_access`: keep the right to access files below folders that are closed to the account.
+    `keep_access`: True to keep root's right to access files, because folders are closed to the account.
     """
 
     uid: int
@@ -49,9 +48,10 @@ class Program:
     """A program to run as a child process.
 
     Args:
-        ready: readiness check, given the log since the start.
-        imported: True for a Python program with modules that are imported here, so that it can be forked.
-        grace_s: seconds between `stop_signal` and a kill.
+        ready: returns whether the program is ready, from its log since the start.
+        imported: True for a Python program whose modules this process has imported, so that it can be forked.
+        grace_s: seconds between `stop_signal` and SIGKILL.
+        account: account that runs the program, or None for the current account.
         metrics: URL of the program's metrics, or None.
     """
 
@@ -68,12 +68,12 @@ class Program:
 
 
 def log_says(text: str) -> Callable[[str], bool]:
-    """Return a readiness check that waits for `text` in the log."""
+    """Return a readiness check that looks for `text` in the log."""
     return lambda log: text in log
 
 
 class Child:
-    """A program and its process. `notes`: folder for the pid, so that a later run can stop the process."""
+    """A program and its process. `notes`: folder for a note with the pid, so that a later run can stop the process."""
 
     def __init__(self, program: Program, notes: Path) -> None:
         self.program = program
@@ -109,11 +109,11 @@ class Child:
         return self._process is not None and self._process.poll() is None
 
     def exit_code(self) -> int | None:
-        """Return the exit code, or None while the process is running."""
+        """Return the exit code, or None if the process is running or was never started."""
         return None if self._process is None else self._process.poll()
 
     def logged(self) -> str:
-        """Return the log since the last start."""
+        """Return the program's log since its last start."""
         with self.program.log.open("rb") as log:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
@@ -134,7 +134,7 @@ class Child:
             self._process.send_signal(self.program.stop_signal)
 
     def stop(self) -> None:
-        """Send the stop signal, wait for the grace period, then kill the process. Remove the note."""
+        """Stop the process with `end_process`, and remove the note."""
         if self._process is not None and self.is_running():
             end_process(self._process, self.program.stop_signal, self.program.grace_s)
             self._process.wait()
@@ -147,7 +147,7 @@ class Child:
 
 
 def run_to_end(command: tuple[str, ...], *, account: Account | None = None) -> None:
-    """Run a short program. Raises ProcessFailed with the program's output if it fails."""
+    """Run a command until it exits. Raises ProcessFailed with the command's output if it fails."""
     command, how = _as_account(command, account, None)
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False, cwd="/", **how)
     if done.returncode != 0:
@@ -175,7 +175,7 @@ def end_leftovers(notes: Path) -> list[str]:
 
 
 def end_process(process: psutil.Process, stop_signal: signal.Signals, grace_s: float = 10.0) -> None:
-    """Send the signal, wait for the grace period, then kill the process."""
+    """Send the signal, wait up to `grace_s` seconds, then kill the process. `hurry` shortens the wait."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process.send_signal(stop_signal)
         process.resume()  # a suspended process doesn't act on the signal
@@ -218,7 +218,7 @@ def _as_account(
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Return the command and Popen arguments that run it under the account, without input.
 
-    `dies_by`: signal that the kernel sends when this process exits (Linux only).
+    `dies_by`: signal that the kernel sends to the command when this process exits (Linux only).
     """
     how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
     # The parent-death signal is bound to the thread that started the child.

@@ -1,6 +1,6 @@
-"""The roles of Parley's processes and their commands, for `up`, `serve`, the container image and Kubernetes.
+"""The roles of Parley's processes and their command lines, for `up`, `serve`, the container image and Kubernetes.
 
-Commands never contain store URLs or secrets, which roles read from the environment.
+Command lines never contain store URLs or secrets. Processes read these from the environment.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ WATCHING: Final = "workers.flower_app"  # the Flower application
 # Variable with comma-separated ``user:password`` pairs for Flower.
 FLOWER_AUTH: Final = "FLOWER_BASIC_AUTH"
 
-# Matrices are small, so more threads slow down training from 2 s to 11 s.
+# Matrices are small, so that more threads slow down training from 2 s to 11 s.
 ONE_THREAD_EACH: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -40,7 +40,7 @@ QUEUES: Final[Mapping[Role, tuple[str, ...]]] = {
     Role.SUBMISSIONS: (SUBMISSIONS,),
     Role.INTERNAL: (INTERNAL, URGENT),
 }
-# Number of tasks that can wait concurrently. Turns run on one event loop per process.
+# Worker threads, and so the number of tasks in progress. All turns of a process run on one event loop.
 THREADS: Final[Mapping[Role, int]] = {
     Role.WORKER: 96,
     Role.TURNS: 64,
@@ -52,13 +52,14 @@ PORTS: Final[Mapping[Role, int]] = {Role.GATEWAY: 8600, Role.FLOWER: 5555}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seat:
-    """The listening address of a role, and its worker options.
+    """The listening address of a gateway or Flower, or the options of a worker.
 
     Args:
+        port: port to listen on; required for gateways and Flower.
         name: Celery node name; ``%h`` stands for the host.
         threads: number of worker threads. Default: the number in THREADS.
-        in_flower: True if a worker sends events to Flower.
-        schedules: True if a worker for all queues also fires the schedules.
+        in_flower: True if the worker sends events to Flower.
+        schedules: True if a worker for all queues also runs the scheduler.
     """
 
     host: str = "127.0.0.1"
@@ -86,7 +87,7 @@ def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
         case Role.BEAT:
             return (*celery, "beat", "--pidfile=", "-l", "INFO")
         case Role.FLOWER:
-            # Workers send events without requests.
+            # Flower needn't enable events, because workers always send them.
             options = (f"--address={seat.host}", f"--port={seat.port}", "--enable_events=false")
             return (*celery, "flower", *options)
 

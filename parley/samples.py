@@ -1,4 +1,4 @@
-"""Sample values of slots, with the words in which users state them."""
+"""Sample values of slots, with the words that users say for them."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _OF_TYPE = {
 
 
 def list_samples(slot: SlotSpec, domain: Domain, today: date) -> Sequence[Sample]:
-    """Return sample values for a slot, or nothing if neither its type nor the domain has values."""
+    """Return sample values for a slot, or an empty sequence if neither its type nor the domain has values."""
     found = _read_samples(slot, domain) if slot.samples else _make_samples(slot, domain, today)
     return tuple(islice(found, _MOST_VALUES))
 
 
 def _read_samples(slot: SlotSpec, domain: Domain) -> Iterator[Sample]:
-    """Yield the samples in the ontology."""
+    """Yield the samples that the ontology lists for the slot."""
     for text in slot.samples:
         judged = domain.slot_types.validate(text, slot)
         is_known = isinstance(judged, Valid) and slot.entity is None
@@ -89,7 +89,7 @@ def _list_days(today: date, *, is_english: bool) -> Iterator[Sample]:
 
 
 def _known_best(values: Sequence[EntityValue]) -> list[EntityValue]:
-    """Sort values by their number of aliases, highest first."""
+    """Sort entity values by their number of aliases, highest first."""
     return sorted(values, key=lambda one: -len(one.aliases))
 
 
@@ -98,7 +98,7 @@ def _name(value: EntityValue) -> str:
 
 
 def _count(slot: SlotSpec) -> Sequence[int]:
-    """Return the smallest values of a small range, or values from the middle of a large range."""
+    """Return the smallest numbers of a slot's small range, or numbers from the middle of a large range."""
     lowest = int(slot.minimum or 1)
     highest = int(slot.maximum if slot.maximum is not None else lowest + 2)
     if highest - lowest <= _MOST_COUNTED:

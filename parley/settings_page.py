@@ -1,4 +1,4 @@
-"""Generate the settings reference, `docs/settings.md`, from the declarations."""
+"""Generation of the settings reference, `docs/settings.md`, from the declarations."""
 
 import ast
 import inspect
@@ -19,7 +19,7 @@ from orchestrator.domain.configuration import DomainConfig
 from orchestrator.settings import Settings
 from orchestrator.settings.fields import EVERYBODY, Form, ReadBy
 
-# Variables that are not settings, but are read by commands or by OpenTelemetry.
+# Variables that commands or OpenTelemetry read, and that `Settings` doesn't declare.
 _OF_COMMANDS = {
     "PARLEY_HOST": (
         "127.0.0.1",
@@ -114,7 +114,7 @@ def _domain() -> Iterator[str]:
 
 
 def describe_fields(model: type[BaseModel]) -> dict[str, str]:
-    """Return the docstrings of the model's fields."""
+    """Return the docstrings under a model's fields, by field name."""
     [declared] = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     assert isinstance(declared, ast.ClassDef)
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Orderly shutdown on signals."""
+"""Orderly shutdown on SIGINT, SIGTERM and SIGHUP."""
 
 import signal
 import threading
@@ -9,12 +9,12 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequested(BaseException):
-    """Raised to stop in an orderly way after Ctrl-C, SIGTERM or a closed terminal."""
+    """Raised on the main thread after Ctrl-C, SIGTERM or a closed terminal, to stop all processes in order."""
 
 
 _asked = threading.Event()
 hurry = threading.Event()
-"""Set by a second signal. Shortens all grace periods to one second, even those that have begun."""
+"""Set by a second signal. It shortens all grace periods to one second, even those that have begun."""
 
 
 @contextmanager
@@ -38,6 +38,6 @@ def stop_on_signals() -> Iterator[None]:
 
 
 def raise_if_stopped() -> None:
-    """Raise StopRequested if a signal arrived, because a finalizer may have swallowed the first exception."""
+    """Raise StopRequested again if a signal arrived. A finalizer may have swallowed the first exception."""
     if _asked.is_set():
         raise StopRequested

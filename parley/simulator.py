@@ -1,7 +1,7 @@
 """In-process conversations on in-memory stores, for tests and evaluations of a domain.
 
-Everything except the stores is real: the lane, the agent, NLU, PEX and RES. This module is a public API for
-users' tests.
+Only the stores are simulated: the session lane, the agent, NLU, PEX and RES are real. This module is public
+API, for tests of domains.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from parley.testing.scheduled import MemoryScheduledEvents
 from parley.testing.store import MemoryStore
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-"""The default start of simulations, a Friday at noon."""
+"""The default start of simulations, a Friday at noon (UTC)."""
 
 URL = "http://127.0.0.1:8600"
 """The base URL for callbacks of asynchronous tools."""
@@ -62,7 +62,7 @@ _STORES = ("store", "records", "live", "scratchpad", "preferences", "documents",
 class Simulator:
     """A domain with its dependencies and one store, for any number of conversations.
 
-    `now`: Unix time, which advances by `pace_s` seconds per turn. `signals`: all signals recorded so far.
+    `now`: simulated Unix time, which advances by `pace_s` seconds per turn. `signals`: all recorded signals.
     """
 
     loaded: LoadedDomain
@@ -102,13 +102,13 @@ class Simulator:
         Args:
             domain: a name, a folder, or a loaded domain.
             sections: configuration that overrides the domain's configuration.
-            models: the models to call. Default: only the local classifier.
+            models: the language models to call. Default: none, only the local classifier.
             system1: a trained local classifier, which saves a second of training.
             services: instances that replace the domain's services, by class name.
-            transport: replaces calls of HTTP endpoints and MCP servers.
+            transport: replaces the transport of HTTP and MCP tools.
             gather: gathers context for blocked flows. Default: no context is gathered.
             at: the start of conversations.
-            beside: another simulator whose stores to share, as a second worker does.
+            beside: another simulator whose stores to share, to simulate a second worker.
 
         Raises:
             ConfigurationError: the domain or the additional configuration is invalid.
@@ -146,7 +146,7 @@ class Simulator:
         return MemoryPorts(self.preferences, context, self.scratchpad)
 
     def _make_services(self, stand_ins: Mapping[str, object]) -> Services:
-        """Return a function that creates a tenant's service instances. `stand_ins` replace some of them."""
+        """Return a function that returns a tenant's services by name, with `stand_ins` in place of some."""
         own = make_services(
             self.loaded.domain,
             self.loaded.services,
@@ -163,7 +163,7 @@ class Simulator:
         return word_for(self.loaded.domain, told)
 
     async def close(self) -> None:
-        """Close the connections and processes of HTTP and MCP tools."""
+        """Close the connections of HTTP tools, and the connections and processes of MCP tools."""
         if self.transports is not None:
             await self.transports.close()
 
@@ -190,17 +190,17 @@ class Conversation:
         )
 
     def branch(self, *, epoch: int | None = None) -> Conversation:
-        """Fork this conversation at an epoch (ST-4). Raises NotFound."""
+        """Fork this conversation at an epoch (ST-4). Default: the current epoch. Raises NotFound."""
         since = None if epoch is None else Epoch(epoch)
         made = branch_session(self.simulator.store, self.tenant_id, self.session_id, epoch=since)
         return Conversation(self.simulator, made.session_id, self.user_id, self.tenant_id)
 
     def say(self, text: str) -> Coroutine[Any, Any, JsonObject]:
-        """Send a message and return the turn object."""
+        """Send a user message and return the turn object."""
         return self.submit(TurnInput(text=text))
 
     def act(self, name: str, payload: JsonObject | None = None) -> Coroutine[Any, Any, JsonObject]:
-        """Send an action and return the turn object."""
+        """Send an action, such as a click on a button, and return the turn object."""
         return self.submit(TurnInput(action={"name": name, "payload": payload or {}}))
 
     async def wait(self, seconds: float) -> list[JsonObject]:
@@ -225,7 +225,7 @@ class Conversation:
         return await self._run_others({turn.turn_id for turn in before if turn.status in FINISHED})
 
     async def _run_others(self, ended: Collection[str]) -> list[JsonObject]:
-        """Run the session's queued turns. Return the turns that have ended, except those in `ended`."""
+        """Run the session's queued turns. Return the session's turns, except those in `ended`, oldest first."""
         await self._runner.run(self.session_id)
         turns = await self._inbox.turns(self.tenant_id, session_id=self.session_id)
         return [turn_object(turn) for turn in reversed(turns) if turn.turn_id not in ended]

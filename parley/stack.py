@@ -1,7 +1,7 @@
 """The processes of a running Parley: roles, start order and environments.
 
-Each group starts once the previous group is ready; groups stop in reverse order. `parley.supervision` restarts
-processes, and `parley.processes` handles a single process.
+The stores start first, then the roles. They stop in reverse order. `parley.supervision` restarts processes, and
+`parley.processes` handles a single process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BRIEF_GRACE_S = 10.0
 _PRIVATE_SHUTDOWN_S = 5.0
 TRAINED_FOLDER = "PARLEY_TRAINED_FOLDER"
 PREPARED = Path(sys.prefix, "share", "parley", "trained")
-"""Models that `make` trained for this installation. New data folders receive copies."""
+"""Folder with the models that `make` trained for this installation. New data folders receive copies."""
 _MIGRATION = "orchestrator.adapters.postgres.migrate"
 IMPORTED = (
     *("celery.__main__", "celery.apps.worker", "celery.backends.redis", "celery.bin.celery"),
@@ -46,20 +46,23 @@ IMPORTED = (
         "workers.app",
     ),
 )
-"""Modules of all roles except Flower, which is rarely used."""
+"""Modules of all roles except Flower, imported once before the roles are forked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackPlan:
-    """The configuration of a run.
+    """The configuration of a stack.
 
     Args:
         domain: name of a demo domain, or absolute path of a domain folder.
-        private: serve a single conversation, without schedules and Flower.
-        lasting: store data durably, so that it survives a power failure.
-        database_url: replaces the embedded PostgreSQL.
-        redis_url: replaces the embedded Redis.
-        trained: folder for trained models, unless the environment names a folder. Default: below `data_dir`.
+        host: address that the gateway listens on.
+        port: port that the gateway listens on.
+        turn_workers: number of worker processes that run turns.
+        private: True to serve a single conversation, without schedules and Flower.
+        lasting: True to store data durably, so that it survives a power failure.
+        database_url: URL of a server to use instead of the embedded PostgreSQL.
+        redis_url: URL of a server to use instead of the embedded Redis.
+        trained: folder for trained models, unless the environment names one. Default: a folder in `data_dir`.
     """
 
     data_dir: Path
@@ -76,7 +79,7 @@ class StackPlan:
 
 @dataclass(frozen=True, slots=True)
 class Flower:
-    """The port and the basic auth credentials of Flower."""
+    """Flower's port and basic auth credentials."""
 
     port: int
     user: str
@@ -98,14 +101,14 @@ class RunningStack:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Return the metrics URLs of the gateway and all workers."""
+        """The metrics URLs of the gateway and all workers."""
         served = [child.program.metrics for child in self.children]
         return (f"{self.url}/metrics", *(address for address in served if address is not None))
 
 
 @contextmanager
 def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningStack]:
-    """Start all processes, yield once they are ready, and stop them in order when the block ends.
+    """Start all processes, yield when they are ready, and stop them in order when the block ends.
 
     Raises:
         FolderInUse: another run holds the data folder.
@@ -135,7 +138,7 @@ def _kept_in(plan: StackPlan) -> Path:
 
 
 def take_prepared(folder: Path, prepared: Path = PREPARED) -> None:
-    """Copy the models that were trained at installation and are missing in the folder."""
+    """Copy the models that were trained at installation to the folder, unless the folder has them."""
     for path in prepared.glob(f"*{SUFFIX}"):
         if not (folder / path.name).exists():
             TrainedFiles(folder).put(path.stem, path.read_bytes())
@@ -143,7 +146,7 @@ def take_prepared(folder: Path, prepared: Path = PREPARED) -> None:
 
 def _import_roles() -> None:
     """Import the roles' modules, so that forks share them."""
-    # Imported objects stay alive; collecting them took a tenth of the time.
+    # Imported objects stay alive, and scanning them for garbage would take a tenth of the startup time.
     gc.set_threshold(50_000)
     for name, value in ONE_THREAD_EACH.items():
         os.environ.setdefault(name, value)
@@ -224,7 +227,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
 
 
 def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
-    """Return the variables that all roles add to the environment of this process."""
+    """Return the environment variables that all roles get in addition to those of this process."""
     alone = {"PARLEY_SHUTDOWN_GRACE_S": str(_PRIVATE_SHUTDOWN_S), "PARLEY_AUTH": "open"}
     return {
         "DATABASE_URL": stores.database_url,

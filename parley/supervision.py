@@ -15,7 +15,7 @@ _STEADY_AFTER_S = 60.0
 
 @dataclass(slots=True)
 class Supervised:
-    """The restart state of a child."""
+    """A child and its restart state: the next delay, and the times of the last start and the next restart."""
 
     child: Child
     delay_s: float = _FIRST_DELAY_S
@@ -23,7 +23,7 @@ class Supervised:
     restart_at: float | None = None
 
     def check(self, now: float, say: Callable[[str], None]) -> None:
-        """If the child has exited, schedule a restart, or restart it once the delay is over."""
+        """If the child has exited, schedule a restart. When the delay is over, restart the child."""
         name = self.child.program.name
         if self.child.is_running():
             return

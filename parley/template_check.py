@@ -1,4 +1,4 @@
-"""A check that renders a domain's templates with sample values."""
+"""A check of a domain's templates, which renders them with sample values."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from parley.simulator import START
 
 _FAILURES: Final = (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError)
 _DEEPEST = 6
-"""Maximum depth of sample values."""
+"""Maximum nesting depth of sample values."""
 _TEXTS = ("2026-11-27", "10:30", "EUR", "OSL", "ABC123", "2026-11-27T10:30:00+00:00", "sample")
-"""Sample texts. A pattern selects the first match, or the last text if there is no match."""
+"""Sample texts. A schema's pattern selects the first match, or the last text if there is no match."""
 
 
 class _Open(dict[str, Json]):
-    """A sample of an object without declared properties. It has a value for every name."""
+    """A sample of an object without declared properties. It has a value for every key."""
 
     def __missing__(self, name: str) -> Json:
         return _TEXTS[-1]
@@ -40,14 +40,14 @@ class _Open(dict[str, Json]):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The result of a check. `mistakes`: templates that fail. `hints`: undefined names."""
+    """The result of a check. `mistakes`: errors of templates that fail. `hints`: undefined names in templates."""
 
     mistakes: list[Problem]
     hints: list[str]
 
 
 def render_templates(domain: Domain, with_policies: frozenset[str] = frozenset()) -> Rendered:
-    """Render the templates of flows and confirmations.
+    """Render the templates of a domain's flows and their confirmations.
 
     `with_policies`: flows to skip, because their policies can return more data. Plans are also skipped.
     """
@@ -75,7 +75,7 @@ def render_templates(domain: Domain, with_policies: frozenset[str] = frozenset()
 
 
 def _place(name: str, error: Exception) -> str:
-    """Return the template's file, with the line number if the traceback contains it."""
+    """Return the template's file name, with the line number if the traceback contains it."""
     frames = traceback.extract_tb(error.__traceback__)
     line = next((frame.lineno for frame in reversed(frames) if frame.filename == "<template>"), None)
     return f"templates/{name}.md.j2" + (f": line {line}" if line else "")
@@ -104,7 +104,7 @@ def _sample_data(flow_type: type[BaseFlow], domain: Domain) -> JsonObject:
 def _values_of(
     flow: BaseFlow, data: JsonObject, domain: Domain, registry: Registry, *, is_offer: bool
 ) -> dict[str, object]:
-    """Return the variables that RES passes to a template."""
+    """Return the variables that RES passes to a template. `is_offer`: True for a confirmation's template."""
     now = START.timestamp()
     own = {name: value for name, value in flow.values().items() if value is not None}
     slots = partial(show_slots, flow, registry, now)
@@ -128,7 +128,7 @@ def _values_of(
 
 
 def sample_of(schema: Json, depth: int = 0) -> Json:
-    """Return a sample value for a JSON Schema, with all declared properties."""
+    """Return a sample value for a JSON Schema. Sample objects have all declared properties."""
     if not is_object(schema) or depth > _DEEPEST:
         return "sample"
     for key in ("enum", "examples"):

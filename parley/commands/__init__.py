@@ -1,4 +1,1 @@
-"""One module per command or group of commands, each with an `app`.
-
-`parley.main` imports only the called module.
-"""
+"""One module per command or group of commands, each with a Typer `app`. See `parley.main`."""

@@ -51,7 +51,7 @@ def chat(
     url: Url = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """Chat with an assistant. Connects to a running `parley up`, or starts a private system.
+    """Chat with an assistant. Connects to the gateway that is configured or running, or starts a private system.
 
     With piped input, each line is one turn.
     """
@@ -79,9 +79,9 @@ def _talk(conversation: Conversation, data_dir: Path, *, as_json: bool) -> None:
 
 @contextmanager
 def _private_gateway(domain: str | None, data_dir: Path, *, lasting: bool) -> Iterator[str]:
-    """Run a private stack in a temporary folder, or in `data_dir` if `lasting` is set.
+    """Run a private stack and yield its URL. `lasting`: True if later runs need the session or user.
 
-    Set `lasting` for a user or session that later runs need. Trained models are always stored in `data_dir`.
+    The stack runs in `data_dir` if `lasting`, or in a temporary folder. Trained models stay in `data_dir`.
     """
     from parley.domain_documents import add_documents  # noqa: PLC0415  # a client may lack these dependencies
     from parley.embedded.ports import free_port  # noqa: PLC0415
@@ -126,7 +126,7 @@ def _remove_leftovers() -> None:
 
     for folder in Path(tempfile.gettempdir()).glob(f"{_PRIVATE_PREFIX}*"):
         if not (folder / "lock").exists() or folder.stat().st_uid != os.geteuid():
-            continue  # being created, or another user's
+            continue  # the folder is being created, or belongs to another user
         with contextlib.suppress(FolderInUse), hold(folder):
             end_leftovers(folder / "run")
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""`parley dead-letters`: messages that workers rejected permanently. Shows metadata, never contents."""
+"""`parley dead-letters`: list, replay and drop messages that workers refused permanently."""
 
 import base64
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def replay(
 ) -> None:
     """Send dead letters to their queues again.
 
-    Messages that were accepted in the meantime are not processed twice.
+    Messages whose turns were accepted in the meantime have no further effect.
     """
     if (identifier is None) != everything:
         raise InvalidInput("Specify a dead letter ID or --all.", field="identifier")

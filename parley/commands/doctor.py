@@ -76,7 +76,7 @@ def _examine_model(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _running_stores(data_dir: Path) -> dict[str, str]:
-    """Return the store URLs of a running `parley up` on this folder."""
+    """Return the store URLs of the `parley up` that runs on this data folder, by variable name."""
     if not is_held(data_dir):
         return {}
     found = {"DATABASE_URL": running_database(data_dir), "REDIS_URL": running_redis(data_dir)}
@@ -86,7 +86,7 @@ def _running_stores(data_dir: Path) -> dict[str, str]:
 def examine(
     data_dir: Path, domain: str, environment: Mapping[str, str], *, preflight: bool
 ) -> Iterator[Finding]:
-    """Yield all findings in startup order."""
+    """Yield the findings of all checks, in startup order. `preflight`: True to skip checks of running processes."""
     database_url, redis_url = environment.get("DATABASE_URL"), environment.get("REDIS_URL")
     embedded = database_url is None or redis_url is None
     yield well("python", f"{platform.python_version()} on {platform.system()}")

@@ -113,7 +113,7 @@ def train(
 
 
 def _row(flow: FlowSummary) -> list[str]:
-    """Return a flow's table row. Empty cells mean “no”."""
+    """Return a flow's table row, in the order of `_COLUMNS`."""
     return [
         flow.dact,
         ", ".join(flow.acts),
@@ -138,7 +138,10 @@ def new(
 
 
 def scaffold(name: str, into: Path) -> Path:
-    """Copy the sample domain. Raises InvalidInput if the name is invalid or the folder exists."""
+    """Copy the sample domain to the folder `into/name` and return this folder.
+
+    Raises InvalidInput if the name is invalid or the folder exists.
+    """
     if not _NAME.fullmatch(name):
         raise InvalidInput(
             f"{name!r} is not a valid name: use lowercase letters, digits and _.", field="name"

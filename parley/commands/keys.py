@@ -37,7 +37,7 @@ def create(
     as_json: AsJson = False,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """Create a key and print it to standard output. The key is not stored, so it is shown only once."""
+    """Create a key and print it to standard output. Parley stores only a hash, so the key is shown only once."""
     _require_identifier(tenant, "tenant")
     if user is not None:
         _require_identifier(user, "user")
@@ -87,7 +87,7 @@ def revoke(
 
 
 def key_object(key: ApiKey) -> JsonObject:
-    """Return a key's metadata."""
+    """Return a key's metadata for display."""
     now = datetime.now(UTC)
     expired = key.expires_at is not None and key.expires_at <= now
     return {
@@ -108,7 +108,7 @@ def _require_identifier(text: str, field: str) -> None:
 
 
 def _ask(data_dir: Path, call: Callable[[Any], Awaitable[_T]]) -> _T:
-    """Run a call on the key store in the database."""
+    """Return the result of `call` with the key store, after migrating the database."""
 
     async def ask(url: str) -> _T:
         async with Database(url, size=2, reading_size=1, application="parley keys") as database:

@@ -31,10 +31,9 @@ DEFAULT_DOMAIN = "travel"
 
 
 def resolve_domain(domain: str) -> str:
-    """Return the name of a demo domain, or the absolute path of a domain folder.
+    """Return the name of a built-in domain, or the absolute path of a domain folder.
 
-    Raises:
-        InvalidInput: the domain does not exist, has mistakes, or lacks dependencies.
+    Raises InvalidInput if the domain does not exist, has mistakes, or lacks dependencies.
     """
     from orchestrator.adapters.domains.folder import check_domain, shipped_domains  # noqa: PLC0415  # slow to import
 

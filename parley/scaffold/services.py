@@ -1,4 +1,4 @@
-"""The external systems of this domain, one class each. Their methods are the tools."""
+"""The external systems of this domain, one class each. Tools call their methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Displays answers in order while the user types."""
+"""Display of answers, in order, while the user types."""
 
 import threading
 
@@ -11,10 +11,7 @@ from parley.terminal.words import clean, describe_progress
 
 
 class Answers:
-    """The pending answers, each awaited in a thread.
-
-    `shown`: a lock that is held while an answer is printed.
-    """
+    """The pending answers, each awaited in a thread. `shown`: a lock, held while an answer is printed."""
 
     def __init__(self, talk: Talk, words: StreamedWords) -> None:
         self.talk = talk
@@ -25,11 +22,11 @@ class Answers:
 
     @property
     def status(self) -> str:
-        """Return the status line, which mentions a pending answer because models can be slow to start."""
+        """The status line: the flow stack and, while answers are pending, a note."""
         return f"answering… · {self.talk.status}" if self._awaited else self.talk.status
 
     def expect(self, conversation: Conversation, turn: Turn | None) -> None:
-        """Display a turn once it has ended. `turn`: None if no turn was submitted."""
+        """Display a turn when it has ended. `turn`: the receipt, or None if no turn was submitted."""
         if turn is None:
             self._words.finish()
             return

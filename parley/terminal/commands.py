@@ -1,4 +1,4 @@
-"""Slash commands. Unknown commands are sent as messages, because a domain may understand them."""
+"""Slash commands. Unknown commands are sent as messages, because the assistant may understand them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from parley.terminal.words import (
 
 @dataclass(slots=True)
 class Talk:
-    """A conversation in a terminal. `turn`: the last turn."""
+    """A conversation in a terminal. `turn`: the last turn. `progress`: the plan's progress. `over`: True to exit."""
 
     conversation: Conversation
     console: Console
@@ -34,7 +34,7 @@ class Talk:
 
     @property
     def flows(self) -> list[Turn]:
-        """Return the flow stack after the last turn, with the top last."""
+        """The flow stack after the last turn, top last."""
         return (self.turn or {}).get("flows") or []
 
     def note(self, text: str) -> None:
@@ -46,7 +46,7 @@ COMMANDS: dict[str, tuple[Command, str]] = {}
 
 
 def _command(name: str, words: str) -> Callable[[Command], Command]:
-    """Register a command with its line in `/help`."""
+    """Return a decorator that registers a command. `words`: its description in `/help`."""
 
     def register(command: Command) -> Command:
         COMMANDS[name] = (command, words)
@@ -56,7 +56,7 @@ def _command(name: str, words: str) -> Callable[[Command], Command]:
 
 
 def find_command(line: str) -> Command | None:
-    """Return the command that a line names, or None for a message."""
+    """Return the command that a line begins with, or None if the line is a message."""
     known = COMMANDS.get(line.partition(" ")[0])
     return None if known is None else known[0]
 

@@ -1,4 +1,4 @@
-"""A conversation over HTTP, in which each message or click is one turn with one answer."""
+"""A conversation over HTTP. Each message or click is one turn with one answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestrator.domain.export_links import PREFIX as EXPORTS
 from parley_client import Client
 
 Turn: TypeAlias = dict[str, Any]
-"""A turn object of the HTTP API."""
+"""A turn object or a receipt of the HTTP API."""
 
 _SPEAKERS = {"user": "You", "agent": "Parley"}
 WAIT_S = 30.0
@@ -46,14 +46,14 @@ class Conversation:
         user_id: str | None = None,
         place: Place = NOWHERE,
     ) -> Conversation:
-        """Create a session, or continue the existing session with this ID."""
+        """Create a session, or continue the existing session with the ID `session_id`."""
         made = client.create_session(
             domain, session_id=session_id, user_id=user_id, timezone=place.timezone, locale=place.locale
         )
         return cls(client, str(made["session_id"]), domain, user_id, place)
 
     def ask(self, text: str) -> Turn:
-        """Send a message and wait until its turn has ended."""
+        """Send a message, and return its turn when the turn has ended."""
         return self.wait(self._submit(text=text, wait_s=WAIT_S))
 
     def say(self, text: str) -> Turn:
@@ -69,13 +69,13 @@ class Conversation:
         return self.client.submit(self.session_id, timezone=place.timezone, locale=place.locale, **given)
 
     def wait(self, turn: Turn) -> Turn:
-        """Wait until the turn has ended."""
+        """Return the turn when it has ended."""
         while turn["status"] in RUNNING:
             turn = self.client.turn(str(turn["turn_id"]), wait_s=WAIT_S)
         return turn
 
     def words_of(self, turn: Turn) -> str:
-        """Return the reply with absolute download URLs."""
+        """Return the turn's reply, with absolute URLs of exports."""
         return answer_of(turn).replace(EXPORTS, f"{self.client.base_url.rstrip('/')}{EXPORTS}")
 
 

@@ -14,7 +14,7 @@ LONGEST_LINE = 64 * 1024  # bytes, like the gateway's limit for request bodies
 
 
 def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool) -> None:
-    """Submit each line as a turn. Report and skip invalid lines."""
+    """Submit each line as a turn and print the answer. Report and skip rejected lines."""
     for number, line in enumerate(read_lines(stream), start=1):
         try:
             text = decode(line)
@@ -33,10 +33,7 @@ def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool)
 
 
 def read_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield lines without line ends.
-
-    Truncate overlong lines, but leave them long enough for `decode` to reject.
-    """
+    """Yield lines without line ends. Overlong lines are truncated, but stay too long for `decode`."""
     while line := stream.readline(LONGEST_LINE + 2):
         kept = line
         while not line.endswith(b"\n") and (line := stream.readline(LONGEST_LINE)):

@@ -1,4 +1,4 @@
-"""Display of a turn: text, tables, cards, forms and numbered replies."""
+"""Display of a turn: text, tables, cards, forms and numbered suggestions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -77,7 +77,7 @@ def _show_chart(frame: Turn, block: Turn, turn: Turn) -> Iterator[RenderableType
 
 
 def _show_card(frame: Turn, block: Turn, turn: Turn) -> Iterator[RenderableType]:
-    """Render a card if the reply lacks at least two of its facts."""
+    """Render the card's items that the reply doesn't contain, if there are at least two."""
     del frame
     said = plain(turn.get("reply") or "")
     items = [item for item in block["items"] if clean(item["value"]) not in said]
@@ -111,7 +111,7 @@ _BLOCKS: Mapping[str, Callable[[Turn, Turn, Turn], Iterator[RenderableType]]] = 
 
 
 def show_replies(turn: Turn) -> Iterator[RenderableType]:
-    """Render numbered replies, and a hint for forms."""
+    """Render the numbered suggested replies, and the fields of a form."""
     interaction = turn.get("interaction") or {}
     if interaction.get("kind") == "form":
         names = ", ".join(clean(field["label"]) for field in interaction["fields"])

@@ -1,6 +1,6 @@
 """Partial answers, collected while they stream (RT-15).
 
-The module also collects answers to turns that this chat did not submit, such as tasks that resume
+The module also collects the answers of turns that this chat did not submit, such as tasks that resume
 automatically.
 """
 
@@ -16,7 +16,7 @@ LEADER = "Parley: "
 
 
 class StreamedWords:
-    """The partial answer of the current turn. `write`: prints a line. `changed`: redraws the prompt."""
+    """The partial answer of a running turn. `write`: prints a line. `changed`: redraws the prompt."""
 
     def __init__(self, write: Callable[[str], None], changed: Callable[[], object]) -> None:
         self._write = write
@@ -30,17 +30,17 @@ class StreamedWords:
 
     @property
     def written(self) -> str:
-        """Return the partial answer as displayed."""
+        """The partial answer as displayed."""
         words = self._words
         return f"{LEADER}{plain(words)}" if words else ""
 
     def begin(self) -> None:
-        """Count another pending answer."""
+        """Increase the number of pending answers."""
         with self._lock:
             self._busy += 1
 
     def take(self, event: SessionEvent) -> None:
-        """Add a part of a reply at its offset."""
+        """Add the part of a reply in a token event, at its offset."""
         text, offset = str(event.payload.get("text", "")), int(event.payload.get("offset", 0))
         with self._lock:
             if not self._busy or event.turn_id in self._over:
@@ -54,7 +54,7 @@ class StreamedWords:
         self._changed()
 
     def answered(self, turn_id: str, reply: str) -> None:
-        """Print the answer of a turn that was not submitted here, once all other answers have arrived."""
+        """Print a turn's answer when no answers are pending, unless the caller has printed it after `end`."""
         with self._lock:
             self._others.append((turn_id, reply))
             self._print_others()
@@ -67,7 +67,7 @@ class StreamedWords:
                 self._turn_id, self._words = None, ""
 
     def finish(self) -> None:
-        """Count an answer as received. After the last answer, print the answers of other turns."""
+        """Decrease the number of pending answers. At zero, print the answers of other turns."""
         with self._lock:
             self._busy -= 1
             self._print_others()

@@ -1,4 +1,4 @@
-"""The interactive conversation: a fixed prompt below the streamed answers, a status line and commands."""
+"""An interactive conversation: a fixed prompt below the streamed answers, a status line and commands."""
 
 import asyncio
 import shutil
@@ -23,7 +23,7 @@ PROMPT = "You: "
 
 
 def talk_in_terminal(conversation: Conversation, data_dir: Path) -> None:
-    """Prompt until Ctrl-D, Ctrl-C or /quit. Store the input history if the data folder exists."""
+    """Converse until Ctrl-D, Ctrl-C or /quit. Store the input history in the data folder if the folder exists."""
     asyncio.run(_converse(conversation, _make_prompt(data_dir)))
 
 
@@ -50,7 +50,7 @@ async def _converse(conversation: Conversation, session: PromptSession[str]) -> 
 
 
 def _begin_prompt(words: StreamedWords) -> str:
-    """Return the prompt, preceded by the end of a streamed answer of up to half a screen."""
+    """Return the prompt, preceded by up to half a screen of the streamed answer's end."""
     written = "" if get_app().is_done else words.written
     if not written:
         return PROMPT
@@ -82,7 +82,7 @@ def _make_keys() -> KeyBindings:
 
 
 def _take(answers: Answers, line: str, words: StreamedWords) -> None:
-    """Process a line: a command, a number or a message. Does not wait for the answer."""
+    """Process a line of input: a command, a suggestion's number or a message. Does not wait for the answer."""
     talk = answers.talk
     before = talk.conversation
     words.begin()

@@ -5,13 +5,13 @@ from typing import Any
 from orchestrator.res.markup import to_plain
 from orchestrator.res.templates import INVISIBLE
 
-# Kinds of questions that a bare number answers. For other questions, a number may be a value, and `/1`
-# chooses.
+# Kinds of questions that a bare number answers. For other questions, a number may be a value, so that users
+# choose a suggestion by `/1`.
 NUMBERED = frozenset({"options", "confirmation", "approval"})
 
 
 def clean(value: Any) -> str:
-    """Return a value on one line, without control characters."""
+    """Format a value on one line, without control characters."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -22,12 +22,12 @@ def clean(value: Any) -> str:
 
 
 def clean_lines(text: str) -> str:
-    """Return the lines without control characters."""
+    """Return the text without control characters except line breaks."""
     return INVISIBLE.sub("", text.replace("\t", " "))
 
 
 def plain(message: str) -> str:
-    """Return a message as plain text."""
+    """Return a Markdown message as plain text, without control characters."""
     return clean_lines(to_plain(message))
 
 
@@ -37,7 +37,7 @@ def takes_numbers(turn: dict[str, Any]) -> bool:
 
 
 def choose_action(turn: dict[str, Any] | None, text: str) -> dict[str, Any] | None:
-    """Return the suggested reply with this number, or None."""
+    """Return the suggested reply that the user chose by its number, or None."""
     slashed = text.startswith("/")
     number = text.removeprefix("/")
     if turn is None or not (number.isascii() and number.isdigit()) or len(number) > 2:
@@ -49,7 +49,7 @@ def choose_action(turn: dict[str, Any] | None, text: str) -> dict[str, Any] | No
 
 
 def describe_status(turn: dict[str, Any] | None, progress: str = "") -> str:
-    """Format the flow stack on one line, with the current task first."""
+    """Format the turn's flow stack on one line, with the current task first, followed by `progress`."""
     flows = (turn or {}).get("flows") or []
     if not flows:
         return "no open task"
@@ -91,7 +91,7 @@ def _describe_search(plan: dict[str, Any]) -> list[str]:
 
 
 def describe_progress(plan: dict[str, Any]) -> str:
-    """Return a plan's progress, or an empty text for a plan without steps."""
+    """Format a plan's progress. Return an empty text for a plan without steps."""
     steps = (plan.get("body") or plan).get("steps") or []
     done = sum(1 for step in steps if step.get("state") == "Completed" or step.get("done"))
     return f" · plan {done}/{len(steps)}" if steps else ""

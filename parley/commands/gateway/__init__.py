@@ -19,9 +19,9 @@ _COMMON = (
 
 
 def gateway_command(app: typer.Typer, name: str | None = None) -> Callable[..., Any]:
-    """Register a command whose function takes a client and options, and returns a value for `print_result`.
+    """Return a decorator that registers a function as a command with ``--json``, ``--url`` and ``--data-dir``.
 
-    Adds ``--json``, ``--url`` and ``--data-dir``.
+    The function takes a client and options, and returns a value for `print_result`.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:

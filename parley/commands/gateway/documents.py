@@ -27,7 +27,7 @@ def add(
     domain: Annotated[str | None, typer.Option(help="Only for this domain.")] = None,
     user: Annotated[str | None, typer.Option(help="Only for this user.")] = None,
 ) -> Answer | Rows:
-    """Add documents. Repeated texts are stored only once."""
+    """Add documents. A document with the same title and text is stored only once."""
     if title is not None and len(files) > 1:
         raise InvalidInput("--title only works with a single file.", field="title")
     texts = [_read(file) for file in files]

@@ -1,4 +1,4 @@
-"""`parley memory`: list and erase the data remembered about a user (CO-4)."""
+"""`parley memory`: list and erase a user's preferences (CO-4)."""
 
 from typing import Annotated
 
@@ -29,9 +29,9 @@ def forget(
         bool, typer.Option("--everything", help="Erase everything, messages included.")
     ] = False,
 ) -> Answer:
-    """Erase entries irreversibly, first from the preferences.
+    """Erase preferences irreversibly.
 
-    Conversations, scratchpad and documents follow within minutes.
+    Traces of them in conversations, scratchpad and documents are erased within minutes.
     """
     if everything == bool(keys):
         raise InvalidInput("Specify the keys to forget, or --everything.", field="keys")

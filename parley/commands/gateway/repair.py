@@ -24,7 +24,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     "retry": ("turn",),
     "give-up": ("turn",),
 }
-"""Argument names of each repair."""
+"""Argument names of each kind of repair."""
 
 Why = Annotated[
     str | None, typer.Option(help="Apply the repair, and record this reason. Default: only preview it.")
@@ -51,7 +51,7 @@ def repair(
 
 
 def make_repair(client: Client, session: str, change: JsonObject, why: str | None) -> Answer:
-    """Preview a repair, and apply it if there is a reason. Raises Refused."""
+    """Preview a repair, and apply it if `why` is given. Raises Refused if the repair is rejected."""
     preview = client.preview_repairs(session, [change])
     if why is None:
         return Answer(preview, _tell(preview["done"], preview["told"], preview["refused"]))

@@ -48,7 +48,7 @@ def show(
     run: Run,
     items: Annotated[int, typer.Option(help="Number of items to show.")] = 0,
 ) -> Answer | Rows:
-    """Show a run and its items."""
+    """Show a run and, with --items, its first items."""
     found = client.run(run)
     rows = client.run_items(run, limit=items) if items else []
     whole = {**found, "items": rows}
@@ -64,7 +64,7 @@ def start(
     inputs: Annotated[str, typer.Option(help="Inputs, as a JSON list.")] = "[]",
     follow: Annotated[bool, typer.Option("--watch", help="Watch the run until it ends.")] = False,
 ) -> Answer:
-    """Start a flow, or all flows of a trigger. If a flow is already running for the session, use its run."""
+    """Start a flow, or all flows of a trigger. If a run of the flow is active for the session, return this run."""
     started = client.start_run(flow, trigger=trigger, session_id=session, inputs=_read_list(inputs))
     run_ids = list(started["runs"].values())
     if not follow:
@@ -90,13 +90,13 @@ def cancel(client: Client, run: Run) -> Answer:
 
 @gateway_command(app)
 def redo(client: Client, run: Run) -> Answer:
-    """Rerun a run, even beyond the limit on automatic reruns."""
+    """Start another run of a finished chain of runs, even beyond the limit on automatic reruns."""
     found = client.redo_run(run)
     return Answer(found, found["run_id"])
 
 
 def _follow(client: Client, run_id: str) -> dict[str, Any]:
-    """Show the progress of a run and its reruns. Return the last run once it has ended."""
+    """Show the progress of a run and its reruns. Return the last run when it has ended."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

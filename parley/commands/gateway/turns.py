@@ -64,7 +64,7 @@ def list_approvals(
 
 @gateway_command(approvals)
 def grant(client: Client, approval: Approval, reason: Reason = None, by: By = None) -> JsonObject:
-    """Grant an approval, so that the session makes the call."""
+    """Grant an approval, so that the session makes the pending call."""
     return client.decide_approval(approval, "grant", reason=reason, decided_by=by)
 
 

@@ -51,12 +51,12 @@ def close(client: Client, webhook: Webhook) -> None:
 
 @gateway_command(app)
 def retry(client: Client, webhook: Webhook, session: Session = None) -> JsonObject:
-    """Resume delivery now, from the first undelivered event."""
+    """Resume a webhook's delivery now, from the first undelivered event."""
     return client.retry_webhook(webhook, session_id=session)
 
 
 @gateway_command(app)
 def secret(client: Client) -> Answer:
-    """Create a new secret and print it to standard output. The previous secret stays valid."""
+    """Create a signing secret and print it to standard output. Deliveries are also signed with the previous secret."""
     made = client.rotate_webhook_secret()
     return Answer(made, made["secret"])
