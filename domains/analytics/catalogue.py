@@ -1,6 +1,6 @@
 """The base tables, as declared in catalogue.yaml.
 
-Only the data files of the package `vega_datasets` (MIT) are used, because importing the package would import
+The data files are in the package `vega_datasets` (MIT). The package itself is never imported, because it imports
 pandas.
 """
 
@@ -27,7 +27,7 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """Return the type to display."""
+        """The type to show to users."""
         if self.type.startswith(_NUMBERS):
             return "number"
         if self.type.startswith(("DATE", "TIMESTAMP")):
@@ -49,7 +49,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class BaseColumn(Column):
-    """A column of a base table. `source`: a column of the file, or an SQL expression over its columns."""
+    """A column of a base table. `source`: a column of the data file, or an SQL expression over its columns."""
 
     source: str
     aliases: tuple[str, ...]
@@ -57,7 +57,7 @@ class BaseColumn(Column):
 
 @dataclass(frozen=True, slots=True)
 class BaseTable:
-    """A base table. `file`: path within the data package. `rows`: number of rows."""
+    """A base table. `file`: path of the data file in `PACKAGE`. `rows`: number of rows."""
 
     name: str
     title: str
@@ -68,7 +68,7 @@ class BaseTable:
 
     @property
     def path(self) -> str:
-        """Return the file's path without importing the package."""
+        """The path of the data file, found without importing the package."""
         return str(distribution(PACKAGE).locate_file(f"{PACKAGE}/_data/{self.file}"))
 
 
@@ -92,7 +92,7 @@ TABLES: Mapping[str, BaseTable] = {
     for name, table in _declared["tables"].items()
 }
 VALUES: Mapping[str, list[str]] = _declared["values"]
-"""Distinct values of columns that have only a few, by `table.column`."""
+"""All distinct values of columns with few distinct values, by `table.column`."""
 
 
 def tables_with(columns: Iterable[str]) -> list[str]:
@@ -116,7 +116,7 @@ def tables() -> list[EntityValue]:
 def columns() -> list[EntityValue]:
     """Return the values of the entity `column`.
 
-    Columns with the same name in several tables share their aliases.
+    A column name that occurs in several tables is one value, with all aliases.
     """
     found: dict[str, list[str]] = {}
     for table in TABLES.values():

@@ -56,7 +56,7 @@ class Charts(TableService):
     async def _choose(
         self, call: ToolCall, table: str | None, table_id: str | None, columns: tuple[str | None, ...]
     ) -> tuple[Workspace, Sheet]:
-        """Return the workspace and the data to plot. Default: the only base table that has these columns."""
+        """Return the workspace and the table or result to plot. Default: the only base table with the columns."""
         if table is None and table_id is None:
             fitting = tables_with([name for name in columns if name is not None])
             if len(fitting) != 1:
@@ -89,7 +89,10 @@ def _group(
 
 
 def _group_of(sheet: Sheet, kind: str) -> Column:
-    """Return the default group: the first date column for a line chart, the last text column for a bar chart."""
+    """Return the default column to group by.
+
+    Line charts prefer the first date column, and bar charts the last text column.
+    """
     times = [one for one in sheet.columns if one.is_time]
     texts = [one for one in reversed(sheet.columns) if one.is_text]
     for one in [*times, *texts] if kind == "line" else [*texts, *times]:

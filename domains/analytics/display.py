@@ -14,7 +14,7 @@ _YEARS = frozenset({"year", "years", "month"})
 
 
 def show_value(value: object, name: str = "") -> str:
-    """Format a value for users: thousands separators, at most two decimals, years without separators."""
+    """Format a value for users. Numbers get thousands separators, unless `name` is a column of years."""
     plain = to_json(value)
     if plain is None:
         return "–"
@@ -31,9 +31,9 @@ def show_value(value: object, name: str = "") -> str:
 
 
 def show_rows(names: Sequence[str], rows: Sequence[JsonObject]) -> list[str]:
-    """Format up to MOST_LINES rows, one per line.
+    """Format up to `MOST_LINES` rows, one per line.
 
-    Rows of two columns read ``USA: 119.9``. Rows of more columns are comma-separated.
+    Rows of two columns read ``USA: 119.9``. In other rows, cells are separated by commas.
     """
     lines: list[str] = []
     for row in rows[:MOST_LINES]:
@@ -43,7 +43,7 @@ def show_rows(names: Sequence[str], rows: Sequence[JsonObject]) -> list[str]:
 
 
 def describe_rows(names: Sequence[str], rows: list[JsonObject], count: int) -> JsonObject:
-    """Return the rows with the text lines to display. `count`: the number of rows in the whole result."""
+    """Describe rows for an answer, with text lines. `count`: number of rows in the whole result."""
     lines = show_rows(names, rows)
     return {
         "columns": list(names),
@@ -56,5 +56,5 @@ def describe_rows(names: Sequence[str], rows: list[JsonObject], count: int) -> J
 
 
 def describe_sheet(sheet: Sheet, rows: list[JsonObject]) -> JsonObject:
-    """Describe a result by its first page of rows."""
+    """Describe a result for an answer. `rows`: its first page of rows."""
     return {**describe_rows(sheet.names, rows, sheet.rows), "table_id": sheet.table_id, "code": sheet.code}

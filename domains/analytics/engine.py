@@ -50,7 +50,7 @@ class Rows:
 
 @dataclass(slots=True)
 class Engine:
-    """The database of this process. Each call opens a cursor, so the engine is thread-safe."""
+    """The database of this process. Each call uses a separate cursor, so the engine is thread-safe."""
 
     longest_s: float = LONGEST_S
     _connection: duckdb.DuckDBPyConnection = field(init=False)
@@ -86,7 +86,7 @@ class Engine:
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open a cursor whose statement is interrupted after `longest_s`."""
+        """Open a cursor whose statement is interrupted after `longest_s` seconds."""
         cursor = self._connection.cursor()
         alarm = threading.Timer(self.longest_s, cursor.interrupt)
         alarm.daemon = True
@@ -112,7 +112,7 @@ _starting = threading.Lock()
 def engine() -> Engine:
     """Return this process's engine, created on first use.
 
-    DuckDB's threads do not survive a fork, so each child process creates an engine.
+    DuckDB's threads do not survive a fork, so each child process creates its own engine.
     """
     with _starting:
         if os.getpid() not in _engines:

@@ -1,4 +1,4 @@
-"""Exports of tables as text, and column summaries."""
+"""Exports of tables as text documents, and reports that summarize a table's columns."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Exports(TableService):
         table_id: str | None = None,
         format: str = "csv",  # noqa: A002
     ) -> JsonObject:
-        """Store a result or a table as a text document.
+        """Store a result or a table as a text document, and return its signed path.
 
         Raises:
-            ToolFailure: validation_error if it has more than MOST_EXPORTED rows.
+            ToolFailure: validation_error if there are more than MOST_EXPORTED rows.
         """
         workspace, sheet = await self.open(call, table, table_id)
         if sheet.rows > MOST_EXPORTED:
@@ -58,7 +58,7 @@ class Exports(TableService):
         """Return an export: {name, format, text, key}.
 
         Raises:
-            ToolFailure: not_found, even if another owner has a document with this ID.
+            ToolFailure: not_found if the caller has no document with this ID.
         """
         found = await self.records.get(EXPORTS, document_id)
         if found is None or found["owner"] != owner_of(call):
@@ -79,7 +79,7 @@ class Exports(TableService):
 
 
 def write_text(names: list[str], rows: list[JsonObject], format: str) -> str:  # noqa: A002
-    """Format rows as CSV or JSON. In CSV, text that a spreadsheet would evaluate gets a leading quote."""
+    """Format rows as CSV or JSON. In CSV, text that a spreadsheet would evaluate gets a leading apostrophe."""
     if format == "json":
         return orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode()
     out = io.StringIO()

@@ -15,7 +15,7 @@ PAGE = 500
 
 
 class Due(BaseModel):
-    """A report to send. `at`: the due time, in Unix seconds."""
+    """A report to send. `key`: the key of its schedule. `at`: the due time, in Unix seconds."""
 
     tenant_id: TenantId
     key: str
@@ -27,7 +27,7 @@ class Due(BaseModel):
 class SendReports(InternalFlow):
     """A background flow that submits a turn for each due report.
 
-    After missed reports, only the latest is sent.
+    If several reports of a schedule are due, only the latest is sent.
     """
 
     name: ClassVar[str] = "send_reports"
@@ -57,7 +57,7 @@ class SendReports(InternalFlow):
         return before_all_response(inputs=due)
 
     async def work(self, run: RunContext, item: Due, data: Json) -> str:
-        """Submit the report's turn, or cancel the schedule if the session has ended."""
+        """Submit the report's turn, or cancel the schedule if the session is closed or deleted."""
         orders = run.tools["collections"].of(item.tenant_id, DOMAIN)
         report: dict[str, Json] = {"dact": "report", "slots": {"table": item.table}}
         key = f"{SCHEDULES}:{item.key}:{item.at:.0f}"

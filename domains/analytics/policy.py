@@ -1,4 +1,4 @@
-"""Shared policy code: choosing a table, asking with options, and frames for tables and charts."""
+"""Code shared by policies: choosing a table, asking with options, and frames for tables and charts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from parley import (
 )
 
 SOURCES = ("table", "table_id", "column", "by")
-"""Slots that identify the data to use."""
+"""Slots that identify the table, result or columns to use."""
 
 
 class TablePolicy(BasePolicy):
-    """Base policy for flows that use a table. Asks again if the requested table does not exist."""
+    """Base policy for flows that use a table. It asks again if the requested table does not exist."""
 
     async def review(self, run: Execution) -> Ending | None:
         table = run.flow.slots.get("table")
@@ -71,7 +71,7 @@ def saved_tables(run: Execution) -> Mapping[str, Collection[str]]:
 
 
 def ask(run: Execution, slot: str) -> NeedsInput:
-    """Ask for a slot that turns out to be needed, for example a column that the table lacks."""
+    """Ask the user for a slot, for example for another column because the table lacks the named column."""
     entry = AskSlot(flow_id=run.flow.flow_id, slot=slot)
     run.context.state.ambiguity.declare(entry, run.context.ids.turn_id)
     _offer_tables(run)
@@ -84,13 +84,13 @@ def leave(category: FailureCategory, why: str) -> Ending:
 
 
 def has_table(run: Execution) -> bool:
-    """Return False if the flow names a table that does not exist, or True otherwise."""
+    """Return False only if the flow names a table that does not exist."""
     table = run.value("table")
     return table is None or table in TABLES or table in saved_tables(run)
 
 
 def _offer_tables(run: Execution) -> None:
-    """Add table names as options to an open question about the table."""
+    """Add the table names as options to this flow's open question about its table."""
     entry = run.context.state.ambiguity.current
     if entry is None or entry.slot != "table" or entry.flow_id != run.flow.flow_id or entry.options:
         return

@@ -14,7 +14,7 @@ MOST_SCHEDULES = 50
 
 
 class Schedules(TableService):
-    """The report schedules of a workspace. `SendReports` sends the due reports."""
+    """Tools for a workspace's report schedules. `SendReports` sends the due reports."""
 
     async def create(self, *, table: str, every: str, call: ToolCall) -> JsonObject:
         """Schedule a daily, weekly or monthly report, starting now."""
@@ -62,9 +62,9 @@ class Schedules(TableService):
 
 
 def last_due(schedule: JsonObject, now: float) -> float:
-    """Return the report's latest due time up to `now`, in Unix seconds.
+    """Return the latest time up to `now` at which the report was due, in Unix seconds.
 
-    In months without the scheduled day, the report is due on the last day.
+    In months without the scheduled day, the report is due on the month's last day.
     """
     given, present = (datetime.fromtimestamp(one, UTC) for one in (schedule["made_at"], now))
     if schedule["every"] != "month":
@@ -77,7 +77,7 @@ def last_due(schedule: JsonObject, now: float) -> float:
 
 
 def _in_month(month: datetime, given: datetime) -> datetime:
-    """Return the same day and time in another month, or the last day of a shorter month."""
+    """Return the day and time of `given` in another month, or the last day of a shorter month."""
     return given.replace(year=month.year, month=month.month, day=1) + timedelta(
         days=min(given.day, monthrange(month.year, month.month)[1]) - 1
     )

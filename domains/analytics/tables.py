@@ -18,7 +18,7 @@ from domains.analytics.workspace import (
 from parley import JsonObject, ToolCall
 
 MOST_COMPUTED = 2000
-"""Maximum number of rows passed to Python."""
+"""Maximum number of rows that `compute` passes to Python."""
 
 
 class Tables(TableService):
@@ -36,7 +36,7 @@ class Tables(TableService):
         return {"tables": rows, "count": len(rows), "names": workspace.names_with()}
 
     async def describe(self, *, table: str, call: ToolCall) -> JsonObject:
-        """Return a table's columns and first rows."""
+        """Return a table's title, columns and first rows."""
         workspace, sheet = await self.open(call, table)
         title = TABLES[sheet.name].title if sheet.name in TABLES else ""
         fields: list[JsonObject] = [{"column": one.name, "type": one.kind} for one in sheet.columns]
@@ -57,7 +57,7 @@ class Tables(TableService):
         """Run a SELECT statement that has passed the guardrails (PX-10).
 
         Raises:
-            ToolFailure: validation_error with the database's message, or if the statement reads no table.
+            ToolFailure: validation_error with the database's message, or if the statement reads no known table.
         """
         workspace = await Workspace.open(self.records, call)
         name, sql = workspace.expand(statement)
@@ -113,7 +113,7 @@ class Tables(TableService):
         return await self._describe_saved(call, name)
 
     async def outcome(self, *, idempotency_key: str, call: ToolCall) -> JsonObject:
-        """Return whether a call of `save` or `drop` took effect."""
+        """Return whether the call of `save` or `drop` with this key took effect, with its result."""
         found = await self.records.find(SAVED, {"owner": owner_of(call), "key": idempotency_key}, limit=1)
         if not found:
             return {"status": "not_done"}

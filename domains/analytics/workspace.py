@@ -1,7 +1,7 @@
-"""A workspace for a user or a session: base tables, saved tables and displayed results.
+"""The workspace of a user or a session: base tables, saved tables and displayed results.
 
-Saved tables and results are stored as SELECTs over base tables only, so dropping a saved table never
-invalidates another.
+Saved tables and results are stored as SELECT statements over base tables only. Therefore, dropping a saved table
+never invalidates another table.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GIVEN = {"_".join(name.split()) for table in TABLES.values() for name in (table
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table or a result. `sql`: a SELECT statement over base tables. `code`: the original statement."""
+    """A table or a result. `sql`: a SELECT statement over base tables. `code`: the statement before expansion."""
 
     name: str
     sql: str
@@ -43,14 +43,14 @@ class Sheet:
         return [column.name for column in self.columns]
 
     def has(self, *names: str | None) -> bool:
-        """Return True if all named columns exist. None is ignored."""
+        """Return True if the table has all named columns. Names that are None are ignored."""
         return all(name is None or name in self.names for name in names)
 
     def column(self, name: str) -> Column:
         """Return the column with this name.
 
         Raises:
-            ToolFailure: not_found, with similar names.
+            ToolFailure: not_found, with a similar name or with all names.
         """
         found = next((one for one in self.columns if one.name == name), None)
         if found is None:
@@ -107,7 +107,7 @@ class Workspace:
         """Return a stored result.
 
         Raises:
-            ToolFailure: not_found, even if another owner has a result with this ID.
+            ToolFailure: not_found if this workspace has no result with this ID.
         """
         body = await self.records.get(RESULTS, table_id)
         if body is None or body["owner"] != self.owner:
@@ -134,9 +134,9 @@ class Workspace:
         return sheet, found.to_objects()[:PAGE_ROWS]
 
     def expand(self, statement: str) -> tuple[str, str]:
-        """Add definitions of the saved tables that a statement reads.
+        """Add the definitions of the saved tables that a statement reads.
 
-        Return the statement's first table and the expanded statement.
+        Return the name of the first table that the statement reads, and the expanded statement.
 
         Raises:
             ToolFailure: validation_error if the statement reads no known table.
@@ -151,11 +151,11 @@ class Workspace:
         return sheets[0].name, f"WITH {saved} SELECT * FROM ({statement})" if saved else statement  # noqa: S608
 
     def about(self, sheet: Sheet) -> JsonObject:
-        """Return the values that later turns use: the table, and names that are not in the catalog."""
+        """Return the data for later turns: the table's name, and names that are not in the catalog."""
         return {"table": sheet.name, "names": self.names_with(sheet)}
 
     def names_with(self, *sheets: Sheet) -> JsonObject:
-        """Return the saved tables, and all columns that are not in the catalog."""
+        """Return the saved tables, and the columns of saved tables and `sheets` that are not in the catalog."""
         known = {column.name for table in TABLES.values() for column in table.columns}
         columns = {name for one in (*self.saved, *sheets) for name in one.names}
         return {
@@ -170,7 +170,7 @@ class TableService(Service):
     async def open(
         self, call: ToolCall, table: str | None, table_id: str | None = None
     ) -> tuple[Workspace, Sheet]:
-        """Open the caller's workspace. Return it with the result `table_id`, or with the table by default."""
+        """Return the caller's workspace with the result `table_id` or, if that is None, the table `table`."""
         workspace = await Workspace.open(self.records, call)
         if table_id is not None:
             return workspace, await workspace.result(table_id)
@@ -184,7 +184,7 @@ def owner_of(call: ToolCall) -> str:
 
 
 def check_name(said: str) -> str:
-    """Convert words to a table name. Raises ToolFailure if the name is invalid or reserved."""
+    """Convert the user's words to a table name. Raises ToolFailure if the name is invalid or reserved."""
     name = "_".join(re.sub(r"\W+", " ", said.casefold()).split())
     if _NAME.fullmatch(name) is None:
         raise invalid(f"{said!r} is not a valid name: use letters, digits and _, a letter first.")
@@ -194,7 +194,7 @@ def check_name(said: str) -> str:
 
 
 def suggest(said: str, names: list[str], *, others: bool = True) -> str:
-    """Return a hint with the closest name, or with up to 12 names if no name is close."""
+    """Return a hint with the closest name. If no name is close and `others` is True, list up to 12 names."""
     if near := get_close_matches(said.casefold(), names, 1):
         return f" Did you mean {near[0]}?"
     return f" There are {', '.join(names[:12])}." if names and others else ""

@@ -31,7 +31,7 @@ class Airport:
 
 
 def find_airport(code: str) -> Airport:
-    """Return the airport with this IATA or ICAO code. Ignore case.
+    """Return the airport with an IATA or ICAO code, in any case.
 
     Raises:
         ToolFailure: validation_error if the code is unknown.
@@ -78,10 +78,9 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
     """Yield the values of the entity `airport`.
 
     Args:
-        main: names of large cities, by the code of each city's main airport. Other airports don't get these
-        names.
+        main: names of large cities, by the code of each city's main airport. Only this airport gets the names.
         ordinary_words: words that never name an airport. An airport whose IATA code is such a word (YES, CAN)
-        is identified by its ICAO code.
+        is identified by its ICAO code, or left out if it has none.
     """
     taken = {name.casefold() for names in main.values() for name in names}
     banned = {word.casefold() for word in ordinary_words}
@@ -94,7 +93,7 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
         names = [*main.get(code, ()), *_names_of(airport, alone=in_large_city)]
         is_hub = "International" in airport.name or airport.city not in hubs
         if is_hub and not in_large_city:
-            names.append(airport.city)  # a city's largest airport gets the name of the city
+            names.append(airport.city)  # the city's name means its international airport, if there is one
         if cities[airport.city] > 1 and airport.region:
             names.append(f"{airport.city} {airport.region}")
         is_word = code.lower() in banned and code not in main
@@ -111,7 +110,7 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
 def _names_of(airport: Airport, *, alone: bool) -> list[str]:
     """Return the airport's names without words such as “Airport”.
 
-    `alone`: include names without the city, such as “Gatwick”.
+    `alone`: True to include the name without the city, such as “Gatwick”.
     """
     short = airport.name
     for kind in _KINDS:

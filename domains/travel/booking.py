@@ -1,4 +1,4 @@
-"""Bookings, which each call creates or changes once, even if the call is repeated."""
+"""Tools for bookings. A repeated call has no further effect."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Bookings(Service):
         return view(booking)
 
     async def outcome(self, *, idempotency_key: str) -> JsonObject:
-        """Return {"status": "done", "data"} or {"status": "not_done"} for an earlier call of `book`."""
+        """Return whether the call of `book` with this key took effect, with the booking."""
         found = await self.records.find(COLLECTION, {"key": idempotency_key}, limit=1)
         if found and found[0]["status"] != "held":
             return {"status": "done", "data": view(found[0])}
@@ -58,7 +58,7 @@ class Bookings(Service):
         return view(booking) | {"refund": refund(booking, call.now), "bag_price": BAG_PRICE}
 
     async def review(self, *, booking_ref: str, call: ToolCall, bags: int = 0) -> JsonObject:
-        """Return a booking for review before a change. Raises ToolFailure if the change is impossible."""
+        """Return a booking before a change. Raises ToolFailure if the booking can't change or take `bags` more bags."""
         _check_bags(await self._changeable(booking_ref, call), bags)
         return await self.get(booking_ref=booking_ref, call=call)
 
@@ -82,7 +82,7 @@ class Bookings(Service):
     ) -> JsonObject:
         """Return the new flight and the cost of a change.
 
-        Prefers the same flight number, then the closest departure time.
+        The flight with the same number is preferred, then the flight with the closest departure time.
         """
         booking = await self._changeable(booking_ref, call)
         cabin = new_cabin or booking["cabin"]
@@ -147,7 +147,7 @@ class Bookings(Service):
     async def assign_seat(
         self, *, booking_ref: str, call: ToolCall, seat_position: str | None = None, seat: str | None = None
     ) -> JsonObject:
-        """Assign the requested seat, or a free seat in the requested position."""
+        """Assign the requested seat, or any seat in the requested position."""
         booking = await self._find(booking_ref, call)
         if booking["last_change"] != call.idempotency_key:
             booking = await self._changeable(booking_ref, call)
@@ -163,7 +163,7 @@ class Bookings(Service):
         )
 
     async def _create(self, draft: JsonObject, key: str) -> JsonObject:
-        """Store the draft under a new reference, or return the booking that an earlier attempt stored."""
+        """Store the draft under a new booking reference, or return the booking that an earlier attempt stored."""
         for number in range(20):
             booking_ref = make_reference(key, number)
             stored = await self.records.create(
@@ -175,7 +175,7 @@ class Bookings(Service):
         raise ToolFailure(FailureCategory.SERVER_ERROR, message)
 
     async def _find(self, booking_ref: str, call: ToolCall) -> JsonObject:
-        """Return a booking that the caller can see: their own, or a booking without a user."""
+        """Return a booking of the calling user, or a booking without a user. Raises ToolFailure."""
         booking = await self.records.get(COLLECTION, booking_ref.upper())
         if booking is None or booking["status"] == "held" or booking["owner"] not in {"", call.user_id}:
             message = f"I can't find booking {booking_ref.upper()}. Please check the reference."
@@ -194,7 +194,7 @@ class Bookings(Service):
         return booking
 
     async def _write(self, booking: JsonObject, changes: JsonObject, *, status: str) -> JsonObject:
-        """Write changes, unless the booking has changed since it was read."""
+        """Write changes. Raises ToolFailure if another call has changed the booking since it was read."""
         where = {"status": status, "version": booking["version"]}
         changes = {**changes, "version": booking["version"] + 1}
         written = await self.records.update(COLLECTION, booking["booking_ref"], changes, where=where)
@@ -209,7 +209,10 @@ class Bookings(Service):
 
 
 def make_reference(key: str, number: int) -> str:
-    """Derive a reference from the key: six characters with at least one letter and one digit."""
+    """Derive a booking reference from the key: six characters with at least one letter and one digit.
+
+    `number`: the attempt, because the reference may be taken.
+    """
     value = number_from("reference", key, number)
     letters = [_LETTERS[value >> 5 * index & 31] for index in range(6)]
     letters[0] = _LETTERS[8 + (value >> 30) % 24]
@@ -237,16 +240,16 @@ def describe(flight: JsonObject, cabin: str, passengers: int) -> JsonObject:
 
 
 def view(booking: JsonObject) -> JsonObject:
-    """Return the fields that users may see."""
+    """Return the fields of a booking that users may see."""
     hidden = {"key", "owner", "session", "version", "last_change", "previous_flight_id", "leaves_at"}
     return {name: value for name, value in booking.items() if name not in hidden}
 
 
 def refund(booking: JsonObject, now: float) -> int:
-    """Return the refund.
+    """Return the refund for canceling the booking now.
 
-    Within a day of booking, the refund is the full price. After that, it is a share of the price; after
-    departure, nothing.
+    Within a day of booking, the refund is the paid amount. Later, it is `REFUND_SHARE` of this amount, and 0 after
+    departure.
     """
     if booking["status"] != "confirmed" or now >= booking["leaves_at"]:
         return 0
@@ -275,6 +278,6 @@ def _describe_change(booking: JsonObject, flight: JsonObject, cabin: str) -> Jso
 
 
 def _gap(one: str, other: str) -> int:
-    """Return the minutes between two times of day."""
+    """Return the number of minutes between two times of day."""
     hours, minutes = zip(*(map(int, clock.split(":")) for clock in (one, other)), strict=True)
     return abs((hours[0] - hours[1]) * 60 + minutes[0] - minutes[1])

@@ -31,10 +31,10 @@ def lead_seconds(lead: str) -> int:
 
 
 class Reminders(Bookings):
-    """Flight reminders. Each booking has at most one reminder."""
+    """Tools for flight reminders. Each booking has at most one reminder."""
 
     async def set(self, *, booking_ref: str, call: ToolCall, lead: str = DEFAULT_LEAD) -> JsonObject:
-        """Schedule or reschedule a booking's reminder."""
+        """Schedule or reschedule a booking's reminder. `lead`: time before departure, in words."""
         booking = await self._changeable(booking_ref, call)
         at = booking["leaves_at"] - lead_seconds(lead)
         if at <= call.now:
@@ -53,7 +53,7 @@ class Reminders(Bookings):
         }
 
     async def drop(self, *, call: ToolCall, booking_ref: str | None = None) -> JsonObject:
-        """Cancel a booking's reminder, or all reminders of this session."""
+        """Cancel a booking's reminder. Default: all flight reminders of this session."""
         assert self.events is not None
         keys = [one["key"] for one in await self.events.scheduled(call) if one["name"] == EVENT]
         if booking_ref is not None:

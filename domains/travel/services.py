@@ -26,12 +26,12 @@ from parley import (
 __all__ = ["Bookings", "Documents", "Flights", "Memory", "Reminders", "airports"]
 
 FARES_KEPT = 5
-"""Number of fares that a search returns for later comparison."""
+"""Maximum number of fares that a search returns for later comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An outbound and a return flight. Fares are per passenger. `total`: the price for all passengers."""
+    """IDs of an outbound and a return flight, with prices per passenger. `total`: price for all passengers."""
 
     there: str
     back: str
@@ -41,7 +41,7 @@ class Pair:
 
 
 def _booked(fares: dict[str, float], flight_id: str | None) -> dict[str, float]:
-    """Return the fare of the booked flight, or an empty dictionary if the flight is on another route or day."""
+    """Return the booked flight's fare by its ID, or an empty dictionary if it is on another route or day."""
     route = (flight_id or "").rpartition("-")[0]
     of_that_day = any(one.rpartition("-")[0] == route for one in fares)
     return {flight_id: fares.get(flight_id, 0.0)} if flight_id and of_that_day else {}
@@ -82,7 +82,7 @@ class Flights(Service):
         time_of_day: str = "any",
         max_price: float | None = None,
     ) -> JsonObject:
-        """Return matching flights, cheapest first. `flight_id` is the ID of the cheapest."""
+        """Return matching flights, cheapest first. `flight_id`: the cheapest flight."""
         flights = await self.timetable.search(
             origin,
             destination,
@@ -120,8 +120,8 @@ class Flights(Service):
     ) -> JsonObject:
         """Return the cheapest pair of flights with the total for all passengers.
 
-        Alternative days count only if the requested days exceed the budget. `wanted_total` is the total on
-        the requested days. Flights that are already booked stay.
+        Alternative days are considered only if the requested days exceed the budget. `wanted_total`: the total on
+        the requested days. Flights that are already booked are kept.
         """
         if not outbound_fares or not return_fares:
             raise ToolFailure(FailureCategory.NOT_FOUND, "There are no flights to choose from.")
@@ -167,7 +167,7 @@ class Flights(Service):
         flight_number: str | None = None,
         flight_id: str | None = None,
     ) -> JsonObject:
-        """Return the flight to book: the requested flight, or the cheapest match."""
+        """Return the flight to book with an offer ID: the requested flight, or the cheapest match."""
         number = flight_number.replace(" ", "") if flight_number is not None else None
         flights = await self.timetable.search(
             origin, destination, day, now=call.now, cabin=cabin, passengers=passengers
@@ -197,7 +197,7 @@ class Flights(Service):
     ) -> JsonObject:
         """Return a flight's status.
 
-        The flight is identified by booking, or by number and day. Default for the day: today.
+        The flight is identified by its booking, or by its number and day. Default for `day`: today (UTC).
         """
         if booking_ref is not None:
             booking = await self.records.get("bookings", booking_ref)

@@ -1,7 +1,7 @@
 """A simulated timetable that tracks the seats held by bookings.
 
-Flights are derived from the route and day by hashing. One document per route and day stores the flights and
-the holds.
+Flights are derived from the route and day by hashing. One document per route and day stores the flights and the
+held seats.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from parley import FailureCategory, JsonObject, Records, ToolFailure
 
 COLLECTION = "timetable"
 CABINS: Mapping[str, tuple[float, int]] = {"economy": (1.0, 60), "premium": (1.7, 12), "business": (2.9, 8)}
-"""Price factor and maximum number of seats of each cabin."""
+"""Price factor and maximum number of seats per flight, by cabin."""
 CURRENCY = "EUR"
 HOURS = {"morning": ("00:00", "11:59"), "afternoon": ("12:00", "17:59"), "evening": ("18:00", "23:59")}
 SALE_DAYS = 360
-"""Sales period before departure, in days."""
+"""Number of days before departure from which on a flight is on sale."""
 MOST_ATTEMPTS = 50
-"""Maximum number of write attempts for a contended document."""
+"""Maximum number of attempts to write a document that other calls change at the same time."""
 _SHORTEST_KM = 80
 _SPEED_KM_PER_HOUR = 780
 _GROUND_MINUTES = 35
 
 
 class Timetable:
-    """The flights of each route and day. `airlines`: codes by country, with ``*`` as the fallback."""
+    """The flights of each route and day. `airlines`: airline codes by country, or by ``*`` for other countries."""
 
     def __init__(self, records: Records, airlines: Mapping[str, Sequence[str]]) -> None:
         self._records = records
@@ -50,8 +50,8 @@ class Timetable:
     ) -> list[JsonObject]:
         """Return flights that have not left and have enough seats, cheapest first.
 
-        Adds `price` and `free` seats. Seats held by the booking `without` count as free. The first search for
-        a route and day creates its flights.
+        Each flight has its `price` and number of `free` seats. Seats held by the booking `without` count as free.
+        The first search for a route and day creates the flights.
         """
         departure, arrival = find_airport(origin), find_airport(destination)
         if departure.code == arrival.code:
@@ -101,7 +101,7 @@ class Timetable:
         return {one: _find(documents[route_of(one)], one) for one in flight_ids}
 
     async def find_number(self, flight_number: str, day: str) -> JsonObject:
-        """Return the day's flight with this number, if an earlier search created the flight.
+        """Return the flight with this number on this day, which an earlier search created.
 
         Raises:
             ToolFailure: not_found if the flight does not exist.
@@ -115,7 +115,10 @@ class Timetable:
         raise ToolFailure(FailureCategory.NOT_FOUND, message)
 
     async def hold(self, flight_id: str, booking_ref: str, cabin: str, passengers: int) -> JsonObject:
-        """Reserve seats on a flight for a booking, replacing its earlier hold on this route and day. Idempotent."""
+        """Reserve seats on a flight for a booking. Idempotent.
+
+        An earlier reservation of the booking on this route and day is replaced.
+        """
         wanted = {"flight_id": flight_id, "cabin": cabin, "passengers": passengers}
         for _ in range(MOST_ATTEMPTS):
             document = await self._load(flight_id)
@@ -173,7 +176,7 @@ def _find(document: JsonObject, flight_id: str) -> JsonObject:
 
 
 def _count_held(document: JsonObject, cabin: str, without: str) -> Counter[str]:
-    """Return the number of held seats by flight, without seats of the booking `without`."""
+    """Return the number of held seats by flight, except seats of the booking `without`."""
     held: Counter[str] = Counter()
     for booking_ref, hold in document["holds"].items():
         if hold["cabin"] == cabin and booking_ref != without:
@@ -182,9 +185,9 @@ def _count_held(document: JsonObject, cabin: str, without: str) -> Counter[str]:
 
 
 def _check_day(day: str, airport: Airport, now: float) -> date:
-    """Parse a day of travel.
+    """Parse a day of departure.
 
-    Raises ToolFailure if the day is past or not yet on sale in the airport's time zone.
+    Raises ToolFailure if the day is invalid, past in the airport's time zone, or not on sale yet.
     """
     try:
         wanted = date.fromisoformat(day)
@@ -217,7 +220,7 @@ def _crowded() -> ToolFailure:
 def _make_flights(
     origin: Airport, destination: Airport, day: date, airlines: Mapping[str, Sequence[str]]
 ) -> list[JsonObject]:
-    """Create a day's flights, earliest departure first. Very short routes have none."""
+    """Create a day's flights, earliest departure first. Very short routes have no flights."""
     length = distance_km(origin, destination)
     if length < _SHORTEST_KM:
         return []
@@ -239,7 +242,7 @@ def _make_flights(
 def _make_flight(
     route: tuple[Airport, Airport], flight_number: str, leaves: datetime, length: float, line: int
 ) -> JsonObject:
-    """Create one flight. `line`: seed of its price and seats."""
+    """Create one flight. `length`: distance in km. `line`: seed of its price and seats."""
     origin, destination = route
     day = leaves.date()
     minutes = round((length / _SPEED_KM_PER_HOUR * 60 + _GROUND_MINUTES) / 5) * 5
@@ -264,7 +267,7 @@ def _make_flight(
 
 
 def _make_prices(length: float, day: date, line: int) -> dict[str, int]:
-    """Return the price per passenger, in whole units of CURRENCY. Fridays and Sundays cost more."""
+    """Return the price per passenger by cabin, in whole units of `CURRENCY`. Fridays and Sundays cost more."""
     base = 38 + 0.062 * length
     mood = 0.8 + number_from("price", line, day) % 60 / 100
     weekend = 1.15 if day.weekday() in {4, 6} else 1.0

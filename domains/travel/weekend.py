@@ -1,4 +1,4 @@
-"""Resolve “a weekend” to calendar days."""
+"""Resolution of phrases such as “a weekend” to calendar days."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SOME_TIME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Weekend:
-    """The days of a weekend. `assumed`: True if the user did not name a day."""
+    """The days of departure and return. `assumed`: True if the user did not name a day."""
 
     leave: date
     back: date
@@ -29,14 +29,13 @@ class Weekend:
 
 
 def choose_weekend(request: str, today: date, leave: date | None, words: str) -> Weekend | None:
-    """Return the requested weekend, or None if the request has no weekend or only a vague time.
+    """Return the requested weekend, or None if the request mentions no weekend or only a vague time.
 
     Args:
         request: the user's words, such as “a weekend in Lisbon for two”.
         today: the day of the request.
         leave: the day of departure, or None if unknown.
-        words: the user's words for that day, such as “next weekend”. If they contain no letters, `request` is
-        used.
+        words: the user's words for `leave`, such as “next weekend”. If `words` has no letters, `request` is used.
     """
     if _WEEKEND.search(request) is None:
         return None

@@ -55,7 +55,7 @@ def examine_broker(url: str) -> Iterator[Finding]:
 
 
 def examine_processes(redis_url: str) -> Iterator[Finding]:
-    """Check that each queue has a worker, that a scheduler is running, and that no messages were refused."""
+    """Check for a worker for each queue, a scheduler, and refused messages."""
     present = read_present(redis_url)
     workers = [entry for entry in present if entry.role == "worker"]
     for queue, role in _STARTS.items():

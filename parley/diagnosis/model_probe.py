@@ -139,7 +139,7 @@ async def probe(client: ChatModel, model: str) -> AsyncGenerator[Finding, None]:
 
 
 def _renamed(request: ChatRequest, renamed: bool) -> ChatRequest:
-    """Return the request with the token limit under its newer name if `renamed`, or else its older name."""
+    """Return the request. `renamed`: True to send the token limit under its other name."""
     return replace(request, profile=replace(request.profile, renamed_token_limit=renamed))
 
 

@@ -20,7 +20,7 @@ def branch_session(
     epoch: Epoch | None = None,
     branch_id: SessionId | None = None,
 ) -> MemorySession:
-    """Fork a session at an epoch. See `ports.sessions.Sessions.branch`."""
+    """Fork a session at an epoch and return the fork. See `ports.sessions.Sessions.branch`."""
     parent, identifier = store.session(tenant_id, session_id), branch_id or SessionId(new_id("session"))
     since = parent.epoch if epoch is None else epoch
     state = parent.state_at(since)
@@ -56,7 +56,7 @@ def branch_session(
 
 
 def _cut(plan: KeptPlan, by_then: Callable[[TurnId], bool], state: JsonObject) -> KeptPlan | None:
-    """Return the plan as of its last revision that satisfies `by_then`, or None."""
+    """Return the plan as of its last revision from a turn that satisfies `by_then`, or None if there is none."""
     revisions = [one for one in plan.revisions if by_then(one[1])]
     if not revisions:
         return None

@@ -1,6 +1,6 @@
-"""An in-memory session lane with the rules of `adapters.postgres.lanes`.
+"""In-memory session lanes with the rules of `adapters.postgres.lanes`.
 
-It has no suspected poison turns, and its turns wait for a missing predecessor without a limit.
+Turns are never suspected poison turns, and wait for a missing predecessor without a time limit.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from parley.testing.store import MemorySession, MemoryStore, MemoryTurn, Revisio
 
 
 class MemoryLane:
-    """A worker's view of the session lanes. The worker counts as alive until `die` is called."""
+    """The session lanes as used by one worker, which counts as alive until `die` is called."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class MemoryLane:
         store.live_workers.add(self._worker)
 
     def die(self) -> None:
-        """Simulate the death of this worker, as other workers see it."""
+        """Simulate the death of this worker, so that other workers can take over its sessions."""
         self._store.live_workers.discard(self._worker)
 
     async def claim(self, session_id: SessionId) -> Lease | None:
@@ -75,11 +75,11 @@ class MemoryLane:
     def _take_next(
         self, session: MemorySession, unfinished: Sequence[MemoryTurn], now: datetime
     ) -> Work | None:
-        """Mark the next turn as running, or release the lane."""
+        """Mark the next turn as running and return its work, or release the lane and return None."""
         for turn in unfinished:
             if not session.may_run(turn):
                 continue
-            # A turn that is still running has lost its worker, which is not an attempt.
+            # A turn that is still running has lost its worker, which doesn't count as an attempt.
             attempts = turn.attempts + (turn.status is not TurnStatus.RUNNING)
             over = attempts > self._max_attempts
             if over:
@@ -242,7 +242,7 @@ class MemoryLane:
         return cancelled
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
-        """Return sessions that no live worker holds, immediately, because hints are never lost here."""
+        """Return sessions with unfinished turns that no live worker holds. Ignore `grace_s`."""
         now, named = self._store.clock(), list[SessionId]()
         for session in self._store.sessions.values():
             if session.lease_owner is not None and session.lease_owner not in self._store.live_workers:
@@ -262,9 +262,9 @@ def _lines_of(turn: MemoryTurn, commit: TurnCommit, now: datetime) -> list[JsonO
 def decide_approval(
     store: MemoryStore, tenant_id: TenantId, approval_id: str, decision: Decision
 ) -> ApprovalRecord | None:
-    """Decide a pending approval that has not expired, and return it.
+    """Decide an approval that is pending and has not expired. Return the approval, or None if it doesn't exist.
 
-    A repeated call returns the first decision.
+    A repeated call doesn't change the first decision.
     """
     tenant, record = store.approvals.get(approval_id, (None, None))
     if tenant != tenant_id or record is None:

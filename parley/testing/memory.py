@@ -215,7 +215,7 @@ class MemoryRecords:
     def __init__(
         self, store: MemoryStore | None = None, tenant_id: TenantId = DEFAULT_TENANT, domain: str = ""
     ) -> None:
-        """Create the records of a tenant and domain in `store`. Default: a separate store."""
+        """Create the records of a tenant and domain, stored in `store`. Default: a new store."""
         shared = MemoryStore() if store is None else store
         self.collections = shared.documents.setdefault((tenant_id, domain), {})
 
@@ -247,7 +247,7 @@ def _matches(document: JsonObject, where: JsonObject | None) -> bool:
 
 
 def _equal(left: Json, right: Json) -> bool:
-    """Compare values like PostgreSQL: at any depth, true differs from 1, and 1 equals 1.0."""
+    """Compare JSON values like PostgreSQL: at any depth, true differs from 1, and 1 equals 1.0."""
     if is_object(left) and is_object(right):
         return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
     if is_list(left) and is_list(right):
@@ -256,7 +256,7 @@ def _equal(left: Json, right: Json) -> bool:
 
 
 def _copy(document: JsonObject) -> JsonObject:
-    """Return a deep copy, as a store would."""
+    """Return a deep copy, so that callers can't change the stored document."""
     return orjson.loads(orjson.dumps(document))
 
 

@@ -1,6 +1,6 @@
 """The data that the in-memory adapters share, in place of a database.
 
-The store has no locks, because it is for a single event loop. Tests can control its clock.
+The store has no locks, because only one event loop uses it. Tests can control its clock.
 """
 
 from collections.abc import Callable, Iterable
@@ -40,7 +40,7 @@ _Record = TypeVar("_Record")
 
 
 def record_of(kind: type[_Record], row: object, /, **more: Any) -> _Record:
-    """Create a record from the row's attributes of the same names, plus `more`."""
+    """Create a record from a row's attributes with the names of the record's fields, and from `more`."""
     names = {field.name for field in fields(kind)} - more.keys()  # pyright: ignore[reportArgumentType]
     return kind(**{name: getattr(row, name) for name in names}, **more)
 
@@ -60,7 +60,7 @@ class ManualClock:
 
 @dataclass
 class KeptPlan:
-    """A stored plan and its revisions, each with its turn and time."""
+    """A stored plan, and its revisions with their turns and times."""
 
     record: PlanRecord
     turn_id: TurnId
@@ -105,7 +105,7 @@ class MemoryTurn:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The change of the state at one epoch."""
+    """The change of the state at one epoch. `snapshot`: the complete state, if it is stored."""
 
     diff: JsonObject
     snapshot: JsonObject | None
@@ -139,15 +139,15 @@ class MemorySession:
     revisions: dict[Epoch, Revision] = field(default_factory=dict[Epoch, Revision])
     frames: dict[str, FrameRecord] = field(default_factory=dict[str, FrameRecord])
     framed: dict[str, TurnId] = field(default_factory=dict[str, TurnId])
-    """The turn of each flow's frame."""
+    """The turn that displayed each flow's frame."""
     plans: dict[str, KeptPlan] = field(default_factory=dict["str", "KeptPlan"])
     parent: SessionId | None = None
     parent_epoch: Epoch | None = None
     root: SessionId | None = None
-    """The root of the fork tree if the session is a fork, or None."""
+    """For a fork, the session at the root of its lineage."""
 
     def unfinished(self) -> list[MemoryTurn]:
-        """Return the unfinished turns in order."""
+        """Return the unfinished turns in the order of their numbers."""
         waiting = [turn for turn in self.turns if not turn.finished]
         return sorted(waiting, key=lambda turn: turn.seq)
 
@@ -171,7 +171,7 @@ class MemorySession:
         return rebuild(self.revisions[start].snapshot or {}, diffs)
 
     def may_run(self, turn: MemoryTurn) -> bool:
-        """Return True if the turn has no predecessor in `sequence`, or the predecessor has ended."""
+        """Return True if the turn has no predecessor by client sequence, or its predecessor has ended."""
         if turn.client_sequence is None or turn.client_sequence == 1:
             return True
         return any(
@@ -200,7 +200,7 @@ class MemorySession:
 class MemoryStore:
     """An in-memory database.
 
-    `clock`: the time for leases and deadlines. `word`: renders replies to turns that run without an agent.
+    `clock`: the time for leases and deadlines. `word`: renders replies to turns that end without an agent.
     """
 
     clock: Callable[[], datetime] = field(default_factory=ManualClock)
@@ -208,7 +208,7 @@ class MemoryStore:
     sessions: dict[SessionId, MemorySession] = field(default_factory=dict[SessionId, MemorySession])
     outbox: list[OutboxMessage] = field(default_factory=list[OutboxMessage])
     outbox_sent: dict[int, datetime | None] = field(default_factory=dict[int, datetime | None])
-    """The send time of each message, or None if the message was acknowledged."""
+    """Send times of outbox messages by ID, or None for acknowledged messages."""
     documents: dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]] = field(
         default_factory=dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]]
     )
@@ -243,9 +243,9 @@ class MemoryStore:
         timezone: str | None = None,
         locale: str | None = None,
     ) -> MemorySession:
-        """Create a session, or return the existing session with this ID.
+        """Create a session, or return the existing session with the ID `session_id`.
 
-        Raises Refused if the ID is taken.
+        Raises Refused if a session of another tenant or domain has this ID.
         """
         identifier, now = session_id or SessionId(new_id("session")), self.clock()
         made = MemorySession(identifier, tenant_id, user_id, domain, if_busy, webhook, now, now)
@@ -262,7 +262,7 @@ class MemoryStore:
         return session
 
     def leave(self, session: MemorySession, turn_id: TurnId, entries: Iterable[OutboxEntry]) -> None:
-        """Add messages of a turn to the outbox."""
+        """Add a turn's messages to the outbox."""
         for entry in entries:
             self.outbox.append(
                 OutboxMessage(
@@ -283,7 +283,7 @@ class MemoryStore:
         return session, turn
 
     def sign(self, session: MemorySession, signed: JsonObject) -> None:
-        """Add an operator's order to the session's event log."""
+        """Add an operator's repair order to the session's event log."""
         event = Event(session.session_id, REPAIRED, None, signed, len(session.events) + 1, at=self.clock())
         session.events += (event,)
 
@@ -323,7 +323,7 @@ class MemoryStore:
 
 
 def keep_approvals(store: MemoryStore, tenant_id: TenantId, commit: TurnCommit) -> None:
-    """Store a commit's new approvals, and the outcomes of earlier approvals."""
+    """Store a commit's new approvals, and the new statuses of the approvals that it closes."""
     now = store.clock()
     for record in commit.approvals:
         store.approvals.setdefault(record.approval_id, (tenant_id, replace(record, created_at=now)))

@@ -14,7 +14,7 @@ class Saving(TablePolicy):
 
 
 class Dropping(TablePolicy):
-    """The policy of `drop_table`, which rejects base tables."""
+    """The policy of `drop_table`. It rejects base tables and unknown tables."""
 
     dact: ClassVar[str | None] = "drop_table"
 

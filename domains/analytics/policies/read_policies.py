@@ -35,7 +35,7 @@ class Reading(TablePolicy):
 
 
 class Chart(TablePolicy):
-    """The policy of `chart`, which displays the rows as a table if the chart would be unreadable (AG-6)."""
+    """The policy of `chart`. If the chart would be unreadable, the frame gets an error and shows a table (AG-6)."""
 
     dact: ClassVar[str | None] = "chart"
 
@@ -63,7 +63,7 @@ class Chart(TablePolicy):
 
 
 def _leave_unfitting_table(run: Execution) -> None:
-    """Clear an inherited table if only other tables have the named columns."""
+    """Clear a table inherited from an earlier flow if it lacks the named columns and another table has them."""
     held = run.flow.slots.get("table")
     named = {str(run.value(slot)) for slot in _COLUMNS if run.value(slot) is not None}
     if held is None or held.source is not SlotSource.INHERITED or not named:
@@ -84,7 +84,7 @@ def _find_what_hides(kind: str, rows: list[JsonObject]) -> str | None:
 
 
 class AskData(TablePolicy):
-    """The policy of `ask_data`, which rejects answers with numbers that are not in the rows."""
+    """The policy of `ask_data`. It rejects answers with numbers that neither the rows nor the question contain."""
 
     dact: ClassVar[str | None] = "ask_data"
 
@@ -105,7 +105,7 @@ class AskData(TablePolicy):
         return self.find_fault_in_text(run, data["answer"])
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        """Return an error message if the text contains numbers that neither rows nor question contain."""
+        """Return an error message for the model if the text contains unfounded numbers, or None."""
         unfounded = list(_unfounded_numbers(text, run)) if run.returned else []
         if unfounded:
             return (
@@ -115,19 +115,19 @@ class AskData(TablePolicy):
         return None
 
     async def results(self, run: Execution) -> Ending | None:
-        """Display the rows of the last statement with the answer."""
+        """Add the rows of the last statement to the answer's data."""
         run.data = {**(run.returned[-1] if run.returned else {}), **run.data}
         return await super().results(run)
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        """If the model is unavailable, tell the user what works without it."""
+        """If the language model is unavailable, tell the user what works without the model."""
         if failure.check == "model_available":
             failure = replace(failure, message=WITHOUT_MODEL)
         return await super().recover(run, failure)
 
 
 def _describe(table: str) -> JsonObject:
-    """Return a base table's title, size, columns and known values."""
+    """Return a base table's title, number of rows, columns and known values."""
     known = TABLES[table]
     prefix = f"{table}."
     return {
@@ -141,9 +141,9 @@ def _describe(table: str) -> JsonObject:
 
 
 def _unfounded_numbers(answer: str, run: Execution) -> Iterator[str]:
-    """Yield numbers in the answer that appear in neither the rows, the statement nor the question.
+    """Yield the answer's numbers that appear in none of the last rows, their statement and the question.
 
-    Rounded numbers are accepted.
+    Rounded values of the rows are accepted.
     """
     last = run.returned[-1]
     cells = [value for row in last["rows"] for value in row.values()]

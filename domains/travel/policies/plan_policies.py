@@ -1,4 +1,4 @@
-"""The policy of Plan flows, which resolves weekends before the plan's steps run."""
+"""The policy of `plan_trip`, which resolves weekends before the plan's steps run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from parley import (
 )
 
 OTHER_DAYS = ("other_date", "other_return_date")
-"""Slots for alternative days."""
+"""Slots for alternative days of departure and return."""
 ASKED_AGAIN = "asked_again"
 """Key in a flow's notes for the slot that the assistant last asked for again."""
 
@@ -27,7 +27,7 @@ class PlanTripPolicy(PlanPolicy):
     dact = "plan_trip"
 
     async def review(self, run: Execution) -> Ending | None:
-        """Resolve a weekend, and ask again about contradictory values before planning."""
+        """Resolve a weekend, and ask again if origin and destination are the same."""
         _resolve_weekend(run)
         ending = await super().review(run)
         if ending is not None:
@@ -38,7 +38,7 @@ class PlanTripPolicy(PlanPolicy):
 
 
 def _resolve_weekend(run: Execution) -> None:
-    """Fill missing days from the requested weekend, and announce them."""
+    """Fill the days that the user did not name from the requested weekend, and tell the user these days."""
     plan = run.flow
     if not isinstance(plan, PlanFlow) or plan.rounds or _is_users(plan, "return_date"):
         return
@@ -77,7 +77,7 @@ def _describe(weekend: Weekend, *, other_days: bool) -> str:
 
 
 def _ask_again(run: Execution, slots: tuple[str, str], why: str) -> NeedsInput:
-    """Ask again for one of two contradictory values, alternating between them (AM-4)."""
+    """Clear one of two contradictory slots and ask for its value, alternating between the slots (AM-4)."""
     slot = slots[1] if run.flow.notes.get(ASKED_AGAIN) == slots[0] else slots[0]
     run.flow.notes[ASKED_AGAIN] = slot
     run.context.tell(NoticeKind.INVALID_VALUE, why=why, slot=slot.replace("_", " "))

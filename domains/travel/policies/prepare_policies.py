@@ -7,12 +7,12 @@ import re
 from parley import BasePolicy, Ending, Execution, JsonObject, SlotSource
 
 _FIGURE = re.compile(r"\d{2,}")
-"""A number in a text, such as a flight number, time or price."""
+"""A number of at least two digits, as in a flight number, time or price."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
 class TripAdvice(BasePolicy):
-    """The policy of `trip_advice`, which rejects flights and numbers that the searches did not return."""
+    """The policy of `trip_advice`. It rejects advice with flights or numbers that the searches did not return."""
 
     dact = "trip_advice"
 
@@ -35,7 +35,7 @@ class TripAdvice(BasePolicy):
 
 
 class CompareFares(BasePolicy):
-    """The policy of `compare_fares`, which copies the chosen days to the plan."""
+    """The policy of `compare_fares`. It copies the days of the chosen flights to the plan."""
 
     dact = "compare_fares"
 
@@ -53,13 +53,13 @@ def _figures(text: str) -> list[str]:
 
 
 def _durations(run: Execution) -> set[str]:
-    """Return the hours and minutes of flight durations as text. For example, 220 minutes is 3 h 40."""
+    """Return the hours and minutes of flight durations as two-digit texts: 03 and 40 for 220 minutes."""
     flights = (flight for found in run.returned for flight in found.get("flights", ()))
     return {f"{part:02d}" for flight in flights for part in divmod(flight["minutes"], 60)}
 
 
 def _find_flight(run: Execution, data: JsonObject) -> JsonObject | None:
-    """Return the flight that the advice recommends, or None if the searches did not return it."""
+    """Return the flight that the advice recommends, or None if no search returned this flight."""
     wanted = (_plain(data.get("flight_number")), data.get("day"))
     flights = (flight for found in run.returned for flight in found.get("flights", ()))
     return next((one for one in flights if (_plain(one["flight_number"]), one["day"]) == wanted), None)

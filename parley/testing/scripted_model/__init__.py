@@ -1,6 +1,6 @@
 """A local server with the OpenAI API that answers from a script.
 
-It replaces a working or failing model in tests of Parley and of users' domains::
+It simulates a working or failing model in tests of Parley and of domains::
 
     script = Script(rules=(Rule(prompt="nlu_think", replies=(Fail(500), Answer(json={...}))),))
     with ScriptedModel(script) as model:

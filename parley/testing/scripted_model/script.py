@@ -1,6 +1,6 @@
-"""Scripts with the answers of a model, and their YAML format.
+"""Scripts with a model's replies, and their YAML format.
 
-A rule returns its replies in order and repeats the last reply.
+A rule returns its replies in order, and then repeats the last reply.
 """
 
 import re
@@ -25,7 +25,7 @@ class Request:
 
     @property
     def prompt_id(self) -> str | None:
-        """Return the prompt ID from the metadata, or the name of the output schema."""
+        """The prompt ID in the metadata, or the name of the output schema if there is no ID."""
         response_format: JsonObject = self.body.get("response_format") or {}
         schema: JsonObject = response_format.get("json_schema") or {}
         return self.metadata.get("prompt_id") or schema.get("name")
@@ -48,7 +48,7 @@ class Request:
 
     @property
     def data(self) -> JsonObject:
-        """Return the data of a Parley prompt: the first user message, if it is a JSON object."""
+        """The data of a Parley prompt: the first user message, if the message is a JSON object."""
         try:
             data = orjson.loads(self.user_messages[0])
         except (IndexError, orjson.JSONDecodeError):
@@ -57,17 +57,18 @@ class Request:
 
     @property
     def said(self) -> str:
-        """Return the `utterance` in the data, or the last user message."""
+        """The `utterance` in the data, or the last user message if there is none."""
         utterance = self.data.get("utterance")
         return utterance if isinstance(utterance, str) else "".join(self.user_messages[-1:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer with `json`, or with `text` unchanged. `finish_reason="length"` marks it as truncated.
+    """An answer with the text `text`, or with `json` as its text.
 
     Args:
-        cut_at: number of characters to send.
+        finish_reason: ``length`` for a truncated answer.
+        cut_at: maximum number of characters to send.
         delay_s: delay of the answer, in seconds.
         piece_delay_s: delay between the parts of a streamed answer, in seconds.
         break_after: number of parts after which a streamed answer breaks off.
@@ -106,7 +107,7 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """A missing answer. The connection stays open until the client or the server closes it."""
+    """A missing answer. The connection stays open until the client or the server closes the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,8 @@ Reply: TypeAlias = Said | Computed
 class Rule:
     """Replies to all requests that match the given conditions.
 
-    `prompt` and `model` must be equal. `match` is a regular expression to find in the user's last message.
+    `prompt` and `model`: must equal the request's prompt ID and model. `match`: a regular expression to find in
+    the user's message.
     """
 
     replies: tuple[Reply, ...]
@@ -157,7 +159,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """Rules for answering requests. The first matching rule answers, or `default` if no rule matches."""
+    """Rules for answering requests. The first matching rule answers, or `default` if no rule matches.
+
+    `models`: IDs of the listed models.
+    """
 
     rules: tuple[Rule, ...] = ()
     default: Reply = field(default_factory=lambda: Fail(400, message="no rule of the script applies"))
@@ -166,7 +171,7 @@ class Script:
 
 
 class Playback:
-    """A script, and the current position in each of its rules."""
+    """A script, and the current position in each rule's replies."""
 
     def __init__(self, script: Script) -> None:
         self.script = script

@@ -40,7 +40,7 @@ class ScriptedModel:
     """A server that plays a script and records requests. It can be stopped and restarted on the same port."""
 
     def __init__(self, script: Script, *, port: int = 0) -> None:
-        """Create a server without starting it. If `port` is 0, the first start selects a free port."""
+        """Create a server, but don't start it. `port`: 0 to select a free port at the first start."""
         self._playback = Playback(script)
         self._port = port
         self._running: _Running | None = None
@@ -52,14 +52,14 @@ class ScriptedModel:
 
     @property
     def base_url(self) -> str:
-        """Return the URL for OPENAI_BASE_URL."""
+        """The value for OPENAI_BASE_URL."""
         return f"http://{HOST}:{self._port}/v1"
 
     def requests_for(self, prompt_id: str) -> list[Request]:
         return [request for request in self.requests if request.prompt_id == prompt_id]
 
     def follow(self, script: Script) -> None:
-        """Replace the script, and keep the recorded requests."""
+        """Continue with another script, but keep the recorded requests."""
         self._playback = Playback(script)
 
     def start(self) -> None:
@@ -137,7 +137,7 @@ class _Running(threading.Thread):
         await self._server.serve(sockets=[self._listener])
 
     def _break_off(self) -> None:
-        """Stop immediately, because uvicorn checks for its own shutdown only ten times a second."""
+        """Stop immediately. Uvicorn's own shutdown would wait for its next check, up to 0.1 seconds."""
         for connection in self._connections():
             connection.transport.abort()
         if self._serving is not None:
@@ -231,7 +231,7 @@ async def _events(
     for number, chunk in enumerate(wire.chunks(request, reply)):
         if number and await _gone(http, pause):
             return
-        # The first chunk contains only the role.
+        # The first chunk, with number 0, contains only the role.
         if break_after is not None and number > break_after:
             await _break(http, served)
             return
@@ -251,7 +251,7 @@ async def _break(http: HttpRequest, served: Served) -> None:
 
 
 async def _gone(http: HttpRequest, within_s: float | None = None) -> bool:
-    """Wait until the client disconnects or the timeout expires.
+    """Wait up to `within_s` seconds until the client disconnects. Default: no time limit.
 
     Return True if the client has disconnected.
     """

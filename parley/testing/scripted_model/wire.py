@@ -37,7 +37,7 @@ def completion(request: Request, reply: Answer | ToolUse) -> JsonObject:
 
 
 def chunks(request: Request, reply: Answer | ToolUse) -> Iterator[JsonObject]:
-    """Yield the bodies of a streamed answer, one word per body."""
+    """Yield the chunks of a streamed answer, one word per chunk."""
     envelope = _envelope(request, "chat.completion.chunk")
     yield envelope | {"choices": [_piece({"role": "assistant", "content": ""})]}
     message, finish_reason = _message(reply)
@@ -77,7 +77,7 @@ def model_list(models: tuple[str, ...]) -> JsonObject:
 
 
 def embeddings(body: JsonObject, dimensions: int) -> JsonObject:
-    """Return embeddings of the inputs, which ignore the order of words."""
+    """Return embeddings of the inputs. The order of words doesn't matter."""
     inputs: list[str] = (
         [body["input"]] if isinstance(body.get("input"), str) else list(body.get("input") or ())
     )
@@ -93,7 +93,7 @@ def embeddings(body: JsonObject, dimensions: int) -> JsonObject:
 
 
 def embed(text: str, dimensions: int) -> list[float]:
-    """Hash each word to a position and sign. Return a vector of length 1, or zeros if there are no words."""
+    """Return a vector with each word hashed to a position and sign: of length 1, or zeros without words."""
     vector = [0.0] * dimensions
     for word in _WORDS.findall(text.lower()):
         digest = int.from_bytes(blake2b(word.encode(), digest_size=8).digest())
