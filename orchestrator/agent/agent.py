@@ -55,8 +55,8 @@ class Agent:
     ) -> TurnCommit:
         """Run a turn and return its commit. `end`: creates the commit of a turn whose steps have run.
 
-        Raises TurnCancelled, LaneLost or DeadlineExceeded if the turn was ended from outside, and Unavailable
-        if a store is down. The worker then retries the turn from its journal.
+        Raises TurnCancelled, LaneLost or DeadlineExceeded if the turn was ended from outside. Raises Unavailable
+        if a store is down; the worker then retries the turn from its journal.
         """
         modules = self._modules
         with Phases("load") as phases:

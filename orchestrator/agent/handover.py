@@ -16,7 +16,7 @@ from orchestrator.types import FlowId, new_id
 _OF_NO_FLOW = FlowId("")
 """Flow ID of a handoff request, which belongs to no task."""
 _HELPLESS_AFTER = 2
-"""Number of failed rounds before an operator is requested, as a multiple of `escalation_turns` (AM-4)."""
+"""Factor for `escalation_turns`, which gives the number of failed rounds before an operator is requested (AM-4)."""
 MOST_TOLD = 6
 """Maximum number of recent messages in a handoff request."""
 

@@ -1,4 +1,4 @@
-"""Plan updates between RES and the next PEX run: results of steps, and resulting changes (AG-2, PL-2)."""
+"""Plan updates between two runs of PEX: results of steps, and resulting changes (AG-2, PL-2)."""
 
 from collections.abc import Sequence
 

@@ -132,7 +132,7 @@ def _clear_derived(flow: BaseFlow, changed: set[str], said: Labels) -> None:
 
 
 def drop_stale_candidate(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
-    """Drop a pending call that was shown to the user before a slot changed (AM-3, PX-17)."""
+    """Drop the flow's pending call, grant and approvals, and questions about them, if a slot changed (AM-3, PX-17)."""
     if not labels:
         return
     drop_consent(context, flow)

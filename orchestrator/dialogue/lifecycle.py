@@ -12,12 +12,9 @@ class FlowState(StrEnum):
     ACTIVE = "Active"
     """On top of the stack and running."""
     COMPLETED = "Completed"
-    """Done. The flow leaves the stack when RES prepares the response."""
+    """Done. The Agent then removes the flow from the stack."""
     INVALID = "Invalid"
-    """Canceled, failed or mispredicted.
-
-    The flow leaves the stack on fallback, or when RES prepares the response.
-    """
+    """Canceled, failed, abandoned, pruned or mispredicted. The Agent then removes the flow from the stack."""
 
 
 class Reason(StrEnum):

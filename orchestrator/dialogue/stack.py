@@ -266,7 +266,7 @@ class FlowStack:
     # Endings
 
     def complete(self, flow: BaseFlow, now: float | None = None) -> None:
-        """Complete a flow, which leaves the stack when the response is prepared."""
+        """Complete a flow, which stays on the stack until `pop_finished`."""
         flow.become(COMPLETED)
         flow.completed_at = now
         self.keep_step(flow)

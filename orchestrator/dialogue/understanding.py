@@ -201,7 +201,7 @@ class Understanding:
     later: str = ""
     """A second request in the message, in the user's words.
 
-    It is interpreted after the first request has ended.
+    The second request is interpreted after the first request has ended.
     """
 
     @property

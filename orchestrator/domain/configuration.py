@@ -112,7 +112,7 @@ class Thresholds(Section):
     """Minimum scores, from 0 to 1, and the length from which answers are streamed."""
 
     confident: Share
-    """Minimum score at which the local classifier is confident about a mid-turn message."""
+    """Minimum score at which the local classifier's interpretation of a mid-turn message counts."""
     likely: Share
     """Minimum score of a flow. If no flow reaches it, the assistant asks what the user means."""
     stream_threshold_tokens: PositiveInt
@@ -158,7 +158,7 @@ class FlowManagement(Section):
     abandon_after_s: PositiveInt
     """Time after which an inactive flow is abandoned, in seconds."""
     keep_going_budget: PositiveInt
-    """Maximum number of flows that one turn can run, one after another."""
+    """Maximum number of flows to run per turn, one after another."""
 
 
 class AmbiguitySection(Section):
@@ -167,7 +167,7 @@ class AmbiguitySection(Section):
     escalation_turns: PositiveInt
     """Number of failed attempts at a question before the assistant offers fallback options."""
     max_choices: PositiveInt
-    """Maximum number of choices offered per question."""
+    """Maximum number of tasks to offer when a message was not understood."""
 
 
 class Resilience(Section):
@@ -176,7 +176,7 @@ class Resilience(Section):
     max_recovery_attempts: NonNegativeInt
     """Maximum number of fallbacks to another flow per turn."""
     repair_attempts: NonNegativeInt
-    """Maximum number of repair attempts per invalid frame."""
+    """Maximum number of attempts per flow to repair a query or an invalid frame."""
     tool_retries: NonNegativeInt
     """Default maximum number of retries per call of an idempotent tool."""
     tool_timeout_ms: PositiveInt
@@ -235,13 +235,13 @@ class Plans(Section):
     """Planning."""
 
     model: Switch
-    """Allow a model to plan. `auto`: the model plans goals without declared steps and checks all plans."""
+    """Allow a model to check plans and, for `auto`, to plan requests that the declared steps don't cover."""
     max_rounds: PositiveInt
     """Maximum number of times that steps are planned per goal."""
     max_sub_flows: PositiveInt
     """Maximum number of steps in a plan."""
     tree_search: Switch
-    """Search among several plans. `auto`: only for four or more steps, if the model reports trade-offs."""
+    """Search among several plans. `auto`: only for four or more steps, if the model reports alternatives."""
     tree_candidates: PositiveInt
     """Maximum number of plans at the start of a search."""
     tree_variants: PositiveInt
@@ -277,7 +277,7 @@ class Budgets(Section):
     tokens_per_tenant_day: PositiveInt | None
     """Maximum number of a tenant's tokens per UTC day."""
     tokens_per_day: PositiveInt | None
-    """Maximum number of tokens on one UTC day."""
+    """Maximum number of all tenants' tokens per UTC day."""
     cost_per_turn: PositiveFloat | None
     """Maximum cost per turn."""
     cost_per_session: PositiveFloat | None
@@ -287,7 +287,7 @@ class Budgets(Section):
     cost_per_tenant_day: PositiveFloat | None
     """Maximum cost of a tenant's model calls per UTC day."""
     cost_per_day: PositiveFloat | None
-    """Maximum cost on one UTC day."""
+    """Maximum cost of all tenants' model calls per UTC day."""
 
 
 class Generation(Section):
@@ -301,7 +301,7 @@ class Generation(Section):
     fewest_words: NonNegativeInt
     """Minimum length of replies to rephrase, in words."""
     suggested_replies: NonNegativeInt
-    """Maximum number of next tasks to suggest when no task or question is open."""
+    """Maximum number of suggested next tasks, or of suggested plan steps to skip, per answer."""
     tell_degraded: bool
     """Inform users, once per conversation, that a configured model isn't responding."""
     page_rows: PositiveInt

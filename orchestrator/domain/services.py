@@ -153,11 +153,11 @@ class UserMemory(Protocol):
         ...
 
     async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
-        """Return memories with `text`, `why` and `kind`. Default: all memories."""
+        """Return the memories that match `about`, with `text`, `why`, `kind` and `from`. Default: all memories."""
         ...
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
-        """Forget the memories about `about`, or all memories. Return the forgotten texts.
+        """Forget the memories that match `about`, or all memories. Return the forgotten texts.
 
         Default: the user's last statement.
         """

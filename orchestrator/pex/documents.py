@@ -59,7 +59,7 @@ class AnswerFromDocuments(BasePolicy):
         return None
 
     def find_fault_in_text(self, run: Execution, text: str) -> str | None:
-        """Return the numbers in the text that no passage contains, as a fault, or None."""
+        """Return a sentence about numbers in the text that no passage contains, or None."""
         grounds = [value for one in _find_passages(run) for value in one.values()]
         unfounded = find_unfounded_numbers(text, str(run.value(QUESTION)), *grounds)
         return f"{', '.join(unfounded)} does not appear in any passage" if unfounded else None

@@ -42,7 +42,7 @@ def make_frame(run: Execution) -> Frame:
 
 
 def find_rows(data: JsonObject) -> list[JsonObject] | None:
-    """Return the first non-empty list of objects."""
+    """Return the first non-empty list of objects, or None."""
     return next((value for value in data.values() if is_list(value) and value and is_object(value[0])), None)
 
 

@@ -43,7 +43,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """A skill that cannot continue. `reason`: a text for the user. `context`: evidence for a re-route."""
+    """A skill that cannot continue. `reason`: a text for the user. `context`: evidence for rerouting."""
 
     reason: str
     context: JsonObject

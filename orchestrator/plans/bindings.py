@@ -89,7 +89,7 @@ def find_disagreements(plan: PlanFlow, flows: Iterable[BaseFlow]) -> list[Disagr
 
 
 def settle(plan: PlanFlow, step: PlanStep) -> None:
-    """Record that a step's side effect fits the plan's current values, or stays although it does not."""
+    """Record that a step's side effect stays, even if it does not fit the plan's current values."""
     rules = {str(rule): holds(plan, rule) for rule in _rules_of(plan, step)}
     plan.settle(step.flow_id, resolve(plan, step) | rules)
 

@@ -127,7 +127,7 @@ class Search(Generic[State]):
         return None if node.closed else node
 
     async def explore(self, node: Node[State], width: int) -> float:
-        """Expand a node and score its new children. Return the best score among them."""
+        """Expand a node and score its new children. Return their best score, or 0 if there are none."""
         self.spent += 1
         lessons = [above.faults for above in node.path() if above.faults]
         states = await self._task.expand(node.state, lessons, width)

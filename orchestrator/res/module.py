@@ -1,4 +1,4 @@
-"""The response generator (RES), which answers from the turn's events for any policy (RS-1 … RS-7)."""
+"""The response generator (RES), which creates a turn's answer from its results and messages (RS-1 … RS-7)."""
 
 from collections.abc import Sequence
 

@@ -20,7 +20,7 @@ CURRENCY_SIGNS: Mapping[str, str] = {"EUR": "€", "USD": "$", "GBP": "£", "JPY
 
 
 def show_date(value: Json, now: float | None = None) -> str:
-    """Format ``2026-11-27`` as ``Friday 27 November``, with “today”, “tomorrow” or a year other than this year."""
+    """Format ``2026-11-27`` as ``Friday 27 November``. Add “today”, “tomorrow”, or a year other than this year."""
     try:
         day = date.fromisoformat(str(value)[:10])
     except ValueError:

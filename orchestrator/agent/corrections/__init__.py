@@ -1,4 +1,4 @@
 """Corrections: the effects of a changed value on a flow, its plan, and committed calls.
 
-`dialogue.changes.correction` has the dependencies between the values of one flow.
+`dialogue.changes.correction` handles dependencies between the values of one flow.
 """

@@ -14,10 +14,7 @@ from orchestrator.res.wording import name_doing
 WORD_WEIGHT = 10.0
 RECENCY_WEIGHT = 5.0
 INTENT_WEIGHT = 3.0
-"""Weight of a matching intent.
-
-Larger than `MARGIN`, so that the intent decides between otherwise equal flows.
-"""
+"""Weight of a matching intent, larger than `MARGIN` so that it decides between otherwise equal flows."""
 MARGIN = 2.0
 MOST_CHOICES = 3
 SHORTEST_STEM = 4

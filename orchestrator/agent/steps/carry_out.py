@@ -1,4 +1,4 @@
-"""The `keep_going` loop: PEX runs and RES clears the stack until only the user can continue (AG-1)."""
+"""The `keep_going` loop: run flows and clear the stack until only the user can continue (AG-1)."""
 
 from dataclasses import replace
 

@@ -131,9 +131,7 @@ FRESH = frozenset({b"", b"{}"})
 
 KEPT_BACK = 0.2
 MOST_KEPT_BACK_S = 5.0
-"""Time of a turn that is reserved for answering without models: share of the deadline, and maximum in
-seconds.
-"""
+"""Time reserved for answering without models: `KEPT_BACK` of the deadline, up to this number of seconds."""
 
 
 def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: Phases) -> RunningTurn:

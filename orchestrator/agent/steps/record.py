@@ -198,7 +198,7 @@ def _keep_plan(plan: PlanFlow) -> PlanRecord:
 
 
 def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
-    """Return whether to store a snapshot: after the first turn, several completed flows, or N turns (ST-2)."""
+    """Return whether to store a snapshot: for the first turn, every N turns, or if several flows completed (ST-2)."""
     distance = modules.domain.config.memory.snapshot_every_turns
     first, due = not turn.context.world.prior_state, (turn.lease.epoch + 1) % distance == 0
     return first or due or len(turn.context.changes.completed) > 1

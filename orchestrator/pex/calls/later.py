@@ -56,7 +56,7 @@ async def wait_for_unknown(
     unknown: UnknownOutcome,
     compensates: str | None = None,
 ) -> ToolAnswer:
-    """Query the status of a call that the tool may have accepted. If it is unknown, wait for a result."""
+    """Query the status of a call that the tool may have accepted. If the status is unknown, wait for a result."""
     del policy
     flow_id, spec = run.flow.flow_id, tool.spec
     answer = await resolve_by_query(run, flow_id, tool, arguments, unknown, compensates=compensates)

@@ -76,7 +76,7 @@ def _refuse_first(run: Execution, checks: Iterable[Check]) -> Failed | None:
 
 
 async def verify_results(_policy: Choices, run: Execution) -> Ending | None:
-    """Fail if the results are invalid, unless a side effect is committed."""
+    """Verify the results. Invalid results fail the flow, unless it has committed a side effect."""
     faults = _record_faults(run, OF_RESULTS)
     run.faulty = bool(faults)
     if not faults or run.has_effect:
@@ -91,7 +91,7 @@ async def verify_results(_policy: Choices, run: Execution) -> Ending | None:
 
 
 async def verify(_policy: Choices, run: Execution) -> Ending | None:
-    """Record and flag faults in the state, which a retry would not fix."""
+    """Verify the state. Faults are recorded and flagged, because a retry would not fix them."""
     _record_faults(run, OF_STATE)
     return None
 

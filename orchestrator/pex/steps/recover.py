@@ -1,6 +1,6 @@
 """Choose a failed flow's recovery step, which the Agent executes (PX-16).
 
-The recovery ladder is: retry once, gather context, re-route, ask the user. A fallback flow bypasses the
+The recovery ladder is: retry once, gather context, reroute, ask the user. A fallback flow bypasses the
 ladder. A value that a tool rejected also bypasses it, because only the user can provide another value.
 """
 
