@@ -169,7 +169,7 @@ class Shown:
         return self.rows[self.place] if self.rows else {}
 
     def name(self, value: Json) -> str | None:
-        """Return the name of the row whose key is `value`, or None: the key if it is a word, or other text columns."""
+        """Return the name of the row whose key is `value` (the key if it is a word, or other text columns), or None."""
         row = next((row for row in self.rows if row.get(self.key) == value), None)
         if row is None:
             return None

@@ -100,10 +100,7 @@ class Understanding(Section):
     """Interpretation of messages."""
 
     mode: Literal["system1", "system2", "auto"]
-    """`system1`: local classifier.
-
-    `system2`: language model. `auto`: the language model as long as it responds.
-    """
+    """`system1`: only the local classifier. `system2`, `auto`: the language model as long as it responds."""
     slot_fill: Switch
     """Allow a model to search earlier turns for missing values. `auto`: only when a task starts."""
 
