@@ -94,7 +94,7 @@ class ToolUsed:
 
 @dataclass(slots=True)
 class TurnLog:
-    """A record of the events in a turn.
+    """The tool calls, events and signals of a turn.
 
     `flags`: additional flags for the turn object, such as ``degraded``.
     """

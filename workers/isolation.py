@@ -1,6 +1,6 @@
 """Isolate suspected poison turns from all other turns (RT-26).
 
-A turn that has crashed two workers then runs alone, in a separate process. A turn that also crashes alone is
+After a turn has crashed two workers, it runs alone, in a separate process. A turn that also crashes alone is
 poison, and the next worker to claim its session lane quarantines it.
 """
 
@@ -31,7 +31,7 @@ _FORKS: Final = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__, "orchestrator.agent.build"])
 
 AT_ONCE: Final = 8
-"""Maximum isolation processes per worker. Further suspected turns wait."""
+"""Maximum number of isolation processes per worker. Further suspected turns wait."""
 STARTED_WITHIN_S: Final = 60
 """Time in seconds for starting a process and recording results, added to the turn deadline."""
 RENEW_EVERY_S: Final = 1.0

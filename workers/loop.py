@@ -81,7 +81,7 @@ class LoopThread:
     def _watch_over(self) -> None:
         """Exit the process when the loop stalls.
 
-        Counts its own ticks instead of elapsed time, so that a suspended process doesn't look stalled.
+        Count this thread's waits instead of elapsed time, so that a suspended process doesn't look stalled.
         """
         silent_s, seen = 0.0, -1
         while not self._stopped.wait(WATCH_EVERY_S):

@@ -89,7 +89,7 @@ class DistilPreferences(InternalFlow):
 
 
 def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject) -> list[Preference]:
-    """Return rules with keys ``dact.slot``, for values with at least `seen` uses and a `share` of the slot's uses.
+    """Return rules with keys ``dact.slot`` for values used at least `seen` times and in at least `share` of cases.
 
     `uses`: grouped by slot, with the most frequent value first.
     """

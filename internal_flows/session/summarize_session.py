@@ -61,8 +61,8 @@ def summary_schema(longest: int) -> JsonObject:
 class SummarizeSession(InternalFlow):
     """A flow that summarizes a session.
 
-    Configuration: `sentences` without a model (12), `length` in characters (2000), `max_words` for a model
-    (250), `use_model` (true).
+    Configuration: `use_model` (true); `max_words` of a model's summary (250); `sentences`, the number of new
+    sentences to keep without a model (12); `length`, the maximum length of a summary in characters (2000).
     """
 
     name: ClassVar[str] = "summarize_session"

@@ -18,7 +18,7 @@ FORGOTTEN = "[forgotten]"
 REPLACES = "replaces"
 """Key in a note's origin for the user's earlier statements that the note replaced."""
 MOST_WORDS = 0.75
-"""Share of a forgotten sentence's key terms that another sentence must contain.
+"""Minimum share of a forgotten sentence's key terms that a sentence to remove contains.
 
 Sentences with at most three key terms require all of them.
 """
@@ -82,7 +82,7 @@ class Unwanted:
         return _SENTENCE_END.search(text) is not None or not any(terms <= one for one in self.subjects)
 
     def take_out_of_text(self, text: str) -> str:
-        """Replace each unwanted sentence of a text with a mark."""
+        """Replace each sentence that contains unwanted content with `FORGOTTEN`."""
         if text in self.values or not self.is_in(text):
             return text
         parts = _SENTENCE.split(text)

@@ -201,15 +201,15 @@ class Settings(BaseSettings):
     sweep_every_s: Annotated[Seconds, WORKERS] = Field(1.0, gt=0)
     """Interval at which each worker looks for unclaimed sessions, in seconds."""
     sweep_grace_s: Annotated[Seconds, WORKERS] = Field(1.0, ge=0)
-    """Time for which a session must have been ready before the sweep claims it, in seconds."""
+    """Time for which a session must have been ready before the search offers it to workers, in seconds."""
     turn_deadline_s: Annotated[Seconds, TURNS] = Field(120.0, gt=0)
     """Maximum duration of a turn from its first claim, in seconds."""
     sequence_gap_timeout_s: Annotated[Seconds, WORKERS] = Field(30.0, gt=0)
-    """Time for which a session waits for a missing predecessor in `sequence`, in seconds."""
+    """Time for which a session waits for a turn that is missing in the client's `sequence`, in seconds."""
     shutdown_grace_s: Annotated[Seconds, WORKERS] = Field(25.0, ge=0)
     """Time for running turns to finish when a worker stops, in seconds. Other workers retry unfinished turns."""
     runner_linger_s: Annotated[Seconds, TURNS] = Field(5.0, ge=0)
-    """Time for which an idle runner waits for work before it ends, in seconds."""
+    """Time for which an idle worker waits for sessions before its Celery task ends, in seconds."""
     flower_url: Annotated[WebAddress | None, MayBeEmpty, GATEWAY] = None
     """The URL of Flower, which the inspector links to."""
     evaluations_folder: Annotated[Path | None, GATEWAY] = None
@@ -221,7 +221,7 @@ class Settings(BaseSettings):
     defer_at_most_s: Annotated[Seconds, INTERNAL] = Field(60.0, ge=0)
     """Maximum time for which maintenance is deferred, in seconds. After that, maintenance runs slowly."""
     background_nice: Annotated[int, INTERNAL, Form("nice increment")] = Field(10, ge=0, le=19)
-    """CPU priority reduction for processes that don't run turns."""
+    """Reduction of the CPU priority of workers for background flows, as a nice increment."""
     trained_folder: Annotated[Path | None, WORKERS] = None
     """The folder in which trained local classifiers are stored for reuse. Default: train at every start."""
     heartbeat_file: Annotated[Path | None, PULSES] = None
@@ -230,7 +230,7 @@ class Settings(BaseSettings):
     Default: none.
     """
     max_attempts: Annotated[int, WORKERS, Form("attempts")] = Field(3, ge=1)
-    """Maximum number of attempts at a turn before it is quarantined."""
+    """Maximum number of attempts at a turn before it is quarantined, or at a part of a background run before it fails."""
     metrics_port: Annotated[int | None, WORKERS, Form("port number")] = Field(None, ge=1, le=65535)
     """The port of a worker's HTTP metrics endpoint. Default: none. The gateway serves ``/metrics``."""
     metrics_host: Annotated[str, WORKERS] = "127.0.0.1"

@@ -18,9 +18,9 @@ from orchestrator.redaction import hide_secrets, learn_secrets
 
 OURS: Final = frozenset({"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley"})
 CARRIERS: Final = frozenset({"httpcore", "httpcore2", "httpx", "httpx2", "mcp", "openai"})
-"""Libraries that handle content of users, models and tools.
+"""Libraries whose log records can contain content of users, models and tools.
 
-Adapters log these libraries' failures instead.
+These records are dropped. Adapters log the libraries' failures.
 """
 LONGEST_VALUE: Final = 1_000
 """Maximum length of a logged value, in characters."""

@@ -76,7 +76,7 @@ _turn: ContextVar[tuple[TurnId, list[Signal]] | None] = ContextVar("signals of a
 
 
 def keep_for_turn(turn_id: TurnId, kept: list[Signal]) -> None:
-    """Collect the turn's signals that `keep` receives in `kept`, in the current task and its child tasks."""
+    """Append the turn's signals to `kept` when `keep` is called, in the current task and its child tasks."""
     _turn.set((turn_id, kept))
 
 

@@ -70,7 +70,7 @@ class Toolbox:
         return self._tools.get(tool_id)
 
     def find_all(self, uses: Iterable[ToolUse]) -> list[Tool]:
-        """Return the tools of a flow, without tools that the manifest lacks."""
+        """Return the tools that `uses` names, without tools that the manifest lacks."""
         return [tool for use in uses if (tool := self._tools.get(use.tool_id)) is not None]
 
     def method(self, tenant_id: TenantId, tool: Tool) -> BoundMethod:

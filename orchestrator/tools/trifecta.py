@@ -1,7 +1,8 @@
 """The lethal trifecta: private data, untrusted text and external communication.
 
-A call that would combine all three needs an approval (PX-3). The check runs right before each call, on the
-flow's tools and the session's labels from all turns (PX-19). `pex/calls/consent.py` requests the approval.
+A call that would combine all three needs an approval (PX-3). The check runs right before each call. It
+considers the flow's tools and the session's labels from all turns (PX-19). `pex/calls/consent.py` requests
+the approval.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Defer maintenance while turns wait (IF-14), up to a limit."""
+"""Defer maintenance while turns wait for workers, up to a maximum time (IF-14)."""
 
 from orchestrator.adapters.postgres.status import PostgresLoad
 from orchestrator.telemetry import get_logger
@@ -10,7 +10,7 @@ class Backpressure:
     """The deferral of maintenance while turns wait.
 
     Args:
-        above_s: turn wait in seconds above which maintenance is deferred.
+        above_s: wait of recent turns for a worker above which maintenance is deferred, in seconds.
         at_most_s: maximum deferral in seconds.
     """
 

@@ -1,4 +1,4 @@
-"""Check model-written Python: one function, few imports, no escapes.
+"""Check model-written Python: one function, few imports, no access to the interpreter's internals.
 
 The checks parse the code and never run it. The sandbox, which runs the code, does not rely on the checks.
 """
