@@ -230,7 +230,7 @@ class Settings(BaseSettings):
     Default: none.
     """
     max_attempts: Annotated[int, WORKERS, Form("attempts")] = Field(3, ge=1)
-    """Maximum number of attempts at a turn before it is quarantined, or at a part of a background run before it fails."""
+    """Maximum number of attempts at a turn before it is quarantined, or at part of a background run before it fails."""
     metrics_port: Annotated[int | None, WORKERS, Form("port number")] = Field(None, ge=1, le=65535)
     """The port of a worker's HTTP metrics endpoint. Default: none. The gateway serves ``/metrics``."""
     metrics_host: Annotated[str, WORKERS] = "127.0.0.1"
