@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
@@ -93,7 +94,8 @@ class Grounding:
         counted = {one.first: names for one, _, names in self._counted(utterance, flow)}
         fitting: list[Mention] = []
         for candidate in self._extractor.find(utterance, self._context.today, self._context.separators):
-            known = candidate.without(_UNLISTED)
+            listed = {kind: one for kind, one in candidate.readings.items() if kind not in _UNLISTED}
+            known = replace(candidate, readings=listed)
             is_taken = any(
                 _alike(value, one, kind)
                 for kind, reading in known.readings.items()

@@ -246,7 +246,8 @@ class NLU:
         )
         if checked.flows or not needs_more or second.kind is checked.kind:
             return reading
-        return Reading(replace(second, degraded=True), problem=ModelOutputInvalid.code)
+        degraded = replace(second, degraded=True)
+        return Reading(degraded, is_final=False, problem=ModelOutputInvalid.code)
 
     def _check(self, understanding: Understanding, context: NluContext, turn: TurnContext) -> Understanding:
         checked, problems = self._validation.validate(understanding, context)

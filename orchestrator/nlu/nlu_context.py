@@ -68,7 +68,7 @@ class NluContext:
     previous message. `recent`: slots of the active flow filled last. `shown`: the rows displayed last.
     `table`: the table displayed last. `own`: values of this session only, by entity. `plan`: the running
     plan. `tasks`: flows in progress, the active flow last. `history`: the conversation, for prompts.
-    `replaced`: corrected values of the active flow. `separators`: the user's number format.
+    `separators`: the user's number format.
     """
 
     today: date
@@ -85,7 +85,6 @@ class NluContext:
     recent: frozenset[str] = frozenset()
     shown: Shown | None = None
     table: ShownTable | None = None
-    replaced: Mapping[str, Json] = field(default_factory=dict[str, Json])
     separators: Separators = ENGLISH_SEPARATORS
 
     @property
@@ -104,7 +103,6 @@ def read_nlu_context(
         today=day_of(now),
         active=None if active is None else active.spec,
         values={} if active is None else values_of(active),
-        replaced={} if active is None else active.progress.replaced,
         recent=frozenset() if active is None else _given_last(active),
         shown=state.find_rows(active),
         table=state.table,

@@ -9,18 +9,18 @@ from functools import cached_property
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.clauses import EXCLUDING_WORDS, Mood, find_moods
-from orchestrator.nlu.system1.corrections import is_apart
-from orchestrator.nlu.system1.extract.found import NAME, NUMBER, QUOTE, RANGE, Candidate
-from orchestrator.nlu.system1.extract.misspelling import SHORTEST_MISSPELT, spell
+from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, Candidate
 from orchestrator.nlu.system1.slot_assignment import is_negated
-from orchestrator.nlu.text import NARROWING, Utterance, tokenize, word_set
+from orchestrator.nlu.text import NARROWING, PREPOSITIONS, Utterance, tokenize, word_set
 from orchestrator.types import Json, is_list
 
 GENERIC = word_set("to for in at on of with as and or from")
 """Prepositions that any value can follow."""
 ARTICLES = word_set("a an the my our your this that these those")
 PROPOSING = word_set("how what")
-_LOOSE = frozenset({NAME, QUOTE, NUMBER, RANGE})
+_NAMING = word_set("a an the some another")
+_BEING = word_set("'s am is are was were i'm you're we're they're")
+_LOOSE = frozenset({NAME, QUOTE, NUMBER})
 """Kinds of values with frequent false positives."""
 SAYING_LITTLE = word_set(
     "please thanks thank hi hello hey ok okay sorry oops actually well oh yes yeah no not nope hm hmm um uh er ah eh "
@@ -113,7 +113,7 @@ class Phrase:
             return False
         valued = {at for one in self.candidates for at in range(one.first, one.last)}
         others = {word for at, word in enumerate(self.utterance.words) if at not in valued}
-        strange = [word for word in others if is_telling(word, known) and not _is_slip(word, known)]
+        strange = [word for word in others if is_telling(word, known)]
         return len(strange) > len(place)
 
     def find_excluded(self, told: str) -> Iterable[int]:
@@ -132,12 +132,26 @@ class Phrase:
                     yield from run
                 run = []
 
-    def is_mostly(self, left: Sequence[int], *, count_values: bool = True) -> bool:
-        """Return whether most distinctive words are unused. `count_values`: count values as used."""
-        valued = [one for one in self.candidates if count_values and one.kind not in _LOOSE]
+    def is_mostly(self, left: Sequence[int]) -> bool:
+        """Return whether most distinctive words are unused."""
+        valued = [one for one in self.candidates if one.kind not in _LOOSE]
         inside = {at for one in valued for at in range(one.first, one.last)}
         telling = {at for at, word in enumerate(self.utterance.words) if is_telling(word, SAYING_LITTLE)}
         return 2 * len(telling.intersection(left) - inside) > len(telling - inside) + len(valued)
+
+    def names_other_thing(self, left: Collection[int]) -> bool:
+        """Return whether all nouns after articles are unused: “book a train” asks for something else."""
+        words = self.utterance.words
+        valued = {
+            at for one in self.candidates if one.kind not in _LOOSE for at in range(one.first, one.last)
+        }
+        known: list[bool] = []
+        for at, word in enumerate(words[: min(valued, default=len(words)) - 1]):
+            if word in _NAMING and words[at - 1 if at else 0] not in _BEING:
+                behind = range(at + 1, len(words))
+                last = next((to for to in behind if words[to] in STOP_WORDS or to in valued), len(words))
+                known.append(not set(range(at + 1, last)).issubset(left))
+        return bool(known) and not any(known)
 
     def quote(self, left: Sequence[int], slots: Iterable[str]) -> Iterable[str]:
         """Join unused words to phrases, with short words between them and prepositions before them."""
@@ -174,10 +188,6 @@ def _shares(candidates: Iterable[Json], values: Sequence[Json]) -> bool:
     return any(one in values for one in candidates)
 
 
-def _is_slip(word: str, known: Collection[str]) -> bool:
-    return len(word) >= SHORTEST_MISSPELT and bool(spell(word, known))
-
-
 def is_telling(word: str, known: Collection[str]) -> bool:
     if not (word.isdecimal() or (len(word) > 1 and word[0].isalpha())):
         return False
@@ -204,10 +214,17 @@ def find_rival(phrase: Phrase, place: range) -> tuple[int, int] | None:
         shared = own.readings.keys() & one.readings.keys() - _LOOSE
         is_other = (
             one is not own
-            and not is_apart(phrase.utterance, one, own)
+            and not _are_apart(phrase.utterance, one, own)
             and any(one.readings[kind].value not in values for kind in shared)
         )
         is_old = one.first > 0 and one.last <= place.start and words[one.first - 1] == "from"
         if is_other and not is_old and not is_negated(phrase.utterance, one):
             return one.first, one.last
     return None
+
+
+def _are_apart(utterance: Utterance, one: Candidate, other: Candidate) -> bool:
+    """Return whether a preposition separates two values, as in “to Rome via Munich”."""
+    words = [utterance.words[place.first - 1] if place.first else "" for place in (one, other)]
+    is_cued = one.kind != DATE and words[0] != words[1] and PREPOSITIONS.issuperset(words)
+    return words[0] in NARROWING or is_cued

@@ -95,6 +95,11 @@ class ReaderSetup:
     development: bool = False
 
     @property
+    def likely(self) -> float:
+        """Return the minimum probability of a requested flow."""
+        return self.domain.config.thresholds.likely
+
+    @property
     def assistant(self) -> str:
         """Return a description of the assistant, for prompts."""
         config = self.domain.config

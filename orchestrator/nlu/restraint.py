@@ -11,7 +11,7 @@ from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
 from orchestrator.nlu.clauses import Mood, find_moods
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.system1.requests import name_untaken, request_verbs
+from orchestrator.nlu.system1.requests import request_verbs
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.saying import Saying, say
 from orchestrator.types import Dact
@@ -20,7 +20,7 @@ _WISHING = word_set("want need like wish please can could")
 _FIRST = word_set("i we i've we've i'd we'd")
 _CLOSED = frozenset({Source.COMMAND, Source.ACTION, Source.SYSTEM2})
 """Sources without this check: models understand negation (NL-9), and commands and actions are unambiguous."""
-_VAGUE = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION})
+_VAGUE = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION, MessageKind.CANCELLATION})
 _BESIDES = frozenset({MessageKind.CORRECTION, MessageKind.TASK})
 _LONGEST_READ = 400
 """Maximum length of a message to check, in tokens."""
@@ -132,7 +132,9 @@ class Restraint:
         phrases = list(_phrases(utterance, moods, untaken))
         if not phrases:
             return understood
-        return replace(understood, assumed=(*understood.assumed, name_untaken(phrases)))
+        return replace(
+            understood, assumed=(*understood.assumed, say("not_taken_into_account", words=phrases))
+        )
 
     def _tell(self, mood: Mood, dact: Dact, words: Collection[str]) -> Saying:
         title = self._flows[dact].description or dact.replace("_", " ")

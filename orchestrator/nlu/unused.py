@@ -27,11 +27,11 @@ from orchestrator.nlu.phrase import (
     find_rival,
     is_telling,
 )
-from orchestrator.nlu.system1.corrections import REPEATING
 from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.extract.found import Candidate
 from orchestrator.nlu.system1.extract.numbers import ORDINALS
 from orchestrator.nlu.system1.requests import POLITE_WORDS
+from orchestrator.nlu.system1.slot_assignment import read_cues
 from orchestrator.nlu.system1.training.examples import kind_texts
 from orchestrator.nlu.text import NARROWING, PREPOSITIONS, tokenize, word_set
 from orchestrator.saying import quote_all
@@ -42,13 +42,13 @@ _LONGEST_READ = 400
 _CLOSED = frozenset({Source.COMMAND, Source.ACTION, Source.DOCUMENTS})
 _OF_VALUES = frozenset({MessageKind.SLOT_VALUE, MessageKind.CORRECTION})
 _REQUESTS = _OF_VALUES | {MessageKind.TASK}
+_CHANGING_KINDS = frozenset({MessageKind.TASK, MessageKind.CORRECTION})
 _JUDGED = _REQUESTS | {MessageKind.DIGRESSION}
 _MANY = 2
 """Minimum number of values for a certain request."""
 _SURE_CUES = word_set("from to")
 _ANSWERED = frozenset({Digression.CLARIFICATION, Digression.HELP, Digression.STATUS, Digression.PERSON})
 _CHANGING = NARROWING | EXCLUDING_WORDS
-_SLOT = re.compile(r"([^\W\d_]+) (?:(?:the|a|an) )?\{(\w+)\}")
 
 
 class UnusedWords:
@@ -60,20 +60,11 @@ class UnusedWords:
         self._flows = flows
         self._answers = answers
         self._extractor = extractor
-        self._cues: dict[str, set[str]] = {}
+        self._cues = read_cues(flows.values())
         self._known: dict[tuple[object, ...], frozenset[str]] = {}
         self._slot_words = frozenset(
             word for flow in flows.values() for name in flow.slots for word in name.split("_")
         ).difference(PREPOSITIONS)
-        for flow in flows.values():
-            for example in flow.examples:
-                for before, name in _SLOT.findall(example.lower()):
-                    self._cues.setdefault(name, set()).add(before)
-            for name, slot in flow.slots.items():
-                if slot.type == "date":
-                    self._cues.setdefault(name, set()).add("by")
-                    if slot.not_before is not None:
-                        self._cues[name] |= {"until", "till", "through"}
 
     def judge(self, understood: Understanding, text: str, context: NluContext) -> Understanding:
         """Return the interpretation with its unused words, and without values of partly used phrases.
@@ -112,7 +103,9 @@ class UnusedWords:
             return understood
         told = " ".join(map(quote_all, understood.assumed))
         words = tuple(one for one in phrase.quote(left, slots) if one not in told)
-        if kind is MessageKind.TASK and not is_offered and len(slots) < _MANY and phrase.is_mostly(left):
+        is_else = kind in _CHANGING_KINDS and phrase.names_other_thing(left)
+        is_else = is_else or (kind is MessageKind.TASK and len(slots) < _MANY and phrase.is_mostly(left))
+        if is_else and not is_offered:
             return replace(understood, kind=MessageKind.UNKNOWN, slots={}, not_understood=words)
         if half and not slots and (is_offered or kind is not MessageKind.TASK):
             return Understanding(
@@ -138,7 +131,7 @@ class UnusedWords:
         kind, target = understood.kind, understood.target
         has_message_words = understood.later or understood.assumed or (target and target not in self._answers)
         is_kept = not has_message_words and (spec is None or self._flows.get(spec.dact) is spec)
-        key = (kind, spec and spec.dact, frozenset(understood.slots), target, understood.copied, is_offered)
+        key = (kind, spec and spec.dact, frozenset(understood.slots), target, is_offered)
         known = self._known.get(key) if is_kept else None
         if known is None:
             known = self._vocabulary(understood, spec) | (frozenset[str]() if is_offered else POLITE_WORDS)
@@ -150,8 +143,6 @@ class UnusedWords:
         """Return the words that the interpretation explains, without the words of its values."""
         known = {*SAYING_LITTLE, *_words_of_kind(understood.kind)}
         known.update(*(_words(text) for text in (understood.later, *map(quote_all, understood.assumed))))
-        if understood.copied:
-            known |= REPEATING
         names_deed = understood.kind in {MessageKind.TASK, MessageKind.DENIAL}  # “no, don't book that”
         if spec is not None and (names_deed or understood.slots):
             known.update(_words(spec.dact), *(_words(example) for example in spec.examples))
@@ -241,7 +232,7 @@ def _check_question(
     """
     if understood.target is not None:
         left = phrase.find_left((), (), known)
-        if phrase.is_mostly(left, count_values=False):
+        if left:
             words = tuple(phrase.quote(left, ()))
             return Understanding(
                 MessageKind.UNKNOWN, understood.source, understood.text, not_understood=words

@@ -238,7 +238,7 @@ class Validation:
         Several matches become candidates. Without a match, the value is invalid.
         """
         gazetteer, entity = self._extractor.gazetteer, slot.entity or ""
-        if gazetteer.is_entity(entity, mention.value):
+        if gazetteer.is_value(entity_kind(entity), mention.value):
             return mention
         said, kind = str(mention.value), entity_kind(entity)
         values = gazetteer.lookup(kind, said)

@@ -124,7 +124,7 @@ def take_the_row_below(patch: pytest.MonkeyPatch) -> None:
 
 def hear_no_times(patch: pytest.MonkeyPatch) -> None:
     """Plant a bug: times don't identify rows."""
-    patch.setattr(references.Message, "times", ())
+    patch.setattr(references, "find_times", lambda utterance: [])
     patch.setattr(references, "_places_of", lambda message, value: set())
 
 

@@ -19,7 +19,6 @@ four of us actually | passengers=4 |
 make that three people | passengers=3 |
 for 5 people please | passengers=5 |
 no, two adults and an infant | | infant
-my dog comes too | | dog
 my mother needs a wheelchair | |
 one of us is a student | | student
 my son turns two that week | | son
@@ -53,10 +52,10 @@ nonstop | | nonstop
 make it saturday | date=2026-12-05 |
 can we go on friday instead | date=2026-12-04 |
 could it be the 10th of December | date=2026-12-10 |
-a day later please | date=2026-12-04 |
-move the flight two days later | date=2026-12-05 |
-move the trip to one day later | date=2026-12-04 |
-two days earlier | date=2026-12-01 |
+a day later please | | later
+move the flight two days later | | later
+move the trip to one day later | | later
+two days earlier | | earlier
 the week after | | week
 let's do monday | date=2026-12-07 |
 sunday suits us better | date=2026-12-06 |

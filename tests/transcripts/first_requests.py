@@ -61,7 +61,11 @@ my wife and i want to fly from oslo to rome | origin=OSL destination=FCO passeng
 show me the cheapest flights from oslo to rome | origin=OSL destination=FCO | -
 are there any flights from oslo to rome tomorrow morning | origin=OSL destination=FCO time_of_day=morning | -
 i want to go from oslo to rome in business class | origin=OSL destination=FCO cabin=business | -
-what flights do you have from oslo to rome next week on tuesday | origin=OSL destination=FCO | -
+what flights do you have from oslo to rome next week on tuesday | origin=OSL destination=FCO | tuesday
+book a train from oslo to rome | | train
+serch flights form oslo to rome on 3 december | | serch flights form oslo
+i need a taxi | | taxi
+any flights from oslo to rome between 3 and 5 december | | between 3 and 5 december
 can you find me something from oslo to rome | origin=OSL destination=FCO | -
 we are three and want to fly from oslo to rome | origin=OSL destination=FCO passengers=3 | -
 i am looking for a flight from oslo to rome in december | origin=OSL destination=FCO | december

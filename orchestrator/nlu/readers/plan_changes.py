@@ -21,7 +21,7 @@ from orchestrator.nlu.clauses import Mood, find_moods
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.step_words import find_words, list_step_words
-from orchestrator.nlu.system1.requests import request_verbs, unexplained
+from orchestrator.nlu.system1.requests import request_verbs
 from orchestrator.nlu.text import tokenize, word_set
 from orchestrator.types import Dact
 
@@ -141,10 +141,7 @@ class PlanReader:
 
 def make(setup: ReaderSetup) -> Reader:
     def is_known(request: str, context: NluContext) -> bool:
-        rated = setup.rate(request, context)
-        flow = setup.flows[max(rated, key=rated.__getitem__)]
-        said = setup.find_slots(request, flow, context)
-        return not unexplained(tokenize(request), said.values(), flow)
+        return max(setup.rate(request, context).values(), default=0.0) >= setup.likely
 
     verbs = frozenset(request_verbs(setup.flows.values()))
     verbs_of = {dact: frozenset(request_verbs([flow])) for dact, flow in setup.flows.items()}

@@ -49,7 +49,7 @@ class System2:
 
 
 def _degraded(guess: Reading, problem: str) -> Reading:
-    return Reading(replace(guess.understanding, degraded=True), problem=problem)
+    return replace(guess, understanding=replace(guess.understanding, degraded=True), problem=problem)
 
 
 def make(setup: ReaderSetup) -> Reader | None:

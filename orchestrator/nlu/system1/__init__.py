@@ -4,6 +4,5 @@ Other packages use only the exports of this module.
 """
 
 from orchestrator.nlu.system1.reader import System1
-from orchestrator.nlu.system1.requests import unexplained
 
-__all__ = ["System1", "unexplained"]
+__all__ = ["System1"]

@@ -5,29 +5,39 @@ The Agent decides how a kind changes the stack.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention, MessageKind
 from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.system1.asking import ASKING, LITTLE, asks_something, is_proposal
 from orchestrator.nlu.system1.classifier import FLOW, Weighed
 from orchestrator.nlu.system1.extract.answers import read_answer, reject_answer
-from orchestrator.nlu.system1.extract.extractor import Extractor, is_free_text
-from orchestrator.nlu.system1.extract.found import NAME, NUMBER, QUOTE, Candidate
+from orchestrator.nlu.system1.extract.extractor import CODES, Extractor, is_free_text, kinds_of
+from orchestrator.nlu.system1.extract.found import Candidate
 from orchestrator.nlu.system1.requests import request_verbs
 from orchestrator.nlu.system1.slot_assignment import is_negated
 from orchestrator.nlu.system1.training.examples import kind_texts
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
+LITTLE = word_set(
+    "we we'd go a an the on in at to from for of it its it's is be i'd like i want please and no not my with by "
+    "make that rather only just instead then how what about people persons"
+)
+"""Words that often surround values."""
+_PROPOSALS = {("how", "about"), ("what", "about")}
+_WH = word_set("what which where when who whose why how")
+ASKING = _WH | word_set("is are was were do does did has will isn't aren't doesn't")
+_BEFORE_QUESTION = word_set("and but so wait hold on ok okay well um hm hmm first oh sorry")
+_PROPOSING = word_set(
+    "ok okay possible fine good available free there too would could can work works alright right"
+)
+_AROUND_PROPOSED = LITTLE | ASKING | _BEFORE_QUESTION | _PROPOSING
 _DIGRESSIONS = frozenset({"question", "clarification", "help", "status", "person"})
 _WITH_EFFECT = frozenset({"cancellation", "person"})
 """Kinds that stop a task or notify a person. Such messages must not contain unknown words."""
-KNOWN = 0.34
-"""Minimum share of known words in a message without values."""
 _SURE_OF_FLOW = 0.5
 _STOP_WORDS = 3
 """Maximum length of a stop phrase, in words. A longer message, such as “never mind the gap”, is free text."""
@@ -38,6 +48,7 @@ _BARE = 0.75
 _CHATTY = frozenset(
     {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
 )
+_BARE_KINDS = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
 _PLEASANT = frozenset({MessageKind.CHITCHAT, MessageKind.CONFIRMATION})
 _LEAVING = frozenset({MessageKind.CANCELLATION, MessageKind.RESUMPTION})
 """Kinds that are never the answer to a question for text."""
@@ -70,21 +81,14 @@ def kind_of_label(label: str) -> MessageKind:
 class Evidence:
     """Features found in one message before its kind is decided.
 
-    `known`: share of words seen in training. `mentions`: values for slots of the active flow. `rejected`: slot of the
-    active flow whose value the message rejects.
+    `mentions`: values for slots of the active flow. `rejected`: its slot whose value the message rejects.
     """
 
     utterance: Utterance
     candidates: list[Candidate]
     weighed: Weighed
-    known: float
     mentions: dict[str, Mention]
     rejected: str | None = None
-
-    @property
-    def is_grounded(self) -> bool:
-        """Return whether any value has a kind that the domain knows."""
-        return any(candidate.kind not in {NAME, QUOTE} for candidate in self.candidates)
 
     @property
     def best_score(self) -> float:
@@ -106,12 +110,12 @@ class Evidence:
         }
         return self._share(inside, besides)
 
-    def is_bare(self, besides: frozenset[str] = frozenset(), least: float = _BARE) -> bool:
+    def is_bare(self, besides: frozenset[str] = frozenset()) -> bool:
         """Return whether a message has values, hardly any other words, and no question."""
         words = self.utterance.words
         asks = "?" in words and not ASKING.isdisjoint(words) and not is_proposal(words)
         inside = {place for found in self.candidates for place in range(found.first, found.last)}
-        return bool(self.candidates) and not asks and self._share(inside, besides) >= least
+        return bool(self.candidates) and not asks and self._share(inside, besides) >= _BARE
 
     def _share(self, inside: set[int], besides: frozenset[str]) -> float:
         counted = [
@@ -125,18 +129,17 @@ class Evidence:
 class Decider:
     """A classifier of message kinds for one domain."""
 
-    def __init__(
-        self, extractor: Extractor, likely: float, codes: Mapping[Dact, frozenset[str]] | None = None
-    ) -> None:
-        """Create a classifier. `codes`: kinds of the domain's codes that each look-up flow takes."""
+    def __init__(self, extractor: Extractor, likely: float, flows: Mapping[Dact, FlowSpec]) -> None:
         self.extractor = extractor
         self.likely = likely
-        self._codes = codes or {}
+        self._kinds = {
+            dact: {kind for slot in flow.slots.values() for kind in kinds_of(slot)}
+            for dact, flow in flows.items()
+        }
 
     def decide(self, evidence: Evidence, context: NluContext) -> MessageKind:
         """Return the kind, and add an answer to the open question to the mentions in `evidence`."""
-        is_unfamiliar = evidence.known < KNOWN and not evidence.is_grounded
-        is_unlikely = evidence.weighed.share < self.likely or is_unfamiliar
+        is_unlikely = evidence.weighed.share < self.likely
         kind = MessageKind.UNKNOWN if is_unlikely else kind_of_label(evidence.weighed.label)
         name = evidence.weighed.label.removeprefix("kind:")
         if name in _WITH_EFFECT and not names_only(evidence.utterance.words, name, context):
@@ -151,11 +154,14 @@ class Decider:
         return MessageKind.DENIAL if is_no or wants_other else kind
 
     def _decide_alone(self, kind: MessageKind, evidence: Evidence, context: NluContext) -> MessageKind:
-        """Classify without an active flow: a bare value can only correct a completed task."""
+        """Decide without an active flow: bare values correct the last completed task (RT-12)."""
+        if context.completed and kind in _BARE_KINDS:
+            is_task = kind is MessageKind.TASK
+            names = frozenset[str]() if is_task else _slot_words(context.completed[0].spec)
+            if evidence.is_bare(names) and not (is_task and len(evidence.candidates) > 1):
+                return MessageKind.CORRECTION
         if kind is MessageKind.CORRECTION and not context.completed:
             return MessageKind.UNKNOWN
-        if kind is MessageKind.UNKNOWN and self._asks_about_code(evidence):
-            return MessageKind.TASK
         if kind is MessageKind.SLOT_VALUE:
             return MessageKind.TASK if evidence.best_score >= self.likely else MessageKind.UNKNOWN
         return kind
@@ -166,17 +172,13 @@ class Decider:
         """Classify during a task. The open question and the values of this task take precedence."""
         changes = _changes(evidence.mentions, context.values)
         asked = active.slots.get(context.question.slot or "")
-        if active.dact not in self._codes and self._asks_about_code(evidence, active.dact):
-            return MessageKind.TASK
-        if asked is not None and asks_something(evidence.utterance.words, evidence.candidates):
+        may_ask = asked is not None or kind is MessageKind.CONFIRMATION  # “ok, how much is it”
+        if may_ask and asks_something(evidence.utterance.words, evidence.candidates):
             return self._decide_question(active, kind, evidence)
         if asked is not None and self._is_answer(kind, asked, active, evidence, context):
             only_others = changes and asked.name not in evidence.mentions
             corrects = kind is MessageKind.CORRECTION or only_others
             return MessageKind.CORRECTION if corrects else MessageKind.SLOT_VALUE
-        if asked is not None and _is_bare_number(evidence):
-            evidence.mentions.clear()
-            return MessageKind.UNKNOWN
         return self._decide_by_values(active, kind, evidence, context, changes=changes)
 
     def _decide_by_values(
@@ -205,26 +207,18 @@ class Decider:
         return MessageKind.UNKNOWN if kind is MessageKind.SLOT_VALUE else kind
 
     def _decide_question(self, active: FlowSpec, kind: MessageKind, evidence: Evidence) -> MessageKind:
-        """Classify a question that the user asks instead of answering. The question fills no slot (IR-7)."""
+        """Decide about a question that the user asks instead of answering. It fills no slot (IR-7)."""
+        codes = {kind for one in evidence.candidates for kind in one.readings if kind.startswith(CODES)}
+        others = [one for one in evidence.weighed.flows if one.dact != active.dact]
+        if others and not codes.isdisjoint(self._kinds[others[0].dact]):
+            evidence.weighed = replace(evidence.weighed, flows=tuple(others))  # “is DY828 delayed?”
+            return MessageKind.TASK
         if evidence.is_elsewhere(active, self.likely):
             return MessageKind.TASK
         if kind in _CHATTY:
             return kind
         evidence.weighed = replace(evidence.weighed, label="kind:question")
         return MessageKind.DIGRESSION
-
-    def _asks_about_code(self, evidence: Evidence, active: Dact | None = None) -> bool:
-        """Return whether a question has a code that the likeliest other flow looks up: “is DY828 delayed?”.
-
-        If so, move this flow to the front of the flows in `evidence`.
-        """
-        others = tuple(one for one in evidence.weighed.flows if one.dact != active)
-        kinds = self._codes.get(others[0].dact, frozenset[str]()) if others else frozenset[str]()
-        codes = [one for one in evidence.candidates if not kinds.isdisjoint(one.readings)]
-        if not codes or not asks_something(evidence.utterance.words, codes):
-            return False
-        evidence.weighed = replace(evidence.weighed, flows=others)
-        return True
 
     def _decide_task(
         self, active: FlowSpec, evidence: Evidence, context: NluContext, values: MessageKind
@@ -233,8 +227,7 @@ class Decider:
         if not evidence.mentions and evidence.best_score < self.likely and context.question.confirming:
             return MessageKind.UNKNOWN  # only a likely task replaces an offer
         is_own = not evidence.is_elsewhere(active, 0.0)
-        slot_words = frozenset(word for name in active.slots for word in name.split("_"))
-        if evidence.mentions and evidence.covered(_CORRECTING | slot_words) == 1.0:
+        if evidence.mentions and evidence.covered(_CORRECTING | _slot_words(active)) == 1.0:
             return values
         if not is_own or not evidence.mentions:
             return MessageKind.TASK
@@ -273,6 +266,10 @@ class Decider:
         return True
 
 
+def _slot_words(flow: FlowSpec) -> frozenset[str]:
+    return frozenset(word for name in flow.slots for word in name.split("_"))
+
+
 def names_only(words: Sequence[str], kind: str, context: NluContext) -> bool:
     """Return whether all words are typical for this kind or name a task.
 
@@ -298,12 +295,6 @@ def _begins_with(evidence: Evidence, slot: str) -> bool:
     return "?" not in words and all(word in LITTLE for word in words[:first])
 
 
-def _is_bare_number(evidence: Evidence) -> bool:
-    """Return whether a message is a number without words that indicate a slot, such as “2”."""
-    words = [word for word in evidence.utterance.words if word.isalnum()]
-    return [one.kind for one in evidence.candidates] == [NUMBER] and len(words) == 1
-
-
 def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:
     """Return whether a filled slot would get another value."""
     return any(
@@ -316,3 +307,27 @@ def _names_another(mentions: Mapping[str, Mention], values: Mapping[str, object]
     """Return whether a request has values for several filled slots, all different from the current values."""
     named = mentions.keys() & values.keys()
     return len(named) > 1 and all(mentions[name].value not in {None, values[name]} for name in named)
+
+
+def asks_something(words: Sequence[str], candidates: Iterable[Candidate]) -> bool:
+    """Return whether a message asks a question without proposing a value."""
+    start = _begin_of_question(words)
+    if start == len(words) or words[start] not in ASKING or is_proposal(words):
+        return False
+    if words[start] in _WH:
+        return True
+    inside = {at for found in candidates for at in range(found.first, found.last)}
+    return not all(
+        at in inside or not word.isalnum() or word in _AROUND_PROPOSED for at, word in enumerate(words)
+    )
+
+
+def is_proposal(words: Sequence[str]) -> bool:
+    """Return whether a question begins with “how about” or “what about”."""
+    start = _begin_of_question(words)
+    return tuple(words[start : start + 2]) in _PROPOSALS
+
+
+def _begin_of_question(words: Sequence[str]) -> int:
+    ahead = (at for at, word in enumerate(words) if word.isalnum() and word not in _BEFORE_QUESTION)
+    return next(ahead, len(words))

@@ -16,57 +16,30 @@ from orchestrator.domain.model import Answer, Domain, Entity
 from orchestrator.domain.tool_schema import RowsSpec
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reading
-from orchestrator.nlu.system1.classifier import Classifier
-from orchestrator.nlu.system1.extract.extractor import CODES, Extractor, kinds_of
+from orchestrator.nlu.system1.classifier import FLOW, Classifier
+from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.extract.gazetteer import Gazetteer
 from orchestrator.nlu.system1.linear import TrainedModels, key_of, train_once
 from orchestrator.nlu.system1.message_kind import Decider
-from orchestrator.nlu.system1.readings import Case, read
+from orchestrator.nlu.system1.readings import Case, Learnt, read
 from orchestrator.nlu.system1.slot_assignment import SlotAssigner
 from orchestrator.nlu.system1.training.examples import (
     Example,
-    answer_label,
     flow_examples,
-    flow_label,
     kind_examples,
     kind_texts,
     lower_words,
     typical_values,
 )
-from orchestrator.nlu.system1.training.learning import learn_labels, learn_slots
+from orchestrator.nlu.system1.training.learning import learn_labels
 from orchestrator.nlu.text import Lexicon
 from orchestrator.types import Dact, ToolId
 
 LIKELY = 0.35
 
 
-class System1:
-    """The local classifier of a domain."""
-
-    def __init__(
-        self,
-        flows: Mapping[Dact, FlowSpec],
-        extractor: Extractor,
-        classifier: Classifier,
-        slots: SlotAssigner,
-        answers: Mapping[str, Answer],
-        likely: float = LIKELY,
-        rows: Mapping[ToolId, RowsSpec] | None = None,
-        lexicon: Lexicon | None = None,
-    ) -> None:
-        """Initialize the classifier.
-
-        `rows`: rows that users can refer to, by tool. `lexicon`: translates the users' language.
-        """
-        self.flows = flows
-        self.extractor = extractor
-        self.classifier = classifier
-        self.slots = slots
-        self.answers = answers
-        self.likely = likely
-        self.decider = Decider(extractor, likely, _codes_by_flow(flows.values()))
-        self.rows = rows or {}
-        self.lexicon = lexicon or Lexicon()
+class System1(Learnt):
+    """The local classifier of one domain."""
 
     @classmethod
     def train(
@@ -88,23 +61,14 @@ class System1:
         texts += [text for answer in known.values() for text in answer.examples]
         texts += [text for _kind, text in kind_texts()]
         extractor = Extractor(specs.values(), entities, lower_words(texts), patterns)
-        learnt_from = partial(_examples, specs.values(), known.values(), extractor.gazetteer)
-
-        taught = {
-            name: answer.examples for name, answer in known.items()
-        }  # Messages with an answer are not examples for flows.
+        taught = {name: answer.examples for name, answer in known.items()}  # what is answered teaches nothing
         version = key_of(specs, entities, taught, patterns)
-        labelling = train_once(kept, f"{version}-labels", lambda: learn_labels(learnt_from(), extractor))
-        assigning = train_once(kept, f"{version}-slots", lambda: learn_slots(learnt_from(), extractor, specs))
+        examples = partial(_examples, specs.values(), known.values(), extractor.gazetteer)
+        labelling = train_once(kept, version, lambda: learn_labels(examples(), extractor))
+        assigner, decider = SlotAssigner(extractor, specs.values()), Decider(extractor, likely, specs)
+        words = lexicon or Lexicon()
         return cls(
-            specs,
-            extractor,
-            Classifier(labelling),
-            SlotAssigner(assigning, extractor, specs.values()),
-            known,
-            likely,
-            rows,
-            lexicon,
+            specs, extractor, Classifier(labelling), assigner, known, likely, decider, rows or {}, words
         )
 
     @classmethod
@@ -150,23 +114,11 @@ class System1:
     def opinion(self, text: str, context: NluContext) -> dict[Dact, float]:
         """Return the probability of each flow for a cleaned message."""
         shares = Case(self, text, context).probabilities
-        return {dact: shares.get(flow_label(dact), 0.0) for dact in self.flows}
+        return {dact: shares.get(f"{FLOW}{dact}", 0.0) for dact in self.flows}
 
     def slots_for(self, text: str, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
         """Return a cleaned message's values for the slots of a given flow."""
         return Case(self, text, context).find_slots(flow)
-
-
-def _codes_by_flow(flows: Iterable[FlowSpec]) -> dict[Dact, frozenset[str]]:
-    """Return the kinds of domain codes that each flow looks up."""
-    found = {
-        flow.dact: frozenset(
-            kind for slot in flow.slots.values() for kind in kinds_of(slot) if kind.startswith(CODES)
-        )
-        for flow in flows
-        if flow.family is Family.READ
-    }
-    return {dact: kinds for dact, kinds in found.items() if kinds}
 
 
 def _in_own_words(reading: Reading, message: Message) -> Reading:
@@ -185,5 +137,5 @@ def _examples(
     for flow in flows:
         yield from flow_examples(flow, gazetteer)
     for answer in answers:
-        yield from (Example(text, answer_label(answer.name)) for text in answer.examples)
+        yield from (Example(text, f"answer:{answer.name}") for text in answer.examples)
     yield from kind_examples(typical_values(flows, gazetteer))

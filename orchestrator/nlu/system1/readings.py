@@ -2,51 +2,69 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import (
     Digression,
+    FlowScore,
     Mention,
     MessageKind,
     Source,
     Understanding,
 )
+from orchestrator.domain.model import Answer
+from orchestrator.domain.tool_schema import RowsSpec
+from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.clauses import find_moods
 from orchestrator.nlu.nlu_context import NluContext, values_of
 from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.system1 import corrections, references
 from orchestrator.nlu.system1.choices import choose
-from orchestrator.nlu.system1.classifier import Opinion, Weighed, weigh
-from orchestrator.nlu.system1.extract.answers import read_new_text
-from orchestrator.nlu.system1.extract.dates import names_place
-from orchestrator.nlu.system1.extract.days import count_from
-from orchestrator.nlu.system1.extract.extractor import is_free_text
+from orchestrator.nlu.system1.classifier import Classifier, Weighed, weigh
+from orchestrator.nlu.system1.extract.dates import count_from
+from orchestrator.nlu.system1.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.system1.extract.found import NAME, QUOTE, Candidate
-from orchestrator.nlu.system1.learnt import Learnt
-from orchestrator.nlu.system1.message_kind import Evidence
-from orchestrator.nlu.system1.requests import (
-    are_two_requests,
-    find_strange,
-    find_things,
-    name_unknown,
-    slot_words,
-    split_request,
-    unexplained,
-)
-from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
+from orchestrator.nlu.system1.message_kind import Decider, Evidence
+from orchestrator.nlu.system1.requests import are_two_requests, request_verbs, split_request
+from orchestrator.nlu.system1.slot_assignment import SlotAssigner
+from orchestrator.nlu.system1.training.examples import kind_texts
+from orchestrator.nlu.text import Lexicon, Utterance, clean, tokenize, word_set
+from orchestrator.types import Dact, ToolId
 
-_BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
-"""Kinds of messages that consist only of values."""
 _OF_PLANS = frozenset({MessageKind.CORRECTION, MessageKind.SLOT_VALUE, MessageKind.DENIAL, MessageKind.TASK})
 SURE = 0.8
 """Confidence of readings by rules."""
 _SURE_OF_PART = 0.5
+_NEW_TEXT = re.compile(
+    r"(?:(?:no|sorry|actually|please)\b[ ,.]*)*(?:(?:change|set) the (?P<slot>[\w ]+?) to|(?:write|make it):)"
+    r"[ :]+(?P<new>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_UNDOING = word_set("cancel undo delete refund revoke")
 _UNLISTED = frozenset({NAME, QUOTE})
-_OF_DAYS = frozenset({"date", "datetime"})
 _MOST_CUTS = 4  # limits the cost of messages with hundreds of parts; the rest is read in later turns
+
+
+@dataclass
+class Learnt:
+    """The trained parts of System 1, and the domain data that they use.
+
+    `rows`: rows that users refer to, by tool. `lexicon`: translates the users' language.
+    """
+
+    flows: Mapping[Dact, FlowSpec]
+    extractor: Extractor
+    classifier: Classifier
+    slots: SlotAssigner
+    answers: Mapping[str, Answer]
+    likely: float
+    decider: Decider
+    rows: Mapping[ToolId, RowsSpec]
+    lexicon: Lexicon
 
 
 class Case:
@@ -57,49 +75,32 @@ class Case:
         self.depth = depth  # number of times that the message was split before this part
         self.context = context
         self.utterance = tokenize(text)
-        self._asked = (
-            None if context.active is None else context.active.slots.get(context.question.slot or "")
-        )
-        self.asks_text = self._asked is not None and is_free_text(self._asked)
+        asked = context.active and context.active.slots.get(context.question.slot or "")
+        self.asks_text = asked is not None and is_free_text(asked)
         """True if the question asks for free text."""
 
     @cached_property
     def candidates(self) -> list[Candidate]:
         found = self.system1.extractor.find(self.utterance, self.context.today, self.context.separators)
-        is_place = len(found) == 1 and not self._asks_day and names_place(self.utterance, found[0])
         if self.context.question.confirming:
             common = self.system1.extractor.common
             found = [one for one in found if not corrections.is_ordinary(self.utterance, one, common)]
-        return [] if is_place else found
-
-    @property
-    def _asks_day(self) -> bool:
-        slot = self._asked
-        return slot is not None and slot.type in _OF_DAYS
+        return found
 
     @cached_property
-    def listed(self) -> list[Candidate]:
-        """Return the candidates without mere names and quotations."""
-        return [known for one in self.candidates if (known := one.without(_UNLISTED)).readings]
-
-    @cached_property
-    def _opinion(self) -> Opinion:
-        return self.system1.classifier.classify(self.utterance, self.candidates)
-
-    @property
     def probabilities(self) -> Mapping[str, float]:
         """Return the classifier's probabilities by label, independent of the context."""
-        return self._opinion.probabilities
+        return self.system1.classifier.classify(self.utterance, self.candidates)
 
     @cached_property
     def weighed(self) -> Weighed:
         """Return the probabilities, weighted by the context."""
-        return weigh(self._opinion, self.context)
+        return weigh(self.probabilities, self.context)
 
     @cached_property
     def evidence(self) -> Evidence:
         active = self.context.active
-        evidence = Evidence(self.utterance, self.candidates, self.weighed, self._opinion.known, {})
+        evidence = Evidence(self.utterance, self.candidates, self.weighed, {})
         if active is not None:
             evidence.mentions = self.find_slots(active)
             said, values = self.utterance, self.context.values
@@ -122,19 +123,9 @@ def _rule(understood: Understanding | None) -> Reading | None:
 
 def _read_choice(case: Case) -> Reading | None:
     """Interpret a choice among the options of the open question. This interpretation is final."""
-    if not case.context.question.choices:
-        return None
-    chosen = choose(case.utterance, case.context, case.system1.flows)
+    has_choices = bool(case.context.question.choices)
+    chosen = choose(case.utterance, case.context, case.system1.flows) if has_choices else None
     return None if chosen is None else Reading(chosen)
-
-
-def _read_repeat(case: Case) -> Reading | None:
-    """Interpret a request to repeat a completed task with other values."""
-    if corrections.REPEATING.isdisjoint(case.utterance.words):
-        return None
-    past = corrections.find_repeated(case.utterance, case.context)
-    said = {} if past is None else case.find_slots(past.spec)
-    return None if past is None else _rule(corrections.repeat(case.utterance, past, said))
 
 
 def _read_reference(case: Case) -> Reading | None:
@@ -142,11 +133,10 @@ def _read_reference(case: Case) -> Reading | None:
     system1, context = case.system1, case.context
     shown, asked = context.shown, context.question.slot
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
-    if case.asks_text or (shown is None and context.active is None):
-        return None
-    if shown is None or spec is None:
-        listing = references.list_others(case.utterance, context, system1.flows, system1.rows)
-        return _rule(listing)
+    if case.asks_text or shown is None or spec is None:
+        if case.asks_text or not context.question.confirming:
+            return None
+        return _rule(references.list_others(case.utterance, context, system1.flows, system1.rows))
     current, flows = context.values.get(shown.key), system1.flows.values()
     message = references.Message(case.utterance, shown, spec, current, case.candidates, flows)
     found = references.find_reference(message)
@@ -163,20 +153,36 @@ def _read_reference(case: Case) -> Reading | None:
 
 def _read_new_text(case: Case) -> Reading | None:
     """Interpret a replacement for a free text: "change the text to …", "no, write: …"."""
-    active, text = case.context.active, case.utterance.text
-    slots = {} if active is None or case.asks_text else read_new_text(text, active, case.context.values)
-    if active is None or not slots:
+    active, found = case.context.active, _NEW_TEXT.fullmatch(case.utterance.text)
+    if active is None or found is None or case.asks_text:
         return None
-    read = Understanding(MessageKind.CORRECTION, Source.SYSTEM1, text, active.intent, slots=slots)
-    return Reading(read, is_final=False)
+    held = [name for name, slot in active.slots.items() if name in case.context.values and is_free_text(slot)]
+    meant = [name for name in held if found["slot"] in {None, "text", name.replace("_", " ")}]
+    slots = {name: Mention(found["new"], found["new"]) for name in meant}
+    kind, text = MessageKind.CORRECTION, case.utterance.text
+    read = Understanding(kind, Source.SYSTEM1, text, active.intent, slots=slots)
+    return Reading(read, is_final=False) if len(meant) == 1 else None
 
 
 def _read_undone(case: Case) -> Reading | None:
-    """Interpret "cancel it" after a task, when nothing is running, as the flow that undoes the task."""
-    if case.context.tasks or corrections.UNDOING.isdisjoint(case.utterance.words):
+    """Interpret "cancel it" after tasks as a flow that takes their outputs and has examples with this verb."""
+    context, verbs = case.context, _UNDOING.intersection(case.utterance.words)
+    if context.tasks or not verbs:
         return None
-    flows = case.system1.flows.values()
-    return _rule(corrections.find_undone(case.utterance, case.listed, flows, case.context))
+    held = {str(value) for past in context.completed for value in past.values.values()}
+    for one in case.candidates:
+        if one.kind not in _UNLISTED and held.isdisjoint(str(read.value) for read in one.readings.values()):
+            return None
+    given = {name for past in context.completed for name in past.outputs}
+    flows = [
+        flow
+        for flow in case.system1.flows.values()
+        if given & {*flow.inputs} and verbs & request_verbs((flow,))
+    ]
+    if len(flows) != 1:
+        return None
+    kind, scores = MessageKind.TASK, (FlowScore(flows[0].dact, 1.0),)
+    return _rule(Understanding(kind, Source.SYSTEM1, case.utterance.text, flows[0].intent, scores))
 
 
 def _read_two_requests(case: Case) -> Reading | None:
@@ -203,34 +209,23 @@ def _read_part(case: Case, words: str, least: float) -> Reading | None:
     return reading if max(reading.confidence, part.weighed.share) >= least else None
 
 
-def _look_up_again(case: Case) -> Reading | None:
-    """Interpret bare values after a completed task as a correction of this task (RT-12)."""
-    context, evidence, kind = case.context, case.evidence, case.kind
-    past = context.completed[0] if context.completed else None
-    if context.active is not None or kind not in _BARE or past is None:
-        return None
-    is_task = kind is MessageKind.TASK  # several values make a new task likely; a single value often doesn't
-    is_likely = is_task and evidence.best_score >= case.system1.likely
-    besides = frozenset[str]() if is_likely else slot_words(past.spec)
-    if (is_task and len(case.candidates) > 1) or not evidence.is_bare(besides, 1.0 if is_task else 0.75):
-        return None
-    said = count_from(case.find_slots(past.spec, case.listed), past.spec, past.values)
-    found = corrections.assign_to_past(said, past, case.utterance, case.candidates)
-    if all(m.value is None or past.values.get(name) == m.value for name, m in found.items()):
-        return None
-    spec, text, flows = past.spec, case.utterance.text, evidence.weighed.flows
-    return _rule(
-        Understanding(MessageKind.CORRECTION, Source.SYSTEM1, text, spec.intent, flows, found, spec.dact)
-    )
-
-
 def _read_plan_value(case: Case) -> Reading | None:
-    """Interpret a value for the plan's own slots while a step of the plan is running."""
+    """Read “come back on Tuesday” as a correction of the plan, whichever step is running."""
     plan = case.context.plan
-    if plan is None or case.context.question.slot is not None or case.kind not in _OF_PLANS:
+    if (
+        plan is None
+        or not plan.rounds
+        or case.context.question.slot is not None
+        or case.kind not in _OF_PLANS
+    ):
         return None
+    named = case.system1.slots.find_named(case.utterance, case.candidates, plan.spec)
     found = count_from(case.find_slots(plan.spec), plan.spec, values_of(plan))
-    return _rule(corrections.read_plan_value(case.utterance, case.candidates, plan, found))
+    if len(case.candidates) != 1 or not found or not found.keys() <= named:
+        return None
+    kind, spec = MessageKind.CORRECTION, plan.spec
+    text = case.utterance.text
+    return _rule(Understanding(kind, Source.SYSTEM1, text, spec.intent, slots=found, target=plan.dact))
 
 
 def _conclude(case: Case) -> Reading:
@@ -243,27 +238,25 @@ def _conclude(case: Case) -> Reading:
             understanding = _task(understand, case)
             share = evidence.best_score
         case MessageKind.SLOT_VALUE | MessageKind.CONFIRMATION | MessageKind.DENIAL:
-            understanding = understand(kind, intent=context.intent, slots=_with_rivals(case))
+            understanding = understand(kind, intent=context.intent, slots=evidence.mentions)
         case MessageKind.CORRECTION:
             understanding = _correction(understand, case)
         case MessageKind.CANCELLATION | MessageKind.RESUMPTION:
-            understanding = understand(kind, target=_target_of(case.utterance))
+            understanding = understand(kind, target=_target_of(case.utterance, kind))
         case MessageKind.DIGRESSION | MessageKind.CHITCHAT:
             understanding = _digression(understand, case)
         case MessageKind.UNKNOWN | MessageKind.PLAN_CHANGE:
             understanding = understand(kind, slots=evidence.mentions)
-    is_sure = understanding.slots or not (kind is MessageKind.UNKNOWN or understanding.unexplained)
+    is_sure = understanding.slots or kind is not MessageKind.UNKNOWN
     return Reading(understanding, share if is_sure else min(share, case.system1.likely), is_final=False)
 
 
 READINGS: tuple[Callable[[Case], Reading | None], ...] = (
     _read_choice,
     _read_two_requests,
-    _read_repeat,
     _read_reference,
     _read_new_text,
     _read_undone,
-    _look_up_again,
     _read_plan_value,
     _conclude,
 )
@@ -278,36 +271,13 @@ def read(case: Case) -> Reading:
     raise AssertionError("the last of them always has one")
 
 
-def _with_rivals(case: Case) -> Mapping[str, Mention]:
-    """Return the values of an answer. Slots with several possible values stay empty."""
-    active, mentions = case.context.active, case.evidence.mentions
-    if active is None or case.asks_text:
-        return mentions
-    return {**mentions, **corrections.find_rivals(case.utterance, case.candidates, mentions, active)}
-
-
 def _task(understand: Callable[..., Understanding], case: Case) -> Understanding:
-    """Interpret a request for the likeliest flow, or return UNKNOWN if the message names only unknown things."""
+    """Read a request for the likeliest flow."""
     active = case.context.active
     spec = case.system1.flows[case.evidence.weighed.flows[0].dact]
     about_active = active is not None and active.dact == spec.dact
     mentions = case.evidence.mentions if about_active else case.find_slots(spec)
-    if len(case.candidates) > len(mentions):
-        mentions |= corrections.find_rivals(case.utterance, case.candidates, mentions, spec)
-    left = unexplained(case.utterance, mentions.values(), spec)
-    if (unknown := _name_things(understand, case, left)) is not None:
-        return unknown
-    return understand(MessageKind.TASK, intent=spec.intent, slots=mentions, unexplained=tuple(left))
-
-
-def _name_things(
-    understand: Callable[..., Understanding], case: Case, left: Sequence[str]
-) -> Understanding | None:
-    """Return UNKNOWN if a message names only unknown things, as in “book a train”, or else None."""
-    things = find_things(case.utterance) if left else set[str]()
-    if not things or not things <= set(left):
-        return None
-    return understand(MessageKind.UNKNOWN, assumed=(name_unknown(left),), unexplained=tuple(left))
+    return understand(MessageKind.TASK, intent=spec.intent, slots=mentions)
 
 
 def _correction(understand: Callable[..., Understanding], case: Case) -> Understanding:
@@ -315,12 +285,7 @@ def _correction(understand: Callable[..., Understanding], case: Case) -> Underst
     context, correct, said = case.context, partial(understand, MessageKind.CORRECTION), case.utterance
     mentions: dict[str, Mention] = {}
     if context.active is not None:
-        left = unexplained(said, case.evidence.mentions.values(), context.active)
-        if (unknown := _name_things(understand, case, left)) is not None:
-            return unknown
         mentions = corrections.replace_old(case.evidence.rejected, said.text, case.evidence.mentions)
-        names = case.system1.extractor.gazetteer
-        mentions = corrections.doubt_little_known(said, case.candidates, mentions, names)
         either = corrections.find_owners(said, case.candidates, mentions, context)
         if len(either) > 1:
             return correct(intent=context.intent, flows=(), slots=mentions, either=either)
@@ -332,7 +297,6 @@ def _correction(understand: Callable[..., Understanding], case: Case) -> Underst
         counted = count_from(case.find_slots(past.spec), past.spec, past.values)
         old = corrections.find_rejected(said, case.candidates, past.spec, past.values)
         if found := corrections.replace_old(old, said.text, counted):
-            found = corrections.assign_to_past(found, past, said, case.candidates)
             return correct(intent=past.spec.intent, flows=(), slots=found, target=past.spec.dact)
     return correct()
 
@@ -341,10 +305,6 @@ def _digression(understand: Callable[..., Understanding], case: Case) -> Underst
     label = case.evidence.weighed.label
     answer = case.system1.answers.get(label.removeprefix("answer:"))
     if answer is not None:
-        named = [one.text for one in case.candidates if one.kind not in _UNLISTED]
-        if strange := find_strange(case.utterance, (*answer.examples, *named)):
-            said = (name_unknown(strange),)
-            return understand(MessageKind.UNKNOWN, assumed=said, unexplained=tuple(strange))
         kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
         return understand(kind, digression=answer.digression, target=answer.name)
     digression = Digression(label.removeprefix("kind:")) if case.kind is MessageKind.DIGRESSION else None
@@ -352,20 +312,13 @@ def _digression(understand: Callable[..., Understanding], case: Case) -> Underst
     last = max((place for place, word in enumerate(words) if word.isalnum()), default=0)
     if digression is Digression.PERSON and last in find_moods(words, ()):
         return understand(MessageKind.UNKNOWN)  # “I don't want to talk to a person”
-    if digression is Digression.STATUS and case.evidence.is_grounded:
+    if digression is Digression.STATUS and any(one.kind not in _UNLISTED for one in case.candidates):
         digression = Digression.QUESTION  # questions about progress contain no values
     return understand(case.kind, digression=digression)
 
 
-def _target_of(utterance: Utterance) -> str | None:
+def _target_of(utterance: Utterance, kind: MessageKind) -> str | None:
     """Return the words that name the task to resume or cancel."""
-    words = [word for word in utterance.words if word.isalnum() and word not in _GENERAL]
-    return " ".join(words) or None
-
-
-_GENERAL = word_set(
-    "a an the to back go let's let us me my i i'd want like would please can could we you return continue with resume "
-    "cancel stop forget about that this it never mind nevermind carry on pick up where left off were was now okay ok "
-    "again get of in do don't need any more anymore drop quit abort thing other one previous earlier first last task "
-    "request and for what doing"
-)
+    said = (tokenize(text.lower()).words for name, text in kind_texts() if name == kind)
+    general = STOP_WORDS.union(*said) - {"everything", "all", "both"}
+    return " ".join(word for word in utterance.words if word.isalnum() and word not in general) or None

@@ -1,98 +1,135 @@
-"""Assignment of values to slots, by slot type and the words around a value."""
+"""Assignment of values to slots by rules: the slots' types, the open question, and the words around a value.
+
+The words come from the slots' names, descriptions and the domain's examples: “from {origin}”, “{bags} suitcases”.
+"""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TypeAlias
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.clauses import EXCLUDING_WORDS, Mood, find_moods
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.system1.classifier import features_around, put_kinds
-from orchestrator.nlu.system1.extract.answers import find_booleans, read_answer
-from orchestrator.nlu.system1.extract.days import SHIFTS, count_from, find_shifted
+from orchestrator.nlu.system1.extract.answers import find_booleans, in_list, read_answer
+from orchestrator.nlu.system1.extract.dates import ORDINALS, count_from
 from orchestrator.nlu.system1.extract.extractor import (
     LISTS,
     Extractor,
-    boolean_slots,
     find_takers,
+    is_boolean,
     kinds_by_slot,
-    kinds_of,
     type_name,
 )
-from orchestrator.nlu.system1.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
+from orchestrator.nlu.system1.extract.found import DATE, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
 from orchestrator.nlu.system1.extract.gazetteer import LISTED
 from orchestrator.nlu.system1.extract.numbers import (
-    TELL_PEOPLE,
+    TELLS_PEOPLE,
     TIMES,
     count_people,
     count_single,
     is_pronoun,
 )
 from orchestrator.nlu.system1.extract.times import in_part_of_day
-from orchestrator.nlu.system1.extract.which_day import find_named_day
-from orchestrator.nlu.system1.linear import LinearModel
-from orchestrator.nlu.system1.training.learning import NO_SLOT
-from orchestrator.nlu.text import Utterance, word_set
+from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.saying import say
-from orchestrator.types import Json
 
 PEOPLE = "people"
-_LEAST_SHARE = 0.35  # minimum probability of a slot, divided by the number of possible slots
-_LEAST_SHARE_OPEN = 0.5
-_UNSEEN = 0.02  # odds of a slot without examples
-_ASKED, _LISTED = 1.0, 1.0
-"""Additional scores for the requested slot, and for slots that list the value."""
-_LATER = 0.8  # penalty for each later date slot, because users usually say dates in order
-_TELLING = frozenset({DATE, TIME, MONEY})  # kinds that decide the slot if only one slot takes them
 _REACH = 12
 """Maximum distance of a cue before a value, in tokens."""
 _UNMEANT = frozenset({Mood.EXCLUDED, Mood.FORBIDDEN})
 _IS_WRONG = re.compile(r"(?:is|was|'s) (?:all )?(?:wrong|incorrect|(?:a|my) mistake|not (?:right|correct))\b")
-_AFTER_NAME = word_set("to be should is must as not a the : = in for")  # between a slot's name and its value
+_WORD = r"[^\W\d_]+"
+_SLOT = re.compile(rf"(?P<before>{_WORD}) (?:(?:the|a|an) )?\{{(?P<name>\w+)\}}(?:(?= (?P<thing>{_WORD})))?")
+"""A slot in an example, with a word before it and one after it."""
+_LINKS = word_set(
+    "the a an it on for is to be should must will as in at by them that this my our up me not - = :"
+)
+"""Words that can stand between a slot's name and its value."""
+_GENERIC = word_set("date day time number please") | _LINKS | STOP_WORDS
+"""Words that tell no slot from another."""
+_CUES_OF_TYPES = {"source": word_set("from leaving departing"), "target": word_set("to into towards in for")}
+_ARTICLES = word_set("the a an")
+_SEEMING = word_set("is was be been sounds looks seems")
+_PEOPLE = word_set("person persons people passengers travelers travellers adults tickets seats")
+_UNTIL = word_set("until till through")
+_FORMS = re.compile(r"(?:ing|ed|e|s)$")
+_LOOSE = frozenset({NAME, QUOTE})
+_NEEDS_EVIDENCE = _LOOSE | {NUMBER}
+"""Kinds of values that many words can be, so that a slot takes them only if something else indicates the slot."""
+_Guess: TypeAlias = tuple[float, Candidate, SlotSpec]
+"""The strength of the evidence that a candidate is for a slot."""
+_NAMED, _CUED, _COUNTED, _ASKED, _LISTED, _HINTED = 4.0, 2.0, 2.0, 1.0, 1.0, 0.5
+
+
+def read_cues(flows: Iterable[FlowSpec]) -> dict[str, set[str]]:
+    """Return the words directly before each slot in the examples and by its type, by slot name."""
+    cues: dict[str, set[str]] = {}
+    for flow in flows:
+        for example in flow.examples:
+            for found in _SLOT.finditer(example.lower()):
+                cues.setdefault(found["name"], set()).add(found["before"])
+        for name, slot in flow.slots.items():
+            own = cues.setdefault(name, set())
+            own |= _CUES_OF_TYPES.get(type_name(slot), frozenset())
+            own |= {"by"} if slot.type == "date" else set()
+            own |= _UNTIL if slot.not_before is not None else set()
+    return cues
 
 
 @dataclass(frozen=True, slots=True)
 class _FlowSlots:
-    """Values that a flow's slots take. `kinds`: value kinds by slot. `things`: slots by the counted noun."""
+    """Values that a flow's slots take, and the words that indicate a slot.
+
+    `kinds`: value kinds by slot. `names`: words of a slot's name, and of a day's description and examples. `things`:
+    nouns that a slot counts. `singles`: slots by the noun that they count, in the singular.
+    """
 
     kinds: Mapping[str, tuple[str, ...]]
-    things: Mapping[str, str]
+    names: Mapping[str, frozenset[str]]
+    things: Mapping[str, frozenset[str]]
+    singles: Mapping[str, str]
     yes_or_no: Mapping[str, SlotSpec]
     people: str | None
-    lists: frozenset[str]
 
     @classmethod
     def of(cls, flow: FlowSpec) -> _FlowSlots:
         kinds, slots = kinds_by_slot(flow.slots), flow.slots.values()
-        things = {name[:-1]: name for name in kinds if name[-1] == "s" and NUMBER in kinds[name]}
+        names = {name: {*name.casefold().split("_")} for name in kinds}
+        things = {name: own | {word.removesuffix("s") for word in own} for name, own in names.items()}
+        days = {slot.name for slot in slots if slot.type == "date"}
+        for found in (one for example in flow.examples for one in _SLOT.finditer(example.lower())):
+            if found["name"] in kinds:
+                names[found["name"]] |= {found["before"]} if found["name"] in days else set()
+                things[found["name"]] |= {found["thing"]} if found["thing"] else set()
         people = next((slot.name for slot in slots if slot.counts == PEOPLE), None)
-        lists = frozenset(slot.name for slot in slots if type_name(slot) in LISTS)
-        return cls(kinds, things, boolean_slots(flow.slots), people, lists)
-
-
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """A candidate for a slot. `share`: its probability."""
-
-    share: float
-    candidate: Candidate
-    slot: SlotSpec
+        if people is not None:
+            things[people] |= _PEOPLE
+        for slot in slots:
+            names[slot.name] |= (
+                {*tokenize(slot.description.casefold()).words} if slot.type == "date" else set()
+            )
+        return cls(
+            kinds,
+            {name: frozenset(names[name] - _GENERIC) for name in kinds},
+            {name: frozenset(things[name] - STOP_WORDS) for name in kinds},
+            {name[:-1]: name for name in kinds if name[-1] == "s" and NUMBER in kinds[name]},
+            {slot.name: slot for slot in slots if is_boolean(slot)},
+            people,
+        )
 
 
 class SlotAssigner:
-    """An assigner of candidates to slots, with a model from `learn_slots`."""
+    """An assigner of candidates to the slots of a domain's flows."""
 
-    def __init__(self, model: LinearModel, extractor: Extractor, flows: Iterable[FlowSpec]) -> None:
-        self._model = model
+    def __init__(self, extractor: Extractor, flows: Iterable[FlowSpec]) -> None:
         self._extractor = extractor
-        slots = [slot for flow in flows for slot in flow.slots.values()]
+        self._cues = read_cues(flows)
         self._known: dict[str, _FlowSlots] = {}
-        self._numbers = {slot.name for slot in slots if NUMBER in kinds_of(slot)}
 
     def find_slots(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, context: NluContext
@@ -100,25 +137,19 @@ class SlotAssigner:
         """Fill the slots of a flow with candidates, wishes, and the answer to a yes-or-no question."""
         is_active = context.active is not None and flow.dact == context.active.dact
         asked = context.question.slot if is_active else None
-        known, words = self._know(flow), utterance.words
+        known = self._know(flow)
         mentions = self.assign(utterance, candidates, flow, asked)
-        if not known.things.keys().isdisjoint(words):
-            mentions = count_single(utterance, known.things) | mentions
-        if known.people is not None and not TELL_PEOPLE.isdisjoint(words):
-            counted = count_people(utterance)
-            mentions |= {} if counted is None else {known.people: Mention(*counted)}
+        if not known.singles.keys().isdisjoint(utterance.words):
+            mentions = count_single(utterance, known.singles) | mentions
+        people = known.people if TELLS_PEOPLE.search(utterance.text) else None
+        if people is not None and (counted := count_people(utterance)) is not None:
+            mentions |= {people: Mention(*counted)}
         if known.yes_or_no:
             mentions = find_booleans(utterance, known.yes_or_no) | mentions
         if asked is not None and asked in known.yes_or_no and asked not in mentions:
             answer = read_answer(utterance, known.yes_or_no[asked], self._extractor.gazetteer, context.today)
             mentions |= {} if answer is None else {asked: answer}
-        mentions = count_from(mentions, flow, context.values) if is_active else mentions
-        if SHIFTS.isdisjoint(words):
-            return mentions
-        shifted = find_shifted(utterance, flow, context)
-        said = {word for mention in shifted.values() for word in mention.text.split()}
-        # The “later” of “a day later” isn't a time of day.
-        return shifted | {name: one for name, one in mentions.items() if one.text not in said}
+        return count_from(mentions, flow, context.values) if is_active else mentions
 
     def _know(self, flow: FlowSpec) -> _FlowSlots:
         if flow.dact not in self._known:
@@ -128,64 +159,99 @@ class SlotAssigner:
     def assign(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None
     ) -> dict[str, Mention]:
-        """Assign the likeliest value to each slot of the flow. A value fills at most one slot."""
-        slots, has_one = self._know(flow), "one" in utterance.words
-        kinds, guesses = slots.kinds, list[Guess]()
-        tokens, places = put_kinds(utterance.words, candidates)
-        for candidate, place in zip(candidates, places, strict=True):
-            if is_negated(utterance, candidate) or (has_one and is_pronoun(utterance, candidate)):
+        """Assign each slot of the flow the value with the strongest evidence. A value fills at most one slot."""
+        known, guesses = self._know(flow), list[_Guess]()
+        takers = [find_takers(one, flow.slots.values(), known.kinds) for one in candidates]
+        for candidate, possible in zip(candidates, takers, strict=True):
+            if not TIMES.isdisjoint(utterance.words[: candidate.first][-1:]):
+                continue  # the “later” of “a day later” isn't a time of day
+            is_one = candidate.kind == NUMBER and is_pronoun(utterance, candidate)
+            if is_one or is_negated(utterance, candidate):
                 continue
-            possible = _takers(utterance, candidate, flow, kinds)
-            named = named_slot(utterance, candidate, possible)
-            if named is not None:
-                guesses.append(Guess(1.0, candidate, named))
-            elif possible:
-                guesses += self._guess(candidate, features_around(tokens, place, asked), possible, asked)
+            is_only = sum(any(slot in possible for slot in others) for others in takers) == 1
+            guesses += self._guess(utterance, candidate, candidates, known, possible, asked, is_only=is_only)
             # After the answer to the question, further values are for other slots.
             asked = None if any(slot.name == asked for slot in possible) else asked
-        guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
+        guesses.sort(key=lambda guess: (-guess[0], guess[1].first))
         mentions: dict[str, Mention] = {}
-        lists: dict[str, list[tuple[int, Mention]]] = {}
         used: set[int] = set()
-        for guess in guesses:
-            name, first = guess.slot.name, guess.candidate.first
-            is_list = name in slots.lists
-            if first in used or (name in mentions and not is_list):
-                continue
-            mention = self._mention(guess.candidate, guess.slot, kinds[name])
-            if is_list:
-                lists.setdefault(name, []).append((first, mention))
-            mentions.setdefault(name, mention)
-            used.add(first)
-        return mentions | {name: _in_order(parts) for name, parts in lists.items()}
+        for _score, candidate, slot in guesses:
+            if candidate.first not in used and slot.name not in mentions:
+                mentions[slot.name] = self._mention(candidate, slot, known.kinds[slot.name])
+                used.add(candidate.first)
+        return mentions
+
+    def find_named(self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec) -> set[str]:
+        """Return the slots of a flow that the words before the candidates name."""
+        known, words = self._know(flow), utterance.words
+        found: set[str] = set()
+        for one in candidates:
+            possible = find_takers(one, flow.slots.values(), known.kinds)
+            named = _find_named(words, one.first, possible, known.names)
+            cued = self._find_cued(words, one, possible) if one.kind != DATE and len(possible) > 1 else []
+            found |= {slot.name for slot in (cued if named is None and len(cued) == 1 else [named]) if slot}
+        return found
+
+    def _find_cued(
+        self, words: Sequence[str], candidate: Candidate, possible: Sequence[SlotSpec]
+    ) -> list[SlotSpec]:
+        """Return the slots that the word before a candidate indicates, such as “from”."""
+        before = next((word for word in reversed(words[: candidate.first]) if word not in _ARTICLES), "")
+        return [slot for slot in possible if before in self._cues.get(slot.name, ())]
 
     def _guess(
         self,
+        utterance: Utterance,
         candidate: Candidate,
-        around: Mapping[str, float],
+        candidates: Sequence[Candidate],
+        known: _FlowSlots,
         possible: Sequence[SlotSpec],
         asked: str | None,
-    ) -> list[Guess]:
-        """Return the likely slots for a candidate."""
-        scores = dict(zip(self._model.labels, self._model.score(around).tolist(), strict=True))
-        odds = {name: math.exp(min(60.0, score)) for name, score in scores.items()}
-        powers: list[float] = []
+        *,
+        is_only: bool,
+    ) -> list[_Guess]:
+        """Return the slots for which there is no evidence against a candidate, with the evidence for each."""
+        words = utterance.words
+        named = _find_named(words, candidate.first, possible, known.names)
+        before, cued = words[: candidate.first][-1:], self._find_cued(words, candidate, possible)
+        behind = words[candidate.last] if candidate.last < len(words) else ""
+        is_value = any(one.first == candidate.last for one in candidates)
+        counts = candidate.kind == NUMBER and behind.isalpha() and not (is_value or behind in _GENERIC)
+        places = sum(one.kind.startswith("entity:") for one in candidates)
+        is_told = STOP_WORDS.issuperset(before) or places > 1
+        is_unlikely = candidate.kind in _NEEDS_EVIDENCE or self._is_unlikely(
+            words, candidate, is_told=is_told
+        )
+        guesses: list[_Guess] = []
         for place, slot in enumerate(possible):
+            is_counted = behind in known.things[slot.name]
+            is_loose = _LOOSE.issuperset(candidate.readings.keys() & known.kinds[slot.name])
+            if is_loose and candidate.kind not in _LOOSE and slot.name != asked:
+                continue  # a known name is no free text
             score = _ASKED * (slot.name == asked) + _LISTED * (f"{LISTED}{slot.name}" in candidate.readings)
-            score -= _LATER * place * (candidate.kind == DATE)
-            powers.append(odds.get(slot.name, _UNSEEN) * math.exp(score * self._model.sharpness))
-        total = sum(powers) + odds.get(NO_SLOT, _UNSEEN * max(powers))
-        if candidate.kind == NUMBER:  # "two bags" may count things that no slot of this flow takes
-            elsewhere = self._numbers.difference(slot.name for slot in possible)
-            total += max((odds.get(name, 0.0) for name in elsewhere), default=0.0)
-        least = _LEAST_SHARE_OPEN if candidate.kind in {NAME, QUOTE} else _LEAST_SHARE
-        if candidate.kind in _TELLING and len(possible) == 1:
-            least = 0.0  # the kind decides the slot
-        return [
-            Guess(power / total, candidate, slot)
-            for power, slot in zip(powers, possible, strict=True)
-            if power / total >= least / len(possible)
-        ]
+            score += _NAMED * (named is slot) + _COUNTED * is_counted
+            if slot in cued:
+                score += _CUED if len(cued) == 1 else _HINTED
+            elif len(cued) == 1 and named is not slot:
+                score -= _CUED
+            if not is_unlikely or (score >= _HINTED and (is_counted or not counts)):
+                is_target = slot.type == "target"
+                score += (_HINTED / 2 if is_only else -_HINTED / 2) * is_target - place / 100
+                guesses.append((score, candidate, slot))
+        return guesses
+
+    def _is_unlikely(self, words: Sequence[str], candidate: Candidate, *, is_told: bool) -> bool:
+        """Return whether a name is an ordinary word as in “is nice”, or a little-known one as in “collect miles”.
+
+        `is_told`: whether a short word or nothing precedes the name, or there are other names.
+        """
+        if candidate.kind == DATE and candidate.text.lower().removeprefix("the ") in ORDINALS:
+            return True  # “the first” is also a position in a list
+        names, before = self._extractor.gazetteer, words[: candidate.first][-1:]
+        is_word = candidate.text in self._extractor.common and not _SEEMING.isdisjoint(before)
+        readings = candidate.readings.items() if candidate.kind.startswith("entity:") else ()
+        is_unknown = any(names.is_little_known(kind, one.value) for kind, one in readings)
+        return bool(readings) and (is_word or (is_unknown and not is_told))
 
     def _mention(self, candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> Mention:
         """Convert a candidate to a slot value. Correct misspelled names, and report unknown names."""
@@ -193,6 +259,8 @@ class SlotAssigner:
             reading = candidate.readings.get(kind)
             if reading is not None:
                 mention = read_as(reading, candidate.text)
+                if slot.type in LISTS:
+                    return in_list(mention, slot)
                 if kind == TIME and isinstance(mention.value, str):
                     value = in_part_of_day(mention.value, candidate.text, slot.part_of_day)
                     mention = replace(mention, value=value)
@@ -204,33 +272,8 @@ class SlotAssigner:
         return Mention(None, candidate.text, invalid=say("no_such_name", kind=what, name=candidate.text))
 
 
-def _takers(
-    utterance: Utterance, candidate: Candidate, flow: FlowSpec, kinds: Mapping[str, tuple[str, ...]]
-) -> list[SlotSpec]:
-    """List the slots that may take a candidate. In “two days longer”, the number doesn't count people."""
-    takers = find_takers(candidate, flow.slots.values(), kinds)
-    if candidate.kind == NUMBER and not TIMES.isdisjoint(utterance.words[candidate.last :][:1]):
-        return [slot for slot in takers if slot.counts is None]
-    return takers
-
-
 def read_as(reading: Reading, text: str) -> Mention:
     return Mention(reading.value, text, reading.candidates, reading.invalid)
-
-
-def _in_order(parts: list[tuple[int, Mention]]) -> Mention:
-    """Return the values of a list in message order."""
-    mentions = [mention for _, mention in sorted(parts, key=lambda part: part[0])]
-    if len(mentions) == 1:
-        (mention,) = mentions
-        return mention if mention.value is None else replace(mention, value=_values_of(mention.value))
-    values = [value for mention in mentions for value in _values_of(mention.value)]
-    text = ", ".join(mention.text for mention in mentions)
-    return Mention(values, text, invalid=next((m.invalid for m in mentions if m.invalid), None))
-
-
-def _values_of(held: Json) -> list[Json]:
-    return cast("list[Json]", held) if type(held) is list else [held]
 
 
 def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
@@ -238,19 +281,30 @@ def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
     words = utterance.words
     if _IS_WRONG.match(" ".join(words[candidate.last : candidate.last + 4])) is not None:
         return True
-    if words[: candidate.first][-1:] == ["good"]:
-        return True  # “good morning”
+    if words[: candidate.first][-1:] in (["good"], ["too"]):
+        return True  # “good morning”, “too early”
     before = words[max(0, candidate.first - _REACH) : candidate.first + 1]
     is_cued = not EXCLUDING_WORDS.isdisjoint(before)
     return is_cued and find_moods(before, ()).get(len(before) - 1) in _UNMEANT
 
 
-def named_slot(utterance: Utterance, candidate: Candidate, possible: Sequence[SlotSpec]) -> SlotSpec | None:
-    """Find the slot that is named before a value: "the destination should be Prague"."""
-    place, words = candidate.first - 1, utterance.words
-    while place >= 0 and words[place] in _AFTER_NAME:
+def _find_named(
+    words: Sequence[str], first: int, possible: Sequence[SlotSpec], names: Mapping[str, frozenset[str]]
+) -> SlotSpec | None:
+    """Return the slot that the words before a value name: "the destination should be Prague", "back on Monday"."""
+    known = frozenset[str]().union(*(names[slot.name] for slot in possible))
+    said: set[str] = set()
+    place = first - 1
+    while place >= 0 and (words[place] in _LINKS or not known.isdisjoint(_forms(words[place]))):
+        said |= _forms(words[place])
         place -= 1
-    said = words[place] if 0 <= place < candidate.first - 1 else None
-    own = None if said is None else next((slot for slot in possible if slot.name == said), None)
-    is_day = own is None and candidate.kind == DATE and len(possible) > 1
-    return find_named_day(words, candidate.first, possible) if is_day else own
+    named: list[SlotSpec] = []
+    for slot in possible:
+        others = frozenset[str]().union(*(names[one.name] for one in possible if one is not slot))
+        if not said.isdisjoint(names[slot.name] - others):
+            named.append(slot)
+    return named[0] if len(named) == 1 else None
+
+
+def _forms(word: str) -> set[str]:
+    return {word, _FORMS.sub("", word)}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import pytest
-
 from orchestrator.types import DEFAULT_TENANT
 from tests.cases import for_each
 from tests.transcripts.test_never_the_wrong_deed import OFFER, begin, booked
@@ -50,10 +48,10 @@ async def test_a_sign_says_yes_or_no_as_a_word_does(words: str, books: bool) -> 
     assert await booked(talk) == [("OSL", "FCO")] * books
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("days", "booked_days"),
     [
-        ("from 3 to 6 december", ["2026-12-03", "2026-12-06"]),
+        ("from 3 december to 6 december", ["2026-12-03", "2026-12-06"]),
         ("leaving 6 december and coming back on 6 december", ["2026-12-06", "2026-12-06"]),
     ],
 )
@@ -67,7 +65,7 @@ async def test_a_trip_is_booked_there_before_it_is_booked_back(days: str, booked
     assert (there["day"], there["departs"]) < (back["day"], back["departs"])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("zone", "at", "day", "told"),
     [
         ("America/Los_Angeles", "2026-11-20T05:00:00+00:00", "2026-11-20", "tomorrow, Friday 20 November"),

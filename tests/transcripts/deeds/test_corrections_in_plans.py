@@ -57,19 +57,6 @@ async def test_what_is_said_of_the_way_there_is_not_put_into_the_way_back(
     assert turn["flows"] == []
 
 
-async def test_where_the_words_fit_two_values_of_the_plan_the_user_chooses() -> None:
-    talk = begin()
-    await talk.say(TRIP.format("rome"))
-    await talk.say("yes")
-    asked = await talk.say("no, leaving or coming back on 3 december")
-    assert [action["label"] for action in asked["actions"]][:2] == [
-        "Change the day you leave to Thursday 3 December",
-        "Change the day you come back to Thursday 3 December",
-    ]
-    turn = await talk.act("change_slot", asked["actions"][1]["payload"])
-    assert "changed the day you come back from Saturday 5 December to Thursday 3 December" in turn["reply"]
-
-
 async def test_progress_can_be_asked_for_in_words_after_the_end() -> None:
     """PL-4."""
     talk = begin()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from parley.testing.scripted_model import Answer, Computed, Reply, Request, Rule
@@ -84,18 +86,16 @@ async def test_a_flight_and_the_way_back_are_both_booked(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "choices"),
+    ("words", "quoted"),
     [
-        (
-            f"{FIRST} and a flight from rome to athens on 6 december",
-            ["Thursday 3 December", "Sunday 6 December"],
-        ),
-        ("book a flight from oslo to rome or paris on 3 december", ["Rome (FCO)", "Paris (CDG)"]),
+        (f"{FIRST} and a flight from rome to athens on 6 december", "6 december"),
+        ("book a flight from oslo to rome or paris on 3 december", "rome or paris"),
     ],
 )
-async def test_of_two_values_for_one_thing_none_is_taken_unasked(words: str, choices: list[str]) -> None:
+async def test_of_two_values_for_one_thing_none_is_taken_unasked(words: str, quoted: str) -> None:
     turn = await begin().say(words)
-    assert [action["label"] for action in turn["actions"]] == choices
+    assert "Shall I book it" not in turn["reply"]
+    assert re.search(f"didn't understand “[^”]*{quoted}", turn["reply"]), turn["reply"]
 
 
 async def test_all_things_of_a_list_that_are_not_had_are_named() -> None:

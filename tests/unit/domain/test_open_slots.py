@@ -65,12 +65,6 @@ def test_samples_teach_the_form_of_a_slot(tmp_path: Path) -> None:
     }
 
 
-def test_a_list_keeps_the_order_in_which_it_was_said(tmp_path: Path) -> None:
-    loaded = load(tmp_path, "open: true,")
-    for said in (["place", "name"], ["name", "place"], ["day", "place"], ["place", "day"]):
-        assert find(loaded, f"show {said[0]} and {said[1]} of work")["parts"] == said
-
-
 def test_only_slots_with_an_entity_are_open(tmp_path: Path) -> None:
     text = (
         ONTOLOGY.replace("OPEN", "")

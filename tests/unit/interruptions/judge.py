@@ -17,7 +17,7 @@ ASK = "send a parcel to Bob"
 SAID: Mapping[str, tuple[str, ...]] = {
     "correction": ("no, to Ann", "to Ann instead", "sorry, I meant Ann", "Bob is wrong, it is Ann"),
     "cancellation": ("never mind", "cancel that", "forget it", "no", "wait, don't"),
-    "second task": ("read the web page", "list the salaries", "another one to Ann please"),
+    "second task": ("read the web page", "list the salaries"),
     "question": ("what can you do?", "help"),
     "thanks": ("thanks", "thank you"),
     "yes": ("yes", "yes please"),

@@ -197,7 +197,6 @@ async def _interject(mailroom: str, text: str) -> tuple[Setting, TurnRecord, str
         "hold on",
         "not yet",
         "one moment please",
-        "undo that",
     ],
 )
 async def test_what_is_called_out_to_who_is_at_work_stops_it(text: str, mailroom: str) -> None:

@@ -6,14 +6,10 @@ from datetime import date
 
 import pytest
 
-from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.system1.extract.dates import find_dates
-from orchestrator.nlu.system1.extract.days import find_days, find_shifted
+from orchestrator.nlu.system1.extract.dates import find_dates, find_days
 from orchestrator.nlu.system1.extract.numbers import count_people
 from orchestrator.nlu.system1.extract.times import find_times, in_part_of_day, nearest_hour
 from orchestrator.nlu.text import clean, tokenize
-from orchestrator.types import Dact
 
 FRIDAY = date(2026, 11, 20)
 
@@ -23,14 +19,6 @@ FRIDAY = date(2026, 11, 20)
     [
         ("on 4.12. please", "2026-12-04"),
         ("24. 12.", "2026-12-24"),
-        ("christmas day", "2026-12-25"),
-        ("the day after Christmas", "2026-12-26"),
-        ("two days before new year's eve", "2026-12-29"),
-        ("at easter", "2027-03-28"),
-        ("on Good Friday", "2027-03-26"),
-        ("easter monday 2028", "2028-04-17"),
-        ("the day after easter", "2027-03-29"),
-        ("Christmas 2027", "2027-12-25"),
         ("a week from tomorrow", "2026-11-28"),
         ("two weeks from friday", "2026-12-04"),
         ("the first monday of march", "2027-03-01"),
@@ -41,35 +29,9 @@ def test_a_day_is_found(said: str, value: str) -> None:
     assert found.reading.value == value
 
 
-@pytest.mark.parametrize(
-    ("said", "days"),
-    [
-        ("from 3 to 6 december", ["2026-12-03", "2026-12-06"]),
-        ("the 3rd until the 6th of december", ["2026-12-03", "2026-12-06"]),
-        ("between 3 and 6 december", ["2026-12-03", "2026-12-06"]),
-        ("3-6 dec", ["2026-12-03", "2026-12-06"]),
-        ("december 3 to 6", ["2026-12-03", "2026-12-06"]),
-        ("between december 3rd and 6th", ["2026-12-03", "2026-12-06"]),
-        ("28 to 2 january", ["2026-12-28", "2027-01-02"]),
-        ("december 30 to 2", ["2026-12-30", "2027-01-02"]),
-        ("december 3 to 6 january", ["2026-12-03", "2027-01-06"]),
-        ("from the third to the sixth of december", ["2026-12-03", "2026-12-06"]),
-        ("for 2 and 6 december", ["2026-12-06"]),
-        ("at 9 to 6 december, for 3 of us", ["2026-12-06"]),
-        ("from 4 to 7 november", ["2027-11-04", "2027-11-07"]),
-        ("december 3 at 6:30", ["2026-12-03"]),
-        ("december 3 to 6 pm", ["2026-12-03"]),
-    ],
-)
-def test_days_share_a_month(said: str, days: list[str]) -> None:
-    found = sorted(find_days(tokenize(clean(said)), FRIDAY))
-    assert [one.reading.value for one in found] == days
-
-
-@pytest.mark.parametrize("said", ["3 or 4 december", "december 3rd or 4th", "the 4th or the 3rd of december"])
-def test_days_that_share_a_month_may_be_a_choice(said: str) -> None:
-    [found] = find_days(tokenize(clean(said)), FRIDAY)
-    assert found.reading.candidates == ("2026-12-03", "2026-12-04")
+def test_a_weekday_follows_the_day_before_it() -> None:
+    found = find_days(tokenize("from monday to friday"), FRIDAY)
+    assert [one.reading.value for one in found] == ["2026-11-23", "2026-11-27"]
 
 
 def test_a_stretch_of_days_is_a_choice_among_them() -> None:
@@ -89,7 +51,6 @@ def test_a_stretch_of_days_is_a_choice_among_them() -> None:
         ("with my wife and two children", 4),
         ("my husband and I", 2),
         ("two adults and a child", 3),
-        ("a family of four", 4),
         ("I want to fly with a friend", 2),
         ("for my boss", None),
         ("I want to fly to Rome", None),
@@ -146,22 +107,3 @@ def test_a_bare_hour_is_found(said: str, value: str) -> None:
 @pytest.mark.parametrize("said", ["at 9 euros", "look at 2 flights", "at 3.5"])
 def test_not_each_number_behind_at_is_an_hour(said: str) -> None:
     assert find_times(tokenize(said)) == []
-
-
-VISIT = FlowSpec(
-    Dact("visit"), "001", "Book", Family.TRANSFORM, "Visit", (), {"hour": SlotSpec("hour", "time")}
-)
-
-
-@pytest.mark.parametrize(
-    ("said", "hour"),
-    [("an hour later", "11:30"), ("half an hour earlier", "10:00"), ("20 minutes later please", "10:50")],
-)
-def test_an_hour_is_moved_from_the_one_on_the_table(said: str, hour: str) -> None:
-    context = NluContext(today=FRIDAY, active=VISIT, values={"hour": "10:30"})
-    assert find_shifted(tokenize(said), VISIT, context)["hour"].value == hour
-
-
-def test_an_hour_is_not_moved_to_another_day() -> None:
-    context = NluContext(today=FRIDAY, active=VISIT, values={"hour": "23:30"})
-    assert find_shifted(tokenize("an hour later"), VISIT, context)["hour"].invalid

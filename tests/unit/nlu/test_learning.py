@@ -10,7 +10,7 @@ from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.nlu.system1 import System1
-from orchestrator.nlu.system1.training.fitting import fit
+from orchestrator.nlu.system1.training.learning import fit
 from orchestrator.nlu.text import tokenize
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1, understand
@@ -54,8 +54,8 @@ def test_values_do_not_decide() -> None:
 
 
 def test_a_model_of_one_label_or_none_can_be_asked() -> None:
-    assert fit([{"a": 1.0}], ["only"], 1.0, balanced=True).labels == ("only",)
-    assert fit([], [], 1.0, balanced=True).labels == ("",)
+    assert fit([{"a": 1.0}], ["only"], 1.0).labels == ("only",)
+    assert fit([], [], 1.0).labels == ("",)
 
 
 def test_a_domain_without_examples_still_knows_the_kinds() -> None:
@@ -84,7 +84,7 @@ def test_flows_that_are_alike_but_for_one_word_are_told_apart() -> None:
 
 
 def test_two_labels_are_told_apart() -> None:
-    model = fit([{"w:to": 1.0}, {"w:from": 1.0}] * 6, ["destination", "origin"] * 6, 4.0, balanced=False)
+    model = fit([{"w:to": 1.0}, {"w:from": 1.0}] * 6, ["destination", "origin"] * 6, 4.0)
     destination, origin = model.score({"w:to": 1.0})
     assert destination > origin + 1.0
 

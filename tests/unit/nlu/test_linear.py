@@ -21,7 +21,7 @@ from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.system1 import linear as trained
 from orchestrator.nlu.system1.linear import LinearModel, key_of, pack, train_once
-from orchestrator.nlu.system1.training.fitting import fit
+from orchestrator.nlu.system1.training.learning import fit
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, CHECK, FLOWS, SEARCH, nothing_open, system1
 
 ROWS = [{"w:go": 1.0, "b:go on": 0.5}, {"w:stop": 1.0}, {"w:go": 0.7}, {"w:stop": 0.9, "w:now": 0.2}]
@@ -30,7 +30,7 @@ KEY = key_of(ROWS, LABELS)
 
 
 def learn() -> LinearModel:
-    return fit(ROWS, LABELS, 1.0, balanced=True)
+    return fit(ROWS, LABELS, 1.0)
 
 
 STARTS = """
@@ -39,7 +39,7 @@ from pathlib import Path
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.system1.linear import train_once
-from orchestrator.nlu.system1.training.fitting import fit
+from orchestrator.nlu.system1.training.learning import fit
 
 train_once(TrainedFiles(Path(sys.argv[1])), sys.argv[2], lambda: sys.exit("there is nothing to take over"))
 print(fit.__name__, "sklearn" in sys.modules)
@@ -80,7 +80,7 @@ def test_what_was_kept_is_not_trained_again() -> None:
 
 def test_a_model_without_rows_is_kept_too() -> None:
     kept = Kept()
-    assert same(*(train_once(kept, KEY, lambda: fit([], [], 1.0, balanced=True)) for _ in range(2)))
+    assert same(*(train_once(kept, KEY, lambda: fit([], [], 1.0)) for _ in range(2)))
 
 
 FEW = (SEARCH, CHECK)
@@ -110,7 +110,7 @@ def test_another_version_of_a_domain_is_trained_for_itself(changed: dict[str, An
     kept = Kept(kept_of_domain())
     for version in (DOMAIN | changed, DOMAIN):
         System1.train(**version, kept=kept)
-    assert len(kept) == 4  # for each of two versions: one model for intents, and one for slots
+    assert len(kept) == 2
 
 
 def test_another_wording_of_an_answer_asks_for_no_training() -> None:
@@ -144,7 +144,7 @@ def _pickled(content: bytes) -> bytes:
 
 
 def _of_another_key(content: bytes) -> bytes:
-    return pack(fit(ROWS, LABELS, 2.0, balanced=True), "0" * 64)
+    return pack(fit(ROWS, LABELS, 2.0), "0" * 64)
 
 
 def _not_a_number(content: bytes) -> bytes:
@@ -184,7 +184,7 @@ def test_a_spoilt_or_foreign_file_is_told_and_trained_anew(spoil: Callable[[byte
 def test_a_domain_understands_the_same_from_what_was_kept() -> None:
     kept = Kept()
     _, taken = (System1.train(FLOWS, {"airport": AIRPORTS}, ANSWERS, kept=kept) for _ in range(2))
-    assert len(kept) == 2  # one model for intents, and one for slots
+    assert len(kept) == 1
     for text in ("please book two seats to Madrid", "from Oslo", "cancel AB12CD", "hello"):
         assert taken.think(text, nothing_open()) == system1().think(text, nothing_open())
 

@@ -187,7 +187,7 @@ def test_a_name_that_is_said_once_is_one_value(text: str, said: dict[str, str]) 
 def test_an_unsure_yes_is_another_task(share: float, flow: str, score: float, kind: MessageKind) -> None:
     _, system1 = trained("analytics")
     weighed = Weighed("kind:confirmation", share, (FlowScore(Dact(flow), score),))
-    evidence = Evidence(tokenize("export that"), [], weighed, 1.0, {})
+    evidence = Evidence(tokenize("export that"), [], weighed, {})
     context = NluContext(date(2026, 11, 20), active=system1.flows[Dact("describe_table")])
 
     assert system1.decider.decide(evidence, context) is kind

@@ -5,9 +5,10 @@ If no extractor finds a value, `read_answer` interprets the whole answer.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 
-from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.system1.extract.dates import read_loosely
 from orchestrator.nlu.system1.extract.extractor import (
@@ -18,13 +19,13 @@ from orchestrator.nlu.system1.extract.extractor import (
     kinds_of,
     type_name,
 )
-from orchestrator.nlu.system1.extract.found import DATE, MONEY, NAME, NUMBER, TIME
+from orchestrator.nlu.system1.extract.found import DATE, MONEY, NUMBER, TIME
 from orchestrator.nlu.system1.extract.gazetteer import Gazetteer, reading_of
 from orchestrator.nlu.system1.extract.numbers import find_numbers
-from orchestrator.nlu.system1.extract.times import bare_hour, in_part_of_day
+from orchestrator.nlu.system1.extract.times import in_part_of_day
 from orchestrator.nlu.text import Utterance, key_of, tokenize, word_set
 from orchestrator.saying import say
-from orchestrator.types import Json
+from orchestrator.types import is_list
 
 _FILLER = re.compile(
     r"^(?:(?:um+|uh+|well|so|oh|ok(?:ay)?|yes|yeah|sure|hmm+|please|just|the name is|it['’]s|its?|it is"
@@ -34,13 +35,11 @@ _FILLER = re.compile(
     r"|under(?: the name)?|for|to|from|in|at|on|by|with)\b[\s,:]*)+",
     re.IGNORECASE,
 )
-# “Please” with common misspellings, which are not part of a requested name.
-_PLEASE = "please|pls|plz|plase|pleas|plese|pleae|pleaes|pleese|plaese|pelase|pleasee|pleaze"
 _TAIL = re.compile(
-    rf"[\s,]*(?:{_PLEASE}|thanks|thank you|would be (?:good|great|fine|nice)|is fine|sounds good)?[\s.!?,]*$",
+    r"[\s,]*(?:please|pls|plz|thanks|thank you|would be (?:good|great|fine|nice)|is fine|sounds good)?[\s.!?,]*$",
     re.IGNORECASE,
 )
-_FEW_WORDS = 8
+_FEW_WORDS, _SHORT = 8, 4
 _REFUSALS = frozenset({"any", "anything", "whatever", "none", "nothing"})
 
 
@@ -60,9 +59,13 @@ def read_answer(utterance: Utterance, slot: SlotSpec, gazetteer: Gazetteer, toda
     if not core or len(core) > 200 or not any(char.isalnum() for char in core):
         return None
     mention = _read_typed(core, slot, today) or _read_listed(core, slot, gazetteer)
-    if mention is not None and type_name(slot) in LISTS and not isinstance(mention.value, list):
-        return Mention([mention.value], mention.text, mention.candidates, mention.invalid)
-    return mention
+    return None if mention is None else in_list(mention, slot)
+
+
+def in_list(mention: Mention, slot: SlotSpec) -> Mention:
+    """Return a value as a list if the slot holds a list."""
+    is_single = type_name(slot) in LISTS and mention.value is not None and not is_list(mention.value)
+    return replace(mention, value=[mention.value]) if is_single else mention
 
 
 def _read_typed(core: str, slot: SlotSpec, today: date) -> Mention | None:
@@ -77,10 +80,9 @@ def _read_typed(core: str, slot: SlotSpec, today: date) -> Mention | None:
         return None
     number, text = numbers[0].reading.value, core[numbers[0].start : numbers[0].end]
     if TIME in kinds:
-        hour = bare_hour(number)
-        if hour is None:
+        if number != int(number) or not 0 <= number <= 23:
             return Mention(None, text, invalid=say("not_time_of_day", text=text))
-        return Mention(in_part_of_day(hour, text, slot.part_of_day), text)
+        return Mention(in_part_of_day(f"{int(number):02d}:00", text, slot.part_of_day), text)
     if MONEY in kinds and len(slot.values) == 1:
         return Mention({"amount": number, "currency": slot.values[0]}, text)
     return Mention(number, text) if MONEY in kinds or NUMBER in kinds else None
@@ -96,10 +98,10 @@ def _read_listed(core: str, slot: SlotSpec, gazetteer: Gazetteer) -> Mention | N
             reading = gazetteer.repair(kind, core)
         if reading is not None:
             return Mention(reading.value, core, reading.candidates)
-    is_sentence = slot.entity is not None and not _OF_SENTENCES.isdisjoint(core.lower().split())
-    if accepts_names(slot) and len(core.split()) <= _FEW_WORDS and not (_asks(core) or is_sentence):
-        return Mention(core, core)
-    return None
+    words = core.lower().split()
+    is_sentence = _OF_SENTENCES.intersection(words if slot.entity is not None else ())
+    is_name = accepts_names(slot) and len(words) <= _FEW_WORDS and words[0] not in _ASKING and not is_sentence
+    return Mention(core, core) if is_name else None
 
 
 def reject_answer(text: str, slot: SlotSpec) -> Mention | None:
@@ -108,16 +110,12 @@ def reject_answer(text: str, slot: SlotSpec) -> Mention | None:
     Return None for unlikely values: long messages, questions and sentences.
     """
     core = core_of(text)
-    if not core or len(core.split()) > 4 or NAME in kinds_of(slot) or core.lower() in _REFUSALS:
-        return None
-    if _asks(core) or not _OF_SENTENCES.isdisjoint(core.lower().split()):
+    words = core.lower().split()
+    is_other = not _REFUSALS.union(_ASKING, _OF_SENTENCES).isdisjoint(words)
+    if is_other or not 0 < len(words) <= _SHORT or accepts_names(slot):
         return None
     what = slot.entity or slot.name.replace("_", " ")
     return Mention(None, core, invalid=say("no_such_name", kind=what.replace("_", " "), name=core[:80]))
-
-
-def _asks(core: str) -> bool:
-    return core.lower().split()[0] in _ASKING
 
 
 _ASKING = word_set("who whose what what's when where why which how")
@@ -136,13 +134,8 @@ _QUESTION_WORDS = word_set("is are does do did has was will what which how")
 
 
 def polarity(words: list[str]) -> bool | None:
-    """Return whether an answer means yes or no, by its first decisive word, or None without such a word."""
-    for word in words[:8]:
-        if word in _NO:
-            return False
-        if word in _YES:
-            return True
-    return None
+    """Return whether an answer means yes or no, by its first decisive word, or None if there is none."""
+    return next((word in _YES for word in words[:8] if word in _NO or word in _YES), None)
 
 
 def cue_phrases(slot: SlotSpec) -> list[list[str]]:
@@ -157,20 +150,18 @@ def cue_phrases(slot: SlotSpec) -> list[list[str]]:
 def find_booleans(utterance: Utterance, slots: Mapping[str, SlotSpec]) -> dict[str, Mention]:
     """Find the mentioned yes-or-no slots, with True for each slot that the user wants."""
     found: dict[str, Mention] = {}
+    words = utterance.words
     for slot in slots.values():
         for phrase in cue_phrases(slot):
-            place = _place(utterance.words, phrase)
-            if place is not None and not _is_asked_about(utterance.words, place):
-                value = boolean_value(slot, _wanted(utterance, slot, phrase, place))
+            last = range(len(words) - len(phrase) + 1)
+            place = next((at for at in last if words[at : at + len(phrase)] == phrase), None)
+            if place is not None and not _is_asked_about(words, place):
+                is_wish = slot.synonyms.get(" ".join(phrase), "true").lower() != "false"
+                is_negated = not _NO.isdisjoint(words[max(0, place - _REACH) : place])
+                value = boolean_value(slot, is_wish != is_negated)
                 found[slot.name] = Mention(value, utterance.surface(place, place + len(phrase)))
                 break
     return found
-
-
-def _wanted(utterance: Utterance, slot: SlotSpec, phrase: list[str], place: int) -> bool:
-    meant = slot.synonyms.get(" ".join(phrase), "true").lower() != "false"
-    before = utterance.words[max(0, place - _REACH) : place]
-    return meant != any(word in _NO for word in before)
 
 
 def _is_asked_about(words: list[str], place: int) -> bool:
@@ -181,32 +172,6 @@ def _is_asked_about(words: list[str], place: int) -> bool:
     return words[start] in _QUESTION_WORDS
 
 
-def _place(words: list[str], phrase: list[str]) -> int | None:
-    first, count = phrase[0], len(phrase)
-    if first not in words:
-        return None
-    for index, word in enumerate(words):
-        if word == first and words[index : index + count] == phrase:
-            return index
-    return None
-
-
 def boolean_value(slot: SlotSpec, wanted: bool) -> bool | str:
     """Return the value as spelled in the slot's list, or unchanged if the list doesn't contain it."""
     return next((value for value in slot.values if value.lower() == str(wanted).lower()), wanted)
-
-
-_NEW_TEXT = re.compile(
-    r"(?:(?:no|sorry|actually|wait|oh|please)\b[ ,.]*)*"
-    r"(?:(?:change|set|correct) the (?P<slot>[\w ]+?) to|(?:re)?write"
-    r"|(?:make it|make that|it should (?:say|read)|put):)[ :]+(?P<new>\S.*)",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
-def read_new_text(text: str, flow: FlowSpec, values: Mapping[str, Json]) -> dict[str, Mention]:
-    """Find a replacement for a filled free-text slot. Return nothing if the slot is ambiguous."""
-    found = _NEW_TEXT.fullmatch(text)
-    held = [name for name, slot in flow.slots.items() if found and name in values and is_free_text(slot)]
-    meant = [name for name in held if found and found["slot"] in {None, "text", name.replace("_", " ")}]
-    return {meant[0]: Mention(found["new"], found["new"])} if found and len(meant) == 1 else {}

@@ -5,93 +5,64 @@ Fast patterns find most dates. Only answers to a question about a date also use 
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import lru_cache
+from itertools import pairwise
 
 from dateutil.relativedelta import relativedelta
 
-from orchestrator.nlu.system1.extract.found import DATE, Candidate, Found, Reading
-from orchestrator.nlu.system1.extract.holidays import HOLIDAY, find_holiday
-from orchestrator.nlu.system1.extract.numbers import UNITS
-from orchestrator.nlu.text import Utterance, word_set
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.dialogue.understanding import Mention
+from orchestrator.nlu.system1.extract.found import DATE, Found, Reading
+from orchestrator.nlu.system1.extract.numbers import ORDINAL_NAMES, UNITS
+from orchestrator.nlu.system1.extract.times import nearest_hour
+from orchestrator.nlu.text import Utterance
 from orchestrator.saying import say
+from orchestrator.types import Json
 
 _MONTH_NAMES = (
     "january", "february", "march", "april", "may", "june",
     "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
-_MONTHS: dict[str, int] = {
-    **{name: index for index, name in enumerate(_MONTH_NAMES, 1)},
-    **{name[:3]: index for index, name in enumerate(_MONTH_NAMES, 1)},
-    "sept": 9,
+_MONTHS = {name[:length]: at for at, name in enumerate(_MONTH_NAMES, 1) for length in (3, len(name))} | {
+    "sept": 9
 }
 _WEEKDAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-WEEKDAYS: dict[str, int] = {
-    **{name: index for index, name in enumerate(_WEEKDAY_NAMES)},
-    **{name[:3]: index for index, name in enumerate(_WEEKDAY_NAMES)},
+WEEKDAYS = {
+    **{name[:length]: at for at, name in enumerate(_WEEKDAY_NAMES) for length in (3, len(name))},
     "tues": 1,
     "thur": 3,
     "thurs": 3,
 }
-_SIMPLE_ORDINALS = {
-    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
-    "ninth": 9, "tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13, "fourteenth": 14,
-    "fifteenth": 15, "sixteenth": 16, "seventeenth": 17, "eighteenth": 18, "nineteenth": 19,
-    "twentieth": 20, "thirtieth": 30,
-}  # fmt: skip
 ORDINALS = {
-    **_SIMPLE_ORDINALS,
-    **{
-        f"twenty{sep}{word}": 20 + _SIMPLE_ORDINALS[word]
-        for word in list(_SIMPLE_ORDINALS)[:9]
-        for sep in "- "
-    },
-    **{f"thirty{sep}first": 31 for sep in "- "},
+    **{name: number for number, name in enumerate(ORDINAL_NAMES, 1)},
+    **{f"twenty{sep}{name}": 20 + number for number, name in enumerate(ORDINAL_NAMES[:9], 1) for sep in "- "},
+    "thirtieth": 30,
+    "thirty-first": 31,
+    "thirty first": 31,
 }
-_BESIDE_PLACES = word_set("the please . ! , i want take i'd like yes no then")
-_AMOUNTS = {word: value for word, value in UNITS.items() if value} | {
-    "a": 1,
-    "an": 1,
-    "a couple of": 2,
-    "a few": 3,
-}
+_AMOUNTS = {word: value for word, value in UNITS.items() if value} | {"a": 1, "an": 1, "a couple of": 2}
 
 
 def _any(words: dict[str, int]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
 
-MONTH = rf"({_any(_MONTHS)})\b\.?"
-DAY = rf"(\d{{1,2}}(?!\d)|{_any(ORDINALS)})(?:st|nd|rd|th)?"
-_YEAR = r"(?:,?\s+(\d{4})\b)?"
+_MONTH = rf"(?P<month>{_any(_MONTHS)})\b\.?"
+_DAY = rf"(?P<day>\d{{1,2}}(?!\d)|{_any(ORDINALS)})(?:st|nd|rd|th)?"
+_YEAR = r"(?:,?\s+(?P<year>\d{4})\b)?"
 _WEEKDAY = rf"({_any(WEEKDAYS)})"
 _AMOUNT = rf"(\d{{1,3}}|{_any(_AMOUNTS)})"
 _DAY_NUMBER = rf"(\d{{1,2}}(?=st|nd|rd|th)|{_any(ORDINALS)})(?:st|nd|rd|th)?"
-_OF_THIS_MONTH = r"\s+of\s+(?:this|the)\s+month\b"
 _PREFIX = rf"(?:{_WEEKDAY}\b,?\s+(?:the\s+)?)?"
-
-_OF_HOLIDAY = (
-    rf"(?:\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?)\s+(?P<side>before|after)\s+"
-    rf"|\b(?:the\s+)?day\s+(?P<by>before|after)\s+)?\b(?P<holiday>{HOLIDAY})(?!\w)"
-    r"(?:,?\s+(?:of\s+|in\s+)?(?P<year>[12]\d{3})\b)?"
-)
-_FROM_THEN = (
-    rf"\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?)\s+from\s+(?:(?P<tomorrow>tomorrow)|{_WEEKDAY})\b"
-)
 
 
 def find_dates(utterance: Utterance, today: date) -> list[Found]:
     """Find dates, including invalid dates such as "February 30"."""
     return list(_find(utterance.text, today))
-
-
-def names_place(utterance: Utterance, candidate: Candidate) -> bool:
-    """Return whether a day is only an ordinal, such as “the first”, which may also be a list position."""
-    words = utterance.words
-    is_alone = all(word in _BESIDE_PLACES for word in (*words[: candidate.first], *words[candidate.last :]))
-    return candidate.kind == DATE and is_alone and candidate.text.lower().removeprefix("the ") in ORDINALS
 
 
 @lru_cache(maxsize=4096)
@@ -166,33 +137,26 @@ def _read_numeric(match: re.Match[str], today: date) -> Reading | None:
     return Reading(candidates=values)
 
 
-def _read_named(month: str, day: str, year: str | None, today: date) -> Reading:
-    number = int(day) if day.isdigit() else ORDINALS[day.lower()]
-    month_number = _MONTHS[month.lower()]
-    return _exact(int(year), month_number, number) if year else _coming(month_number, number, today)
+def _read_named(match: re.Match[str], today: date) -> Reading:
+    said, month, year = match["day"].lower(), _MONTHS[match["month"].lower()], match["year"]
+    day = int(said) if said.isdigit() else ORDINALS[said]
+    return _exact(int(year), month, day) if year else _coming(month, day, today)
 
 
-def _read_month_first(match: re.Match[str], today: date) -> Reading:
-    return _read_named(match.group(2), match.group(3), match.group(4), today)
-
-
-def _read_day_first(match: re.Match[str], today: date) -> Reading:
-    return _read_named(match.group(3), match.group(2), match.group(4), today)
+_SIMPLE = {"today": 0, "tonight": 0, "tomorrow": 1, "tmrw": 1, "yesterday": -1}
 
 
 def _read_simple(match: re.Match[str], today: date) -> Reading:
-    text = match.group().lower()
-    if "after" in text:
-        return _after(today, 2)
-    if "yesterday" in text:
-        return _after(today, -1)
-    return _after(today, 1 if "tom" in text or "tm" in text else 0)
+    return _after(today, _SIMPLE.get(match.group().lower(), 2))
 
 
 def _read_amount(match: re.Match[str], today: date) -> Reading | None:
     amount_text = match.group("amount").lower()
     amount = int(amount_text) if amount_text.isdigit() else _AMOUNTS[amount_text]
-    unit = match.group("unit").lower()
+    unit, since = match.group("unit").lower(), (match.groupdict().get("since") or "").lower()
+    if since in WEEKDAYS:
+        today += timedelta(days=(WEEKDAYS[since] - today.weekday()) % 7)
+    today += timedelta(days=since == "tomorrow")
     if unit.startswith("month"):
         return _add_months(today, amount)
     if unit.startswith("year"):
@@ -214,11 +178,6 @@ def _read_weekday(match: re.Match[str], today: date) -> Reading:
     return _after(today, ahead)
 
 
-def _read_day_of_week(match: re.Match[str], today: date) -> Reading:
-    """Parse "next week on tuesday"."""
-    return _after(today, WEEKDAYS[match.group(1).lower()] - today.weekday() + 7)
-
-
 def _read_week(match: re.Match[str], today: date) -> Reading:
     which = (match.group(1) or match.group(3)).lower()
     unit = (match.group(2) or match.group(4)).lower()
@@ -230,8 +189,8 @@ def _read_week(match: re.Match[str], today: date) -> Reading:
 
 
 def _read_ordinal(match: re.Match[str], today: date) -> Reading:
-    """Parse "the 3rd" as the next day with this number."""
-    text = (match.group(1) or match.group(2) or match.group(3)).lower()
+    """Read "the 3rd" as the next day with this number."""
+    text = (match.group(1) or match.group(2)).lower()
     day = int(text) if text.isdigit() else ORDINALS[text]
     for ahead in range(13):
         with suppress(ValueError):  # a month without that day
@@ -251,38 +210,12 @@ def _add_months(today: date, months: int) -> Reading:
         return Reading(invalid=say("too_far_ahead"))
 
 
-def _read_holiday(match: re.Match[str], today: date) -> Reading:
-    """Parse a holiday, or a day counted from a holiday."""
-    year = match["year"]
-    day = find_holiday(match["holiday"], int(year) if year else None, today)
-    side = match["side"] or match["by"]
-    if side is None:
-        return Reading(day.isoformat())
-    amount = _amount_of(match) if match["side"] else 1
-    return _after(day, -amount if side.lower() == "before" else amount)
-
-
-def _read_from(match: re.Match[str], today: date) -> Reading:
-    """Parse "a week from tomorrow" or "two weeks from friday"."""
-    weekday = match.group(match.re.groups)
-    ahead = 1 if match["tomorrow"] else (WEEKDAYS[weekday.lower()] - today.weekday()) % 7
-    return _after(today, ahead + _amount_of(match))
-
-
-def _amount_of(match: re.Match[str]) -> int:
-    """Parse "two weeks" as a number of days."""
-    text = match["amount"].lower()
-    amount = int(text) if text.isdigit() else _AMOUNTS[text]
-    return amount * (7 if match["unit"].lower().startswith("week") else 1)
-
-
 def _read_first_of(match: re.Match[str], today: date) -> Reading:
     """Parse "the first weekend of December" as several days, and "the first Monday of December" as one day.
 
     The first week of a month is its first seven days.
     """
-    *_, month, year = match.groups()
-    number = _MONTHS[month.lower()]
+    number, year = _MONTHS[match["month"].lower()], match["year"]
     begins = date(int(year) if year else today.year + (number < today.month), number, 1)
     what = match["what"].lower()
     weekday = 5 if what == "weekend" else WEEKDAYS.get(what, begins.weekday())
@@ -312,26 +245,58 @@ _READERS: tuple[tuple[tuple[str, ...], re.Pattern[str], _Reader], ...] = (
     (_DIGITS, _compiled(r"(?<![\d/.-])(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/])"), _read_numeric),
     (_DIGITS, _compiled(r"(?<![\d/.])(\d{1,2})(/)(\d{1,2})()(?![\d/])"), _read_numeric),
     (_DIGITS, _compiled(r"(?<![\d/.])(\d{1,2})(\.)\s?(\d{1,2})()\.(?!\d)"), _read_numeric),
-    (("mas", "day", "year", "valen", "hallo", "easter"), _compiled(_OF_HOLIDAY), _read_holiday),
-    (("from",), _compiled(_FROM_THEN), _read_from),
-    (("first",), _compiled(rf"\bfirst\s+(?P<what>weekend|week|{_any(WEEKDAYS)})\s+(?:of|in)\s+{MONTH}(?!\w){_YEAR}"),
+    (("first",), _compiled(rf"\bfirst\s+(?P<what>weekend|week|{_any(WEEKDAYS)})\s+(?:of|in)\s+{_MONTH}(?!\w){_YEAR}"),
      _read_first_of),
-    (_IN_MONTH, _compiled(rf"{_PREFIX}\b{MONTH}\s+(?:the\s+)?{DAY}(?!\w|:\d|\s?[ap]\.?m){_YEAR}"), _read_month_first),
-    (_IN_MONTH, _compiled(rf"{_PREFIX}\b{DAY}(?:\s+of)?\s+{MONTH}(?!\w){_YEAR}"), _read_day_first),
+    (_IN_MONTH, _compiled(rf"{_PREFIX}\b{_MONTH}\s+(?:the\s+)?{_DAY}(?!\w|:\d|\s?[ap]\.?m){_YEAR}"), _read_named),
+    (_IN_MONTH, _compiled(rf"{_PREFIX}\b{_DAY}(?:\s+of)?\s+{_MONTH}(?!\w){_YEAR}"), _read_named),
     (("in ",), _compiled(rf"\bin\s+(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?|years?)\b(?:'?\s+time)?"),
      _read_amount),
-    (("from",), _compiled(rf"\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?)\s+from\s+(?:now|today)\b"),
-     _read_amount),
+    (("from",), _compiled(rf"\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?)\s+from\s+"
+               rf"(?P<since>now|today|tomorrow|{_WEEKDAY})\b"), _read_amount),
     (("day", "to", "tmrw"), _compiled(r"\b(?:(?:the )?day after tomorrow|today|tonight|tomorrow|tmrw|yesterday)\b"),
      _read_simple),
-    (("next week",), _compiled(rf"\bnext\s+week,?\s+(?:on\s+)?{_WEEKDAY}\b"), _read_day_of_week),
     (_ON_WEEKDAY,
      _compiled(rf"\b(?:(next|this coming|this|coming|last)\s+)?{_WEEKDAY}\b(\s+(?:after next|next week|week\b))?"),
      _read_weekday),
     (("week", "month"), _compiled(r"\b(?:(next|this|coming)\s+)(weekend)\b|\b(next)\s+(week|month)\b"), _read_week),
     (("the ", "st", "nd", "rd", "th"),
-     _compiled(rf"\b{_DAY_NUMBER}{_OF_THIS_MONTH}|\bthe\s+{_DAY_NUMBER}\b(?!\s+(?:one|option|flight|of\s))"
+     _compiled(rf"\bthe\s+{_DAY_NUMBER}\b(?!\s+(?:one|option|flight|of\s))"
                r"|\b(\d{1,2})(?:st|nd|rd|th)\b"),
      _read_ordinal),
 )  # fmt: skip
 """Date patterns with substrings for a fast check: a match contains at least one of the substrings."""
+
+
+def find_days(utterance: Utterance, today: date) -> list[Found]:
+    """Find dates, and place a weekday after the day before it: on a Friday, “monday to friday” doesn't end today."""
+    text = utterance.text
+    ordered = sorted(find_dates(utterance, today), key=lambda one: one.start)
+    for place, (one, other) in enumerate(pairwise(ordered), start=1):
+        begins, ends = one.reading.value, other.reading.value
+        if text[other.start : other.end].lower() in WEEKDAYS and begins and ends:
+            late = (date.fromisoformat(str(begins)) - date.fromisoformat(str(ends))).days
+            if late > 0:
+                later = date.fromisoformat(str(ends)) + timedelta(days=late + -late % 7)
+                ordered[place] = other._replace(reading=Reading(later.isoformat()))
+    return ordered
+
+
+def count_from(
+    mentions: Mapping[str, Mention], flow: FlowSpec, held: Mapping[str, Json]
+) -> dict[str, Mention]:
+    """Resolve a bare weekday or hour relative to the value to change, not to today or midnight (IR-6)."""
+    return {
+        name: _count_one(mention, flow.slots.get(name), held.get(name)) for name, mention in mentions.items()
+    }
+
+
+def _count_one(mention: Mention, slot: SlotSpec | None, held: Json) -> Mention:
+    if slot is None or not isinstance(held, str) or not isinstance(mention.value, str):
+        return mention
+    if slot.type == "time":
+        return replace(mention, value=nearest_hour(mention.value, mention.text, held))
+    weekday = WEEKDAYS.get(mention.text.strip().casefold()) if slot.type == "date" else None
+    if weekday is None:
+        return mention
+    day = date.fromisoformat(held)
+    return replace(mention, value=str(day + timedelta((weekday - day.weekday()) % 7)))

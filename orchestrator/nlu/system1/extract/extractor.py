@@ -11,16 +11,14 @@ from functools import lru_cache
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.domain.locales import ENGLISH_SEPARATORS, Separators
 from orchestrator.domain.model import Entity
-from orchestrator.nlu.system1.extract.days import find_days
+from orchestrator.nlu.system1.extract.dates import find_days
 from orchestrator.nlu.system1.extract.found import (
     CODE,
     DATE,
     MONEY,
     NAME,
     NUMBER,
-    PAIRS,
     QUOTE,
-    RANGE,
     TIME,
     Candidate,
     Found,
@@ -29,7 +27,6 @@ from orchestrator.nlu.system1.extract.gazetteer import LISTED, Gazetteer, add_en
 from orchestrator.nlu.system1.extract.names import (
     find_codes,
     find_names,
-    find_pairs,
     find_patterns,
     find_quotes,
 )
@@ -37,7 +34,6 @@ from orchestrator.nlu.system1.extract.numbers import (
     UNITS,
     find_money,
     find_numbers,
-    find_ranges,
     read_separators,
 )
 from orchestrator.nlu.system1.extract.times import find_times
@@ -51,8 +47,8 @@ _BY_TYPE: dict[str, tuple[str, ...]] = {
     "number": (NUMBER,),
     "integer": (NUMBER,),
     "level": (NUMBER,),
-    "range": (RANGE,),
-    "dictionary": (PAIRS,),
+    "range": (),
+    "dictionary": (),
     "boolean": (),
 }
 _OPEN = (QUOTE, NAME)
@@ -69,11 +65,6 @@ def type_name(slot: SlotSpec) -> str:
 def value_kind(slot: str) -> str:
     """Return the kind for a slot's allowed values."""
     return f"{LISTED}{slot}"
-
-
-def is_listed(kind: str) -> bool:
-    """Return whether a kind belongs to a slot's allowed values."""
-    return kind.startswith(LISTED)
 
 
 CODES = "pattern:"
@@ -153,13 +144,8 @@ def find_takers(
     ]
 
 
-def boolean_slots(slots: Mapping[str, SlotSpec]) -> dict[str, SlotSpec]:
-    """Return the yes-or-no slots of a flow."""
-    return {name: slot for name, slot in slots.items() if is_boolean(slot)}
-
-
 # Specificity of kinds. Smaller numbers are more specific.
-_RANK = {DATE: 0, TIME: 1, MONEY: 2, RANGE: 3, PAIRS: 4, QUOTE: 7, NAME: 9, CODE: 6, NUMBER: 8}
+_RANK = {DATE: 0, TIME: 1, MONEY: 2, QUOTE: 7, NAME: 9, CODE: 6, NUMBER: 8}
 _LISTED_RANK = 5
 """Rank of kinds with their own extractor: entities, values and patterns."""
 _OWN_KINDS = frozenset({"value", "pattern"})
@@ -168,9 +154,7 @@ Find = Callable[[Utterance], list[Found]]
 _UNITS: tuple[tuple[str, Find], ...] = ((TIME, find_times), (MONEY, find_money))
 """Expressions that end a name, in addition to dates."""
 _FORMS: tuple[tuple[str, Find], ...] = (
-    (RANGE, find_ranges),
     (CODE, find_codes),
-    (PAIRS, find_pairs),
     (NUMBER, find_numbers),
 )
 _NUMBER_WORDS = {str(value): word for word, value in UNITS.items()}
@@ -223,22 +207,12 @@ class Extractor:
 
     def _search(self, utterance: Utterance, today: date, separators: Separators) -> list[Candidate]:
         digits = utterance if separators is ENGLISH_SEPARATORS else read_separators(utterance, separators)
-        typed = find_days(utterance, today, self.common) if self._dates else []
+        typed = find_days(utterance, today) if self._dates else []
         for find in self._units:
             typed += find(digits)
-        gazetteer = self.gazetteer
-        found = (
-            gazetteer.find(utterance, self.common) + gazetteer.find_misspelt(utterance, self.common) + typed
-        )
+        found = self.gazetteer.find(utterance) + typed
         for find in self._forms:
             found += find(digits)
-        if find_times not in self._units:  # the 6 in "after 6 pm" is never a number
-            clock = [(one.start, one.end) for one in find_times(utterance)]
-            found = [
-                one
-                for one in found
-                if one.kind != NUMBER or not any(one.start < end and start < one.end for start, end in clock)
-            ]
         found += find_patterns(utterance, self._patterns, self.common)
         found += find_names(utterance, self.common, typed)
         if '"' in utterance.text or not utterance.text.isascii() or "'" in utterance.text:
@@ -249,10 +223,6 @@ class Extractor:
         """Merge results for the same tokens into one candidate, and keep the longest of overlapping candidates."""
         spans: dict[tuple[int, int], Candidate] = {}
         for item in found:
-            if item.kind == PAIRS and any(
-                one.start < item.end < one.end for one in found if one.kind == DATE
-            ):
-                continue  # "another day: 1 December" is a date, not a pair
             span = utterance.token_span(item.start, item.end)
             candidate = spans.get(span)
             if candidate is None:

@@ -39,18 +39,11 @@ class Candidate:
     text: str
     readings: dict[str, Reading] = field(default_factory=dict[str, Reading])
 
-    def without(self, kinds: frozenset[str]) -> Candidate:
-        """Return a copy without the readings of these kinds."""
-        kept = {kind: reading for kind, reading in self.readings.items() if kind not in kinds}
-        return Candidate(self.first, self.last, self.kind, self.text, kept)
-
 
 DATE = "date"
 TIME = "time"
 MONEY = "money"
 NUMBER = "number"
-RANGE = "range"
 CODE = "code"
 NAME = "name"
 QUOTE = "quote"
-PAIRS = "pairs"

@@ -5,20 +5,16 @@ Fuzzy search is slow, and used only for expected names.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from rapidfuzz import fuzz, process
 
 from orchestrator.domain.model import Entity, EntityValue
-from orchestrator.memory.tokenizer import STOP_WORDS
 from orchestrator.nlu.system1.extract.found import Found, Reading
-from orchestrator.nlu.system1.extract.misspelling import SHORTEST_MISSPELT, spell
-from orchestrator.nlu.text import Utterance, key_of, word_set
+from orchestrator.nlu.text import Utterance, key_of
 from orchestrator.types import Json
 
-Hits = dict[str, tuple[Json, ...]]
-"""Canonical values by kind, for one name."""
 FUZZY_LIMIT = 86
 FUZZY_LIMIT_MAIN = 82
 """Minimum score for similar main values, if the domain marks main values."""
@@ -29,19 +25,15 @@ LISTED = "value:"
 """Prefix of kinds for a slot's allowed values."""
 
 
-_SEEMING = word_set("be is was being been 's sounds looks seems sound look seem")
-
-
 class Gazetteer:
     """An index of values by kind and name. Add all names before searching."""
 
     def __init__(self) -> None:
-        self._names: dict[str, Hits] = {}
+        self._names: dict[str, dict[str, tuple[Json, ...]]] = {}  # by name, then kind
         self._longest: dict[str, int] = {}
         self._by_kind: dict[str, dict[str, tuple[Json, ...]]] = {}
         self._canonical: dict[str, set[Json]] = {}
         self._codes: set[str] = set()
-        self._listed: dict[str, Hits] = {}
         self._main: dict[str, dict[str, tuple[Json, ...]]] = {}
         self._nearest = lru_cache(maxsize=2048)(self._search)
 
@@ -58,8 +50,6 @@ class Gazetteer:
         known[key] = merged
         self._canonical.setdefault(kind, set()).update(values)
         self._names.setdefault(key, {})[kind] = merged
-        if kind.startswith(LISTED) and len(key) >= SHORTEST_MISSPELT and key.isalpha():
-            self._listed.setdefault(key, {})[kind] = merged
         if len(key) <= LONGEST_CODE and all(is_code(value) and key == value.lower() for value in merged):
             self._codes.add(key)
         else:
@@ -67,11 +57,8 @@ class Gazetteer:
         first, count = key.partition(" ")[0], key.count(" ") + 1
         self._longest[first] = max(self._longest.get(first, 0), count)
 
-    def find(self, utterance: Utterance, common: Collection[str] = ()) -> list[Found]:
-        """Find the longest known names from left to right, with one result per kind.
-
-        `common`: words in lower case in the examples. “Rome is nice” doesn't name Nice.
-        """
+    def find(self, utterance: Utterance) -> list[Found]:
+        """Find the longest known names, left to right, with one result per kind."""
         words = utterance.words
         names, found, until = self._names, list[Found](), 0
         for index, reach in enumerate(map(self._longest.get, words)):
@@ -84,29 +71,9 @@ class Gazetteer:
                     is_short = last == index + 1 and words[index] in self._codes
                     if is_short and not utterance.text[start:end].isupper():
                         break  # "let" and "yes" are words; LET and YES are airports
-                    is_said_of = last == index + 1 and words[index - 1] in _SEEMING and index > 0
-                    is_said_of = is_said_of and not (words[last : last + 1] and words[last].isalnum())
-                    if is_said_of and words[index] in common and utterance.text[start].islower():
-                        break
                     found += [Found(start, end, kind, reading_of(values)) for kind, values in hits.items()]
                     until = last
                     break
-        return found
-
-    def find_misspelt(self, utterance: Utterance, known: Collection[str]) -> list[Found]:
-        """Find misspelled slot values, such as "bussiness". `known`: words that are spelled correctly."""
-        found, was_strange = list[Found](), False
-        for place, word in enumerate(utterance.words):
-            after_strange, was_strange = was_strange, False
-            if not word.isalpha() or word in known or word in self._longest or word in STOP_WORDS:
-                continue
-            was_strange, start, end = True, utterance.starts[place], utterance.ends[place]
-            if after_strange or len(word) < SHORTEST_MISSPELT or not utterance.text[start].islower():
-                continue  # names can have any spelling: "anna morling"
-            near = spell(word, self._listed)
-            if len(near) == 1:
-                hits = self._listed[near[0]]
-                found += [Found(start, end, kind, reading_of(values)) for kind, values in hits.items()]
         return found
 
     def lookup(self, kind: str, text: str) -> tuple[Json, ...]:
@@ -143,9 +110,6 @@ class Gazetteer:
     def is_value(self, kind: str, value: Json) -> bool:
         """Return whether this is a value itself, not only a name of a value."""
         return isinstance(value, str | int | float) and value in self._canonical.get(kind, ())
-
-    def is_entity(self, entity: str, value: Json) -> bool:
-        return self.is_value(entity_kind(entity), value)
 
     def names(self, kind: str) -> Mapping[str, tuple[Json, ...]]:
         """Return all normalized names of a kind with their values."""

@@ -3,25 +3,21 @@
 import re
 from collections.abc import Mapping
 
-from orchestrator.nlu.system1.extract.found import CODE, NAME, PAIRS, QUOTE, Found, Reading
-from orchestrator.nlu.system1.extract.numbers import DIGIT
+from orchestrator.nlu.system1.extract.found import CODE, NAME, QUOTE, Found, Reading
 from orchestrator.nlu.text import Utterance, word_set
 
 _QUOTED = re.compile(r"[\"“”«]([^\"“”«»]{1,200})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,200})['’](?!\w)")
 _CODE = re.compile(
     r"\b(?=[A-Z0-9-]{4,16}\b)(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]+(?:-[A-Z0-9]+)*\b", re.IGNORECASE
 )
-_PAIR = re.compile(r"\b([A-Za-z_][\w-]{0,40})\s*(?:=|:)\s*(\"[^\"]{0,200}\"|[^\s,;\"]{1,200})")
-_INSIDE = word_set("of the and de la le du del da di van von & 's - . in at to a for on '")
-_TIGHT = word_set("& 's - . of de la le du del da di van von '")
 _NEVER = word_set(
     "i i'm i'd i'll i've yes no ok okay yeah yep hi hello hey please thanks thank what which who where "
     "when why how can could would will is are do does it it's that that's the a an my we you"
 )
-LONGEST = 8
-_REGION = 2
-_SHORT_FORMS = word_set("st dr mr mrs ms jr sr ft mt no vs")
-_ADDRESS_DIGITS = 3
+_CAPITAL = "[A-Z\u00c0-\u00d6\u00d8-\u00de]"
+_LINK = r"[’'-]| ?& ?| (?:(?:of|the|de|la|le|du|del|da|di|van|von) )*|(?<=\b(?:St|Dr|Mr|Ms|Jr|Ft|Mt))\. "
+_RUN = re.compile(rf"\b{_CAPITAL}[\w'’]*(?:(?:{_LINK})(?!I\b)(?:{_CAPITAL}|\d)[\w'’]*){{0,7}}")
+"""Capitalized words or numbers, with small connecting words only between them."""
 
 
 def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found]) -> list[Found]:
@@ -30,90 +26,28 @@ def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found])
     `common`: words in lower case in the examples. At the start of a sentence, these words do not begin a
     name, because every sentence starts with a capital.
     """
-    text, starts, ends, words = utterance.text, utterance.starts, utterance.ends, utterance.words
+    text, starts, ends = utterance.text, utterance.starts, utterance.ends
     if text.isupper() or text.islower():
         return []
-    found: list[Found] = []
     blocked = {token for item in typed for token in range(*utterance.token_span(item.start, item.end))}
-    index, count = 0, len(words)
-    while index < count:
-        if not text[starts[index]].isupper() or index in blocked or not _begins(words, index, common):
-            index += 1
-            continue
-        last = _extent(text, starts, words, index)
-        last = next((token for token in range(index + 1, last) if token in blocked), last)
-        first = (
-            index - 1 if index and _is_house_number(words[index - 1]) and index - 1 not in blocked else index
-        )
-        if last + 1 < count and words[last] == "#" and words[last + 1].isdigit():
-            last += 2
-        name = text[starts[first] : ends[last - 1]]
-        found.append(Found(starts[first], ends[last - 1], NAME, Reading(name)))
-        index = last
+    found: list[Found] = []
+    for run in _RUN.finditer(text):
+        first, last = utterance.token_span(*run.span())
+        while first < last and (first in blocked or not _begins(utterance, first, common)):
+            first += 1
+        last = next((token for token in range(first, last) if token in blocked), last)
+        if first < last:
+            name = text[starts[first] : ends[last - 1]]
+            found.append(Found(starts[first], ends[last - 1], NAME, Reading(name)))
     return found
 
 
-def _begins(words: list[str], index: int, common: frozenset[str]) -> bool:
+def _begins(utterance: Utterance, index: int, common: frozenset[str]) -> bool:
     """Return whether a capitalized word begins a name."""
-    if words[index] in _NEVER:
-        return False
-    opening = index == 0 or (words[index - 1] in {".", "?", "!", ",", ":"} and words[index] in common)
-    if not opening:
-        return True
-    return words[index] not in common
-
-
-def _extent(text: str, starts: list[int], words: list[str], first: int) -> int:
-    """Find the end of a run: capitalized words or digits, with short connecting words between them."""
-    last = first + 1
-    limit = min(len(words), first + LONGEST)
-    while last < limit:
-        char = text[starts[last]]
-        if (char.isupper() or char.isdigit()) and words[last] not in {"i", "i'm", "i'd"}:
-            last += 1
-            continue
-        ahead = last + 1
-        if words[last] == "-" and text[starts[last] - 1].isspace():
-            break  # “Paris - Rome” are two names
-        if words[last] in _TIGHT and (
-            (ahead < limit and text[starts[ahead]].isupper()) or words[last] == "'s"
-        ):
-            if words[last] == "." and not _is_short_form(words[last - 1]):
-                break
-            last += 1
-            continue
-        break
-    while last > first + 1 and (words[last - 1] in _INSIDE or _counts_something(text, starts, words, last)):
-        last -= 1
-    return _with_region(text, starts, words, last)
-
-
-def _is_house_number(word: str) -> bool:
-    return word.isdigit() and len(word) >= _ADDRESS_DIGITS
-
-
-def _is_short_form(word: str) -> bool:
-    return len(word) == 1 or word in _SHORT_FORMS
-
-
-def _counts_something(text: str, starts: list[int], words: list[str], last: int) -> bool:
-    """Return whether a final number belongs to the words after a run: "Vs Earthquakes 1 ticket"."""
-    ends_in_number = words[last - 1].isdigit()
-    return ends_in_number and last < len(words) and text[starts[last]].islower()
-
-
-def _with_region(text: str, starts: list[int], words: list[str], last: int) -> int:
-    """Extend a name by a region after a comma: "Fresno, CA"."""
-    region = last + 1
-    if (
-        region < len(words)
-        and words[last] == ","
-        and len(words[region]) == _REGION
-        and words[region] not in _SHORT_FORMS
-        and text[starts[region]].isupper()
-    ):
-        return region + 1
-    return last
+    words = utterance.words
+    is_opening = index == 0 or (words[index - 1] in {".", "?", "!", ",", ":"} and words[index] in common)
+    is_word = words[index] in _NEVER or (is_opening and words[index] in common)
+    return utterance.text[utterance.starts[index]].isupper() and not is_word
 
 
 def find_quotes(utterance: Utterance) -> list[Found]:
@@ -129,22 +63,10 @@ def find_quotes(utterance: Utterance) -> list[Found]:
 
 def find_codes(utterance: Utterance) -> list[Found]:
     """Find codes such as booking references: letters mixed with digits. Convert them to upper case."""
-    if DIGIT.search(utterance.text) is None:
-        return []
     return [
         Found(match.start(), match.end(), CODE, Reading(match.group().upper()))
         for match in _CODE.finditer(utterance.text)
     ]
-
-
-def find_pairs(utterance: Utterance) -> list[Found]:
-    """Find "key: value" and "key=value". All pairs of a message form one object."""
-    text = utterance.text
-    matches = list(_PAIR.finditer(text)) if "=" in text or ":" in text else []
-    if not matches:
-        return []
-    value = {match.group(1): match.group(2).strip('"') for match in matches}
-    return [Found(matches[0].start(), matches[-1].end(), PAIRS, Reading(value))]
 
 
 def find_patterns(

@@ -15,29 +15,26 @@ _HOUR = r"(\d{1,2}|" + "|".join(_HOURS) + r")"
 _MERIDIEM = r"([ap])(?:\.\s?m\.|\.?\s?m\b)"
 
 _CLOCK = re.compile(rf"\b(\d{{1,2}})[:.h](\d{{2}})(?!\d|[./]\d)(?:\s?{_MERIDIEM})?{_PART}", re.IGNORECASE)
-_SHORT = re.compile(rf"\b{_HOUR}\s?{_MERIDIEM}", re.IGNORECASE)
 _SPOKEN = re.compile(
     rf"\b(quarter|half|twenty-five|twenty|ten|five|\d{{1,2}})(?:\s+minutes)?\s+(past|to|after|before)\s+{_HOUR}\b"
     rf"(?:\s?{_MERIDIEM})?{_PART}",
     re.IGNORECASE,
 )
-_WORDED = re.compile(
-    rf"\b{_HOUR}(?:\s+(thirty|fifteen|forty[- ]five))?(?:\s+o'?clock|\s+sharp)?"
-    r"\s+(?:in the|at|this)\s+(morning|afternoon|evening|night)\b",
+_ENDING = (
+    r"(?=\s*(?:$|[,;!?]|\.(?!\d)|(?:and|but|for|if|instead|next|on|please|pls|then|today|tomorrow"
+    r"|tonight|with|\w+day)\b))"
+)
+_HOURLY = re.compile(
+    rf"\b(?:{_HOUR}(?:\s+(thirty|fifteen|forty[- ]five))?(?:\s?{_MERIDIEM}|(?:\s+o'?clock|\s+sharp)?"
+    rf"\s+(?:in the|at|this)\s+(morning|afternoon|evening|night)\b|\s+o'?clock\b)|at\s+{_HOUR}{_ENDING})",
     re.IGNORECASE,
 )
+"""An hour with its part of the day, or after “at”: “7 pm”, “five in the evening”, “tuesday at 9”."""
 _PART_FIRST = re.compile(
     rf"\b(morning|afternoon|evening|night)\s+(?:at\s+)?{_HOUR}(?:[:. ](\d{{2}}|thirty|fifteen|forty[- ]five))?"
     rf"(?:\s+o'?clock)?(?![\w:])",
     re.IGNORECASE,
 )
-_OCLOCK = re.compile(rf"\b{_HOUR}\s+o'?clock\b", re.IGNORECASE)
-_AT = re.compile(
-    rf"\bat\s+{_HOUR}(?=\s*(?:$|[,;!?]|\.(?!\d)|(?:and|but|for|if|instead|next|on|please|pls|then|today|tomorrow"
-    rf"|tonight|with|\w+day)\b))",
-    re.IGNORECASE,
-)
-"""An hour without a.m. or p.m.: “tuesday at 9”."""
 _NAMED = re.compile(r"\b(noon|midday|midnight)\b", re.IGNORECASE)
 _WORDED_MINUTES = {"thirty": 30, "fifteen": 15, "forty five": 45, "forty-five": 45}
 
@@ -55,8 +52,6 @@ def find_times(utterance: Utterance) -> list[Found]:
     return found
 
 
-EARLIEST_MORNING = 6
-"""The first hour that counts as morning for a spoken time without “am”."""
 _SAID_PART = re.compile(rf"{_MERIDIEM}|morning|afternoon|evening|night|noon|midday", re.IGNORECASE)
 
 
@@ -66,7 +61,7 @@ def in_part_of_day(value: str, text: str, part: str | None) -> str:
     Without a part, spoken hours before six are in the afternoon: “half past three”.
     """
     hour = int(value[:2])
-    if part is None and 1 <= hour < EARLIEST_MORNING and _CLOCK.search(text) is None:
+    if part is None and 1 <= hour < 6 and _CLOCK.search(text) is None:
         part = "afternoon"
     if part is None or not 1 <= hour <= 12 or value[:1] == "0" == text[:1] or _SAID_PART.search(text):
         return value
@@ -82,11 +77,6 @@ def nearest_hour(value: str, text: str, held: str) -> str:
     hours = (hour % 12, hour % 12 + 12)
     nearest = min(hours, key=lambda one: abs(one * 60 + int(value[3:5]) - now))
     return f"{nearest:02d}{value[2:]}"
-
-
-def bare_hour(number: float) -> str | None:
-    """Convert a bare number to an hour, as an answer to a question about a time."""
-    return f"{int(number):02d}:00" if number == int(number) and 0 <= number <= 23 else None
 
 
 def _read(
@@ -138,10 +128,7 @@ def _read_spoken(match: re.Match[str]) -> Reading:
 _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Reading | None]], ...] = (
     (_CLOCK, _read_clock),
     (_SPOKEN, _read_spoken),
-    (_SHORT, lambda m: _read(m, _hour(m[1]), meridiem=m[2])),
-    (_WORDED, lambda m: _read(m, _hour(m[1]), _minutes(m[2]), part=m[3])),
+    (_HOURLY, lambda m: _read(m, _hour(m[1] or m[5]), _minutes(m[2]), meridiem=m[3], part=m[4])),
     (_PART_FIRST, lambda m: _read(m, _hour(m[2]), _minutes(m[3]), part=m[1])),
-    (_OCLOCK, lambda m: _read(m, _hour(m[1]))),
-    (_AT, lambda m: _read(m, _hour(m[1]))),
     (_NAMED, lambda m: _read(m, 0 if m[1].lower() == "midnight" else 12)),
 )

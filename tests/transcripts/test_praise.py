@@ -1,8 +1,6 @@
-"""IR-6, IR-7: praise at an offer is no value, and a ticket “like that” repeats the last task."""
+"""IR-6: praise at an offer is no value."""
 
 from __future__ import annotations
-
-import pytest
 
 from parley.simulator import Conversation, Simulator
 from tests.cases import for_each
@@ -32,22 +30,3 @@ async def test_the_city_is_still_a_city(change: str) -> None:
     talk, _ = await offer_flight()
 
     assert "Nice (NCE)" in (await talk.say(change))["reply"]
-
-
-@pytest.mark.parametrize("words", ["one more ticket like that", "another seat like this one"])
-async def test_one_more_like_that_repeats_the_booking(words: str) -> None:
-    talk, offer = await offer_flight()
-    await talk.say("yes")
-
-    turn = await talk.say(words)
-
-    assert turn["flows"][-1]["dact"] == "book_flight"
-    assert turn["reply"].endswith(offer)
-
-
-async def test_one_more_like_that_at_an_offer_is_not_understood() -> None:
-    talk, offer = await offer_flight()
-
-    turn = await talk.say("one more ticket like that")
-
-    assert turn["reply"] == f"I didn't understand “one more”. {offer}"
