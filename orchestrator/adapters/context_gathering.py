@@ -14,7 +14,7 @@ class RunsContextGathering:
     """A `ContextGathering` that starts a background run for each question.
 
     Args:
-        wake: makes a worker claim the run; must not raise.
+        wake: makes a worker claim the started run; must not raise.
     """
 
     def __init__(self, runs: PostgresRuns, wake: Callable[[Started], Awaitable[None]]) -> None:

@@ -67,7 +67,7 @@ class _Follower:
 
 
 class EventFeed:
-    """A feed for any number of followers, with one Redis connection and one store poll per second.
+    """A feed for any number of followers, with one Redis connection and one log poll per tenant and second.
 
     Args:
         inbox: indicates if a turn has ended, before a late follower receives its streamed text.

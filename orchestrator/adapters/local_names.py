@@ -1,4 +1,4 @@
-"""Protection from DNS rebinding, which accepts only `Host` headers that no public DNS name can produce."""
+"""Protection from DNS rebinding: accept only `Host` headers that don't contain a public DNS name."""
 
 from collections.abc import Iterable
 from ipaddress import ip_address

@@ -27,7 +27,7 @@ _THOUGHT = {
     Effort.MEDIUM: 10_000,
     Effort.HIGH: 16_384,
 }
-"""Thinking tokens by effort.
+"""Tokens to add to the limit for thinking, by effort.
 
 For Anthropic models, these are the library's budgets, which must stay below the token limit.
 """

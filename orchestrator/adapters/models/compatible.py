@@ -20,7 +20,7 @@ class MisreadThought(Exception):
 
 
 class CompatibleChatModel(OpenAIChatModel):
-    """A chat-completions model for any endpoint.
+    """A chat-completions model for any compatible endpoint.
 
     `tells_stream_usage`: True to request token counts for streams.
     """

@@ -93,8 +93,8 @@ class ModelPool:
 
         Args:
             endpoints: endpoints by name.
-            model: model for domains that configure none.
-            fallback: fallback model for domains that configure none.
+            model: the model of domains that don't configure a model.
+            fallback: the fallback model of domains that don't configure a fallback model.
             breaker: policy for pausing calls to a failing model.
             spending: counters shared with other processes. Default: counters of this process.
             record: receives a signal for every call and every change of a breaker.
@@ -125,7 +125,7 @@ class ModelPool:
         return self._board.views()
 
     def engineer(self, config: DomainConfig) -> PromptEngineer | None:
-        """Return the domain's engineer, or None without a model. Equal configurations share an engineer.
+        """Return the domain's Prompt Engineer, or None if no model is available. Equal configurations share it.
 
         Raises:
             ConfigurationError: a prompt is invalid.

@@ -21,8 +21,8 @@ class Provider:
 
     Args:
         keys: environment variables with its key or URL. Any of them configures the provider.
-        package: module of its client, installed by the extra of the same name, or empty for the `openai`
-        client.
+        package: module of its client, installed by the extra named after the provider, or empty for the
+        `openai` client.
         compatible: True to assume only the features that all compatible endpoints share.
         base_url: the default URL.
     """
@@ -80,8 +80,8 @@ class Endpoint:
         provider: a key of `PROVIDERS`, or `compatible`.
         base_url, api_key: empty to use the provider's environment variables.
         responses: True to call a compatible endpoint through the Responses API.
-        metadata: True to identify the caller in requests, unless a compatible endpoint rejects it.
-        store: True if OpenAI may store requests.
+        metadata: True to send `CallMetadata` to a compatible endpoint, unless the endpoint rejects it.
+        store: True if OpenAI or Azure may store requests, which then include `CallMetadata`.
         extra_body: additions to every request of the `openai` client.
         silence_s: maximum wait for the next part of a streamed answer, in seconds.
     """

@@ -127,10 +127,10 @@ class HeldClaim:
 
 
 class HeldClaims(Generic[_Name]):
-    """The claims of this process, renewed in one statement until they are dropped or lost.
+    """The claims of one kind held by this process, renewed in one statement until they are dropped or lost.
 
     Args:
-        renewal: the renewing statement, which returns a row per current claim, with the claim's name first.
+        renewal: name of the renewing statement. Its rows start with the names of current claims.
     """
 
     def __init__(self, database: Database, worker: WorkerLock, renewal: str, *, lease_ttl_s: float) -> None:

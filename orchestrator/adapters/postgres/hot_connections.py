@@ -28,7 +28,7 @@ Query: TypeAlias = Statement | LiteralString
 _AT_HAND_FOR_S = 600.0
 """Age at which a connection returns to the pool, in seconds.
 
-The pool renews the connection or closes it if surplus.
+The pool then replaces the connection, or closes a surplus connection.
 """
 MOST_PREPARED = 200
 """Maximum number of prepared statements per connection.

@@ -1,4 +1,4 @@
-"""Maintenance on PostgreSQL, which finds and deletes idle, old and forgotten data in batches."""
+"""Maintenance on PostgreSQL: find idle, inconsistent and expired sessions, and delete old data in batches."""
 
 import time
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 _LOOK_BACK_S = 86_400.0
 
 PAGE = 500
-"""Number of sessions per statement."""
+"""Maximum number of sessions per pruning statement."""
 BATCH = 5000
 """Maximum number of rows deleted per transaction. Small, so that turns are not delayed."""
 _PAGE = parse("SELECT session_id FROM lanes WHERE session_id > %(after)s ORDER BY session_id LIMIT %(limit)s")
@@ -61,17 +61,20 @@ class PostgresMaintenance:
     async def broken(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
     ) -> list[SessionRows]:
-        """Return quiet sessions with inconsistent turns, frames or plans and their numbers, ordered by ID."""
+        """Return counts of inconsistent rows, including zero, for quiet sessions ordered by ID.
+
+        `among`: check only these sessions. Default: sessions that were active within the last day.
+        """
         arguments = {"after": after, "limit": limit, "quiet_s": quiet_for_s, "sessions": among}
         rows = await self._database.fetch_all(statement("find_broken"), arguments)
         return [SessionRows(TenantId(row[1]), SessionId(row[0]), *row[2:]) for row in rows]
 
     async def repair(self, session_id: SessionId) -> bool:
-        """Repair a session that `broken` returned. Return False if a turn is running there."""
+        """Repair a session's inconsistent rows. Return False, without changes, if a worker holds the session."""
         return await self._database.fetch_one(statement("mend_rows"), {"session_id": session_id}) is not None
 
     async def idle(self, *, idle_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
-        """Return open sessions without activity for `idle_s` seconds."""
+        """Return open sessions without activity for `idle_s` seconds and without pending turns."""
         query = (
             select(lanes.c.tenant_id, lanes.c.session_id)
             .where(lanes.c.closed.is_(False), lanes.c.pending == 0, lanes.c.updated_at < _ago(idle_s))

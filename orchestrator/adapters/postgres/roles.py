@@ -27,7 +27,7 @@ READER: Final = "parley_reader"
 SESSION_FLOWS: Final = "parley_session_flows"
 """Role for session flows, with access to scratchpads and memories but not to sessions.
 
-Workers switch to it.
+Workers switch to this role for each transaction of a session flow.
 """
 SESSION_FLOWS_CONNECTIONS: Final = 4
 """Number of connections per worker for the session-flow role."""

@@ -1,4 +1,4 @@
-"""Named hot-path statements, loaded from their files. Nothing is generated at runtime."""
+"""Statements by name, loaded from the files in `sql/`."""
 
 import re
 from collections.abc import Mapping
@@ -45,10 +45,10 @@ def source(name: str) -> str:
 
 @cache
 def statement(name: str, without: frozenset[str] = frozenset()) -> Statement:
-    """Return the statement in `sql/<name>.sql`, which writes arguments as ``%(name)s``.
+    """Return the statement in `sql/<name>.sql`. In the file, arguments are written as ``%(name)s``.
 
-    `without`: arguments that are always null. The lines between ``-- only with: <argument>`` and ``-- end``
-    are removed for these arguments.
+    `without`: arguments that are null in this variant. The lines between ``-- only with: <argument>`` and
+    ``-- end`` are removed for these arguments.
     """
     return parse(leave_out(source(name), without))
 

@@ -21,13 +21,14 @@ class SystemStatus:
     """System-wide counts.
 
     Args:
-        held_lanes: sessions with a running turn.
-        waiting_lanes: sessions with turns but no worker.
-        outbox: committed, unsent messages by kind.
-        runs: due, unclaimed background runs by urgency. Maintenance runs are the backlog (IF-14).
-        webhooks_failing: feeds with a failing receiver.
-        webhooks_given_up: feeds that need an operator.
-        jobs: last and next firing by name, in Unix seconds.
+        held_lanes: number of sessions with a running turn.
+        waiting_lanes: number of sessions with unfinished turns but no worker.
+        oldest_turn_s: age of the oldest unfinished turn, in seconds.
+        outbox: unacknowledged messages by kind.
+        runs: due, unclaimed background runs by urgency. Those with the urgency `background` are the backlog.
+        webhooks_failing: number of feeds whose deliveries fail and are retried.
+        webhooks_given_up: number of feeds whose deliveries are not retried until an operator restarts them.
+        jobs: last and next firing of each scheduled job by name, in Unix seconds.
     """
 
     unfinished_turns: int
@@ -73,7 +74,10 @@ NEWEST_TURNS = 200
 
 @dataclass(frozen=True, slots=True)
 class SessionBacklog:
-    """A session's backlog: the number of due maintenance runs, and the age of the oldest in seconds."""
+    """A session's backlog: the number of due maintenance runs, and the age of the oldest run in seconds.
+
+    `session_id`: None for the backlog of runs without a session.
+    """
 
     session_id: SessionId | None
     runs: int

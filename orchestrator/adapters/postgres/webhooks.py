@@ -88,7 +88,7 @@ class PostgresWebhooks:
         return webhook
 
     async def list(self, tenant_id: TenantId, *, limit: int = 100) -> list[Webhook]:
-        """Return open webhooks, newest first."""
+        """Return webhooks that have not been closed, newest first."""
         query = (
             select(webhooks)
             .where(webhooks.c.tenant_id == tenant_id, webhooks.c.closed_at.is_(None))

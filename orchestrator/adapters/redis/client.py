@@ -49,7 +49,7 @@ class _Sending(AbstractConnection):
 
 
 class Gathered(Generic[_Item, _Reply]):
-    """A batcher that gives many callers one round trip. Items that arrive during a batch join the next batch.
+    """A batcher that sends many callers' items in one round trip. Items that arrive meanwhile join the next batch.
 
     Args:
         send: sends a batch. All its callers get the same reply or error. Never called concurrently.

@@ -1,4 +1,4 @@
-"""Scratchpads in Redis, which Lua scripts change atomically.
+"""Scratchpads in Redis, changed atomically by Lua scripts.
 
 Writes go to the PostgreSQL archive first. If Redis loses a scratchpad, the next use restores it from the
 archive (RT-14). Concurrent writes to several scratchpads share one SQL statement.

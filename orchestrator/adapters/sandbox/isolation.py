@@ -135,7 +135,7 @@ def stopped(category: str, message: str) -> str:
 
 
 def isolate(request: dict[str, Any]) -> bool:
-    """Drop all rights in the required order. Return False if the network is still reachable."""
+    """Drop all rights in the required order. Return False if the network may still be reachable."""
     libc = ctypes.CDLL(None)
     libc.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
     without: list[str] = request.get("without", [])

@@ -1,4 +1,4 @@
-"""HTTP connections to permitted hosts only. A host's addresses are resolved and checked before connecting.
+"""HTTP connections to permitted addresses only. A host's addresses are resolved and checked before connecting.
 
 The connection uses the checked address, so that a second lookup cannot change it.
 """

@@ -20,13 +20,10 @@ from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
 
 LEFT_FOR_S = 10.0
-"""Time for which a lane waits for a process that runs suspected turns, in seconds.
-
-Then the sweep returns the lane.
-"""
+"""Time for which a lane waits for an isolated process, in seconds. Then the sweep returns the lane."""
 
 Suspected = Callable[[SessionId, int], None]
-"""A callback for a session whose next turn is suspected. Receives the turn's number of crashes."""
+"""A callback for a session whose next turn is a suspected poison turn, with the turn's number of crashes."""
 Quarantined = Callable[[SessionId, TurnId], None]
 """A callback for a turn that was quarantined without another attempt."""
 
@@ -168,7 +165,7 @@ async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: f
 
 
 async def _give_back(connection: AsyncConnection, lane: Row[Any]) -> None:
-    """Undo the attempt that the commit counted, so that `take_turn` counts the attempt only once."""
+    """Requeue the turn that the commit claimed, and undo its attempt, because `take_turn` counts it again."""
     running = turns.c.turn_id.in_(
         unfinished(lane.session_id, lane.done_seq)
         .with_only_columns(turns.c.turn_id)

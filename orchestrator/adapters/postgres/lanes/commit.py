@@ -109,11 +109,11 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
 
 
 WHOLE_EVERY_EPOCHS = 16
-"""Maximum number of epochs between snapshots. Commits in between may write only a diff."""
+"""Maximum number of epochs between commits of the full state. Commits in between may write only a diff."""
 
 
 def _state_arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
-    """Return arguments with a snapshot, or with only the diff if it is much smaller."""
+    """Return arguments with the full state, or with only the diff if the diff is much smaller."""
     state, diff, outline = commit.state, commit.diff, commit.outline
     due = commit.snapshot or lease.state is None or (lease.epoch + 1) % WHOLE_EVERY_EPOCHS == 0
     whole = due or 2 * len(diff) > len(state)

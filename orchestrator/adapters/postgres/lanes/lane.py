@@ -34,7 +34,7 @@ Freed = Callable[[Sequence[SessionId]], None]
 """A callback for sessions of dead workers that this process's sweep released."""
 
 SUSPECTED_AFTER = 2
-"""Number of crashes after which a turn is suspected and no longer runs in shared processes."""
+"""Number of crashes after which a turn is a suspected poison turn and runs only in an isolated process."""
 _SWEEP_ROUNDS = 10
 _LOST = "Another worker has taken over this session; the work is discarded."
 
@@ -64,8 +64,8 @@ class PostgresLane:
         """Create the lanes of a worker.
 
         `crashes_below`: number of crashes from which a turn goes to `suspected` instead of running, or None
-        in a process that runs suspected turns alone (RT-26). `quarantined`: receives turns without remaining
-        attempts. `freed`: receives sessions of dead workers. `word`: writes replies without an Agent.
+        in an isolated process (RT-26). `quarantined`: receives turns without remaining attempts. `freed`:
+        receives sessions of dead workers. `word`: renders the replies of turns that end without an Agent.
         """
         self.worker = worker
         """The worker that holds the leases."""
@@ -200,7 +200,7 @@ class PostgresLane:
         )
 
     async def _leave(self, session_id: SessionId, token: int, crashes: int) -> None:
-        """Leave a lane to a process for suspected turns.
+        """Leave a lane, whose next turn is a suspected poison turn, to an isolated process.
 
         A transaction is avoided, because one crash can affect many lanes.
         """

@@ -65,14 +65,14 @@ class PostgresForgetting:
         self._database = database
 
     async def owners(self, until: float) -> list[tuple[TenantId, UserId]]:
-        """Return users with preferences forgotten by `until` that may still be stored elsewhere."""
+        """Return the owners of preferences that were forgotten by `until` (Unix seconds) and not yet erased."""
         query = select(_GONE.tenant_id, _GONE.user_id).where(_still_there(until)).distinct()
         return [
             (TenantId(row.tenant_id), UserId(row.user_id)) for row in await self._database.read_all(query)
         ]
 
     async def forgotten(self, tenant_id: TenantId, owner: UserId, until: float) -> list[Preference]:
-        """Return the preferences forgotten by `until`. Their `updated_at` is the time of forgetting."""
+        """Return the owner's preferences forgotten by `until`. Their `updated_at` is the time of forgetting."""
         query = select(forgotten_preferences).where(*_of(_GONE, tenant_id, owner), _still_there(until))
         return [
             record_of(Preference, row, source=Source.EXPLICIT, updated_at=row.at.timestamp())
@@ -80,9 +80,9 @@ class PostgresForgetting:
         ]
 
     async def take_out(self, tenant_id: TenantId, session_id: SessionId, unwanted: Unwanted) -> bool:
-        """Remove the content from a session's data.
+        """Remove `unwanted` content from a session's data.
 
-        Return False, without changes, while a turn or run is active.
+        Return False, without changes, while a turn or run of the session is active.
         """
         async with self._database.transaction() as connection:
             if await lock_lane(connection, session_id, tenant_id) is None:
@@ -106,9 +106,9 @@ class PostgresForgetting:
     async def drop_documents(
         self, tenant_id: TenantId, owner: UserId, sessions: list[SessionId], unwanted: Unwanted
     ) -> int:
-        """Delete documents of a user or their sessions that contain the content.
+        """Delete the documents of a user and of `sessions` with `unwanted` content. Return their number.
 
-        Return the number of documents.
+        A full erasure also deletes all documents that are older than the erasure.
         """
         names = {"tenant": tenant_id, "owner": owner, "sessions": list(sessions)}
         async with self._database.transaction() as connection:
@@ -170,7 +170,7 @@ async def _forget_conversation(
 
 
 async def _rewrite(connection: AsyncConnection, table: Table, where: Any, unwanted: Unwanted) -> None:
-    """Remove the content from the texts and JSON in a table's rows."""
+    """Remove `unwanted` content from the texts and JSON in a table's rows."""
     columns = [column for column in table.c if isinstance(column.type, Text | JSON | JSONB)]
     found: Select[Any] = select(_ROW.label("row_id"), *columns).where(where)
     rows = (await connection.execute(found)).all()

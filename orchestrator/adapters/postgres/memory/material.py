@@ -1,4 +1,4 @@
-"""Session content for background flows, which have no privileges on the session tables."""
+"""Session content for session flows, which have no privileges on the session tables."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ NEWEST = 200
 
 
 class PostgresSessionMaterial:
-    """Access to session content on behalf of flows, with the runtime's privileges."""
+    """A reader of session content on behalf of flows, with the runtime's privileges."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -70,7 +70,7 @@ class PostgresSessionMaterial:
 
 
 def _rows_of(data: Json) -> list[JsonObject]:
-    """Return the objects in a frame's lists, or the frame itself if it has none."""
+    """Return the objects in the lists of a frame's data, or the data object itself if it has no lists."""
     if is_object(data):
         nested = [row for value in data.values() for row in _rows_of(value) if is_list(value)]
         return nested or [data]

@@ -70,7 +70,7 @@ class PostgresCollections:
         after: tuple[TenantId, str] = (TenantId(""), ""),
         limit: int = 500,
     ) -> list[tuple[TenantId, str, JsonObject]]:
-        """Return the documents that contain `where`, with tenant and key, in this order."""
+        """Return documents that contain `where`, with tenant and key, ordered by both and starting after `after`."""
         place = (records.c.tenant_id, records.c.key)
         query = (
             select(*place, records.c.document)

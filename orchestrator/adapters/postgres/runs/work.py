@@ -51,10 +51,10 @@ class PostgresRunWork:
         self._held: HeldClaims[int] = HeldClaims(database, worker, "renew_claims", lease_ttl_s=lease_ttl_s)
 
     async def claim(self, run_id: str, config: JsonObject, *, waited_s: float = 0.0) -> RunClaim | None:
-        """Claim `before_all` or `after_all`. When the run starts, it stores `config`.
+        """Claim a run's `before_all` or `after_all`. The first claim stores `config`.
 
-        `waited_s`: maintenance runs that have been ready for less time are deferred. Return None if there is
-        nothing to do or another worker holds the run.
+        `waited_s`: background runs that have been ready for less time are deferred. Return None if the run
+        has no due stage or another worker holds it.
         """
         arguments = {
             "run_id": run_id,
@@ -90,10 +90,10 @@ class PostgresRunWork:
     async def claim_items(
         self, run_id: str, *, task_id: str | None, waited_s: float = 0.0
     ) -> ItemsClaim | Deferred | None:
-        """Claim unfinished items, unless the run has reached its concurrency limit.
+        """Claim unfinished items. Return None if no item is free or the run has reached its concurrency limit.
 
-        `task_id`: the task that executes the items. `waited_s`: maintenance items that have been ready for
-        less time are deferred; others are claimed one by one.
+        `task_id`: the task that executes the items. `waited_s`: items of background runs that have been ready
+        for less time are deferred; if it is positive, other background items are claimed one by one.
         """
         async with self._database.hot_transaction() as transaction:
             run = await transaction.fetch_one(

@@ -1,12 +1,12 @@
 -- Sessions: fixed facts, the hot lane row, working state and history.
 --
--- Every row has its tenant (RT-22). All times come from the database's clock. Tables whose rows change with each turn keep
--- free space for in-place updates, and none of their indexes includes a column that a turn changes. These columns are
--- adjacent, because the write-ahead log of an update includes everything between the first and the last changed byte.
+-- Every row names its tenant (RT-22). All times come from the database's clock. Tables whose rows change with each turn
+-- keep free space for in-place updates, and none of their indexes includes a column that a turn changes. The columns that a
+-- turn changes are adjacent, because the write-ahead log includes everything between the first and the last changed byte.
 --
--- JSON that no statement inspects has the type `json`, which keeps the order of keys. psql shows it like `jsonb`.
+-- JSON that no statement inspects has the type `json`, which keeps the order of keys.
 --
--- A session's data is deleted with it, through foreign keys to its lane. Each turn locks the lane's row anyway, so the
+-- Deleting a session also deletes its data, through foreign keys to its lane. Each turn locks the lane's row anyway, so the
 -- foreign-key check only has to record a lock.
 
 CREATE TABLE sessions (
@@ -17,7 +17,7 @@ CREATE TABLE sessions (
     webhook    text,
     closed_at  timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- of a fork: its parent, the parent's epoch, and the root of its lineage; these sessions may be deleted
+    -- for a fork: its parent, the parent's epoch, and the root of the fork tree; parent and root may have been deleted
     parent       text,
     parent_epoch bigint,
     root         text
@@ -35,7 +35,7 @@ CREATE TABLE lanes (
     timezone    text,                           -- from the user's last session or turn that set one
     locale      text,
     closed      boolean NOT NULL DEFAULT false,
-    said_seq    bigint,                         -- last turn sent under `understand` while another was unfinished
+    said_seq    bigint,                         -- seq of the last turn sent with `understand` while another was unfinished
     has_webhook boolean NOT NULL DEFAULT false, -- set by a trigger, so that other lanes have no extra cost
     check_at    timestamptz,                    -- next visit of the sweep; null: no visit needed.
                                                 -- Cleared lazily, so that updates of a busy lane touch no index
@@ -48,7 +48,7 @@ CREATE TABLE lanes (
     next_seq    bigint NOT NULL DEFAULT 1,
     next_event  bigint NOT NULL DEFAULT 1,
     pending     integer NOT NULL DEFAULT 0,
-    ready_at    timestamptz,                    -- when the waiting work arrived
+    ready_at    timestamptz,                    -- when the waiting work arrived or was last offered
     updated_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 COMMENT ON TABLE lanes IS 'One narrow, hot row per session: order, lease, fence and counters.';
@@ -92,7 +92,7 @@ CREATE TABLE utterances (
     content    text,
     reply      text NOT NULL, -- the assistant's answer
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (session_id, epoch, seq) -- turns answered during another turn have the epoch before it
+    PRIMARY KEY (session_id, epoch, seq)
 );
 COMMENT ON TABLE utterances IS 'Messages of the user and the assistant, one row per turn.';
 

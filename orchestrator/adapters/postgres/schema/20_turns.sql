@@ -11,22 +11,22 @@ CREATE TABLE turns (
     form                text NOT NULL,
     text                text,
     action              json,
-    timezone            text,                           -- the session's when the turn was accepted, the same in every attempt
+    timezone            text,                           -- the session's time zone at acceptance, the same in every attempt
     locale              text,
-    interjects          boolean,                        -- sent under `understand` while another turn was unfinished
+    interjects          boolean,                        -- sent with `understand` while another turn was unfinished
     awaited             boolean NOT NULL DEFAULT false, -- a broker task ends with this turn (`awaited_tasks`)
     forget              boolean NOT NULL DEFAULT false, -- delete all traces if it is canceled without side effects (`rollback`)
     cancel_requested_at timestamptz,
     accepted_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     quarantined_at      timestamptz,
-    crashes             integer NOT NULL DEFAULT 0,     -- how often its worker died while running it
-    alone               boolean NOT NULL DEFAULT false, -- the process that last claimed it runs nothing else
+    crashes             integer NOT NULL DEFAULT 0,     -- number of workers that died while running the turn
+    alone               boolean NOT NULL DEFAULT false, -- the process that last claimed the turn runs no other turn
     status              text NOT NULL DEFAULT 'queued',
     attempts            integer NOT NULL DEFAULT 0,
     started_at          timestamptz,
     deadline_at         timestamptz,
     finished_at         timestamptz,
-    token               bigint, -- the lease that ended the turn, by which a worker whose reply was lost finds its commit
+    token               bigint, -- token of the lease that ended the turn, to find a commit whose response was lost
     epoch               bigint,
     error               text,
     result              json,
@@ -103,7 +103,7 @@ CREATE INDEX approvals_session_id_idx ON approvals (session_id);
 
 CREATE TABLE events (
     session_id text REFERENCES lanes ON DELETE CASCADE,
-    number     bigint,   -- of the row's last event
+    number     bigint,   -- number of the row's last event
     tenant_id  text NOT NULL,
     turn_id    text,
     body       json NOT NULL,
@@ -133,7 +133,7 @@ CREATE TABLE scheduled_events (
     payload    json NOT NULL,
     not_before timestamptz NOT NULL,
     status     text NOT NULL DEFAULT 'scheduled',
-    revision   integer NOT NULL DEFAULT 0, -- how often it was rescheduled; each revision is delivered at most once
+    revision   integer NOT NULL DEFAULT 0, -- number of changes; each revision is delivered at most once
     turn_id    text,
     set_by     text,                       -- idempotency key of the tool call that scheduled it
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -163,7 +163,7 @@ CREATE INDEX awaited_tasks_wait_until_idx ON awaited_tasks (wait_until) WHERE en
 CREATE INDEX awaited_tasks_expires_at_idx ON awaited_tasks (expires_at) WHERE ended_at IS NULL;
 CREATE INDEX awaited_tasks_ended_at_idx ON awaited_tasks (ended_at) WHERE ended_at IS NOT NULL;
 
--- Puts the tasks that wait for a turn into the outbox when it ends, in the same transaction.
+-- Puts the tasks that wait for a turn into the outbox when the turn ends, in the same transaction.
 CREATE FUNCTION parley_end_awaited() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN

@@ -43,7 +43,7 @@ $$;
 REVOKE ALL ON FUNCTION parley_find_key(text) FROM PUBLIC;
 
 -- Returns the tenant of a connection. SQL users have the tenant that their login role is bound to, and the gateway sets the
--- tenant of each request. Others have none.
+-- tenant of each request. For other users, the result is null.
 CREATE FUNCTION parley_tenant() RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
     SELECT coalesce(

@@ -1,7 +1,8 @@
 -- Find and lock the waiting runs that depend, directly or indirectly, on a failed run.
 --
 -- Arguments: run_ids (array), reason
--- Returns:   one row (run_id, reason) per waiting run, nearest first. Indirect dependents name the run that blocks them.
+-- Returns:   one row (run_id, reason) per waiting run, nearest first. For indirect dependents, `reason` names the flow that
+--            blocks them.
 WITH RECURSIVE dependent AS (
     SELECT run_id, flow, successors, %(reason)s::text AS reason, 1 AS distance
     FROM internal_runs

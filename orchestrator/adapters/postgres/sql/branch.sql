@@ -1,10 +1,10 @@
--- Create a session that continues another one from an epoch, with all the data of that epoch (ST-4).
+-- Create a fork of a session, which continues from an epoch with all data up to this epoch (ST-4).
 --
--- Arguments: branch_id, session_id (of the parent), tenant_id, epoch (of the parent), body (JSON: the branch's first
---            state), diff (JSON: its changes), flows, approvals, unsummarized, known (fingerprints of effects that the
---            state knows), stack (JSON array of the state's flows)
+-- Arguments: branch_id (of the fork), session_id (of the parent), tenant_id, epoch (of the parent), body (JSON: the fork's
+--            first state), diff (JSON: its changes), flows, approvals, unsummarized, known (fingerprints of side effects
+--            in the state), stack (JSON array of the state's flows)
 -- Returns:   one row. If the ID is taken or the parent doesn't exist, no row, and nothing is written.
--- The branch's first epoch has no turn; it follows the parent's epoch. A plan that was changed since then gets the steps
+-- The fork's first epoch has no turn; it follows the parent's epoch. A plan that has changed since the epoch gets the steps
 -- of its last revision up to the epoch.
 WITH parent AS (
     SELECT sessions.*, lanes.if_busy, lanes.timezone, lanes.locale

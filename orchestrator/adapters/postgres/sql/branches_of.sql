@@ -1,7 +1,7 @@
--- Find all sessions that branch from a session, directly or indirectly.
+-- Find all direct and indirect forks of a session.
 --
 -- Arguments: session_id, tenant_id
--- Returns:   one row (session_id) per branch, nearest last.
+-- Returns:   one row (session_id) per fork, nearest last.
 WITH RECURSIVE theirs AS (
     SELECT session_id, coalesce(root, session_id) AS root, 0 AS remove
     FROM sessions

@@ -1,7 +1,7 @@
 -- Claim unfinished items of a locked run (IF-8).
 --
 -- Arguments: run_id, worker_id, ttl_s, concurrency, at_most, task_id (of the share, or null)
--- Returns:   one row (token, position, input, attempts) per item, or no row if the run has no free place or no free item.
+-- Returns:   one row (token, position, input, attempts) per item, or no row if `concurrency` is reached or no item is free.
 -- A claim takes a quarter of a worker's equal share, so that all workers finish at about the same time.
 WITH room AS (
     SELECT nextval('internal_claim_tokens') AS token

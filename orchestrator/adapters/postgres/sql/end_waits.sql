@@ -1,4 +1,4 @@
--- Move overdue broker tasks to the outbox, and delete those that ended long ago.
+-- Move broker tasks that have reached their maximum wait to the outbox, and delete tasks that ended long ago.
 --
 -- Arguments: kept_for_s, limit
 -- Returns:   one row per task that ends now.

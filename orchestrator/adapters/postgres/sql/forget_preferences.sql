@@ -1,4 +1,4 @@
--- Move preferences of a user to the forgotten ones (CO-4).
+-- Move preferences of a user to the table of forgotten preferences (CO-4).
 --
 -- Arguments: tenant_id, user_id, keys (array; null: all preferences)
 WITH gone AS (

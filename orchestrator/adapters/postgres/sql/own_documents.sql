@@ -1,4 +1,4 @@
--- Find the documents of a user or their sessions, with their words.
+-- Find the documents that belong to a user or originate from the given sessions, with their titles and texts.
 --
 -- Arguments: tenant, owner, sessions (array), until (Unix seconds: only documents up to this time; null: all)
 -- Returns:   one row per document.

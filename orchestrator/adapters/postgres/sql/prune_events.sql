@@ -1,4 +1,4 @@
--- Delete events of some sessions that are older than `old_s` seconds.
+-- Delete some sessions' events that are older than `old_s` seconds.
 --
 -- Arguments: sessions (array), old_s, limit
 -- Returns:   the number of deleted rows. If it equals the limit, there may be more.

@@ -1,4 +1,4 @@
--- Delete archived flows of some sessions, except the newest `keep` of each (ST-3).
+-- Delete archived flows of some sessions, except the newest `keep` flows of each session (ST-3).
 --
 -- Arguments: sessions (array), keep, limit
 -- Returns:   the number of deleted rows. If it equals the limit, there may be more.

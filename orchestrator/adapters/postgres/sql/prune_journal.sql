@@ -1,4 +1,4 @@
--- Delete journal steps of finished turns that are older than `old_s` seconds.
+-- Delete journal steps that are older than `old_s` seconds and belong to finished turns.
 --
 -- Arguments: old_s, limit
 -- Returns:   the number of deleted rows. If it equals the limit, there may be more.

@@ -1,7 +1,7 @@
 -- Delete firings of scheduled jobs that are older than `old_s` seconds.
 --
 -- Arguments: old_s, limit
--- Returns:   the number of deleted rows, but always less than the limit, because none are left.
+-- Returns:   the number of deleted rows, capped below the limit, because all old rows are deleted in one call.
 WITH gone AS (
     DELETE FROM schedule_firings
     WHERE fired_at < clock_timestamp() - %(old_s)s * interval '1 second'

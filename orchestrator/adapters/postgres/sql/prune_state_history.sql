@@ -1,4 +1,4 @@
--- Delete old epochs of some sessions, except the newest `keep` of each (ST-3).
+-- Delete old epochs of some sessions, except at least the newest `keep` epochs of each session (ST-3).
 --
 -- Arguments: sessions (array), keep, limit
 -- Returns:   the number of deleted rows. If it equals the limit, there may be more.

@@ -1,7 +1,8 @@
 -- Extend leases that end soon, and find turns with a cancel request or a newer message (RT-2, RT-5, RT-7).
 --
 -- Arguments: names, tokens, turn_ids (arrays of equal length), worker_id, ttl_s
--- Returns:   one row (session_id, turn_id, called) per lease that is still held.
+-- Returns:   one row (session_id, turn_id, called) per lease that is still held. `called`: whether the turn has a cancel
+--            request or a newer message.
 -- A worker that reconnects under a new ID keeps the lanes that were neither taken nor released. A lane without an owner is
 -- not leased here: a commit may just have released it, and this lease would block the lane until it expires.
 WITH mine AS (

@@ -1,4 +1,4 @@
--- Read runs and all their direct and indirect successors, to build their canvas.
+-- Read runs and their waiting direct and indirect successors, to build a Celery canvas.
 --
 -- Arguments: run_ids (array)
 -- Returns:   one row per run. `parent`: the task of the predecessor in the same graph that ended last.

@@ -1,4 +1,4 @@
--- Keep up to `most` preferences of a user, stated ones before learned ones, newest first (CO-4).
+-- Delete all but `most` preferences of a user. Keeps explicit preferences before others, newest first (CO-4).
 --
 -- Arguments: tenant_id, user_id, most
 DELETE FROM preferences

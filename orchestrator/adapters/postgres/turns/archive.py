@@ -54,8 +54,8 @@ class PostgresArchive:
     ) -> list[JsonObject]:
         """Return the model and tool calls of a session or turn, newest first.
 
-        Each is ``{turn_id, key, kind, status, request_hash, duration_ms, at}``, where `at` is the time of the
-        first write. Requests and results are omitted, because the caller may not be permitted to see them.
+        Each call is ``{turn_id, key, kind, status, request_hash, duration_ms, at}``, where `at` is the time of
+        the first write. Requests and results are omitted, because callers may not be permitted to see them.
         """
         step = journal.c
         query = (
@@ -155,7 +155,7 @@ class PostgresFeedback:
     async def list(
         self, tenant_id: TenantId, *, session_id: SessionId | None = None, limit: int = 100
     ) -> list[FeedbackRecord]:
-        """Return feedback on a session, or on all sessions, newest first."""
+        """Return feedback on a session, newest first. Default: feedback on all sessions of the tenant."""
         query = select(table).where(table.c.tenant_id == tenant_id).order_by(desc(table.c.at)).limit(limit)
         if session_id is not None:
             query = query.where(table.c.session_id == session_id)

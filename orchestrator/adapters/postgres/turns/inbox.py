@@ -63,9 +63,9 @@ class PostgresInbox:
         total_limit: int = 200_000,
         word: WordFor = unworded,
     ) -> None:
-        """Set limits on unfinished turns.
+        """Create an inbox with limits on unfinished turns per session and in total (estimated).
 
-        The total is an estimate. `word`: writes replies without an Agent.
+        `word`: renders the replies of turns that end without an Agent.
         """
         self._database, self._session_limit, self.word = database, session_limit, word
         self._total = InboxBound(database, total_limit)
@@ -134,7 +134,7 @@ class PostgresInbox:
     async def _already_there(
         self, submission: Submission, violation: psycopg.errors.UniqueViolation
     ) -> Receipt:
-        """Return the earlier turn with the same key. Raises Refused if the sequence number is in use."""
+        """Return the receipt of the turn with the same key, or raise Refused if the sequence number is in use."""
         if submission.idempotency_key is not None:
             async with self._database.transaction() as connection:
                 earlier = await _find_by_key(connection, submission)

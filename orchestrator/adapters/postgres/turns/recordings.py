@@ -63,8 +63,8 @@ class PostgresRecordings:
     ) -> dict[SessionId, str]:
         """Return sessions with their domains, most recently active first.
 
-        `named`: the sessions to return. Default: the `last` most recently active sessions without queued
-        turns.
+        `named`: the sessions to return. If empty, return the `last` most recently active sessions without
+        unfinished turns. `domain`, `tenant`: limit the result. Default: all.
         """
         query = select(sessions.c.session_id, sessions.c.domain).join(
             lanes, lanes.c.session_id == sessions.c.session_id
@@ -81,7 +81,7 @@ class PostgresRecordings:
         return {SessionId(row.session_id): row.domain for row in rows}
 
     async def read(self, wanted: Sequence[SessionId]) -> list[RecordedSession]:
-        """Return the recordings of these sessions, with few statements. Missing sessions are omitted."""
+        """Return the recordings of these sessions. Missing sessions are omitted."""
         kept, named = turns.c, any_of(wanted)
         finished = (
             select(*(kept[name] for name in _OF_TURN))

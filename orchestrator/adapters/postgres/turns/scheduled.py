@@ -1,6 +1,6 @@
 """Scheduled events on PostgreSQL (RT-31).
 
-A transaction that locks the session's lane changes an event and its turn.
+Each change of an event and its turn is one transaction that locks the session's lane.
 """
 
 from datetime import datetime

@@ -1,7 +1,7 @@
 """Search over turns of all sessions, and counts by day and user, on PostgreSQL.
 
-The search has no index, because every turn would pay for it. A statement reads the tenant's newest turns, up
-to a limit.
+The search has no index, because every turn would have to update it. A statement reads the tenant's newest
+turns, up to a limit.
 """
 
 from dataclasses import asdict
@@ -49,7 +49,7 @@ class PostgresTurnSearch:
         limit: int = 50,
         most_searched: int = MOST_SEARCHED,
     ) -> FoundTurns:
-        """Return up to `limit` matching turns older than `before`.
+        """Return up to `limit` matching turns accepted after `since`, with IDs below `before`.
 
         A page can be empty even if more pages follow.
         """

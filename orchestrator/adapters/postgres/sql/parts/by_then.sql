@@ -1,4 +1,4 @@
--- A condition: the turn of a row was part of an epoch. Turns that no longer exist count as earlier.
+-- A condition: the turn of a row was committed by an epoch. Turns that no longer exist count as committed.
 --
 -- Arguments: epoch
 -- Needs:     `kept` (turn_id)

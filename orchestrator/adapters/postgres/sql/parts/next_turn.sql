@@ -5,8 +5,8 @@
 -- Needs:     `lane` (pending, done_seq), and `ended` (turn_id, client_sequence): the turn that the same statement ends,
 --            which its snapshot does not show as finished; nulls if it ends none.
 -- `resumed`: the turn was started before, whether or not that attempt counts, so its journal must be read.
--- A turn that is found running has lost its worker. That counts as a crash, not as an attempt. After the second crash the
--- turn is suspected, and only a process for suspected turns runs it, finally one that runs it alone (RT-26).
+-- A turn that is found running has lost its worker. That counts as a crash, not as an attempt. After the second crash, the
+-- turn is a suspected poison turn, and only an isolated process runs it, alone (RT-26).
 -- If its attempts are used up or it crashed while alone, a turn is in `next` but not in `taken`. If it has side effects, it
 -- is taken one last time, with `failure`. `crashes` in `next` includes the current crash.
 next AS (
