@@ -40,7 +40,7 @@ _RECORD = (
 )
 _VISIBLE = with_colons(source("parts/visible_documents"))
 _SCAN = "SELECT set_config('hnsw.ef_search', :half, true), set_config('hnsw.iterative_scan', 'relaxed_order', true)"
-"""Makes pgvector scan as many index entries as requested, and more if entries belong to other owners."""
+"""Settings that let pgvector scan as many entries as requested, and more if some belong to other owners."""
 COMMON = 500
 """Number of chunks above which a term is too common to select candidates, unless all terms are common.
 
