@@ -1,6 +1,6 @@
-"""Run many conversations and print the results: `python -m lab.goals --conversations 2300`.
+"""Run many simulated conversations and print the results: `python -m lab.goals --conversations 2300`.
 
-Several processes run the conversations in batches. Each batch is stored, so an interrupted run resumes if the
+One or more processes run the conversations in batches. Each batch is stored, so an interrupted run resumes if the
 code has not changed. `failures.json` contains the failed conversations.
 """
 

@@ -1,6 +1,6 @@
 """Conversations between simulated users and the real Agent, with verdicts.
 
-The judge compares the store before and after each turn with the answer and the user's wishes. The judge does
+After each turn, the judge compares the changes of the store with the answer and the user's wishes. The judge does
 not see the Agent's state.
 """
 
@@ -40,7 +40,7 @@ class Fault(StrEnum):
 
 @dataclass
 class Verdict:
-    """The result of a conversation."""
+    """The result of a conversation. `faults`: faults with reasons. `label`: the kind of the last wish."""
 
     seed: int
     faults: list[tuple[Fault, str]] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Verdict:
     asked: int = 0
     """Number of NLU requests to a model."""
     misread: int = 0
-    """Number of messages that the local classifier misinterpreted with high confidence."""
+    """Number of messages that the local classifier misinterpreted without asking a model."""
 
     @classmethod
     def read(cls, record: JsonObject) -> Verdict:
@@ -79,7 +79,7 @@ class Figures:
         return sum(not verdict.faults for verdict in self.verdicts)
 
     def shortest(self, fault: Fault, most: int = 1) -> list[Verdict]:
-        """Return the shortest conversations in which this is the worst fault, one per reason."""
+        """Return up to `most` of the shortest conversations in which `fault` is the worst fault, one per reason."""
         worst = sorted((one for one in self.verdicts if one.worst is fault), key=lambda one: one.turns)
         by_reason = {(one.label, _reason(one)): one for one in reversed(worst)}
         return sorted(by_reason.values(), key=lambda one: one.turns)[:most]
@@ -100,14 +100,14 @@ def mask_references(text: str) -> str:
 
 
 async def take(talk: Conversation, move: Move) -> JsonObject:
-    """Submit a message or a click, and return the turn."""
+    """Submit a move, which is a message or a click, and return the turn."""
     if move.action is None:
         return await talk.say(move.text)
     return await talk.act(move.action["name"], move.action["payload"])
 
 
 async def converse(simulator: Simulator, listener: Listener | None, world: World, seed: int) -> Verdict:
-    """Run the seed's conversation, starting with an empty store."""
+    """Run the conversation that the seed determines, starting with an empty store."""
     chance = Random(seed)
     wishes = await world.invent_goal(chance)
     user = User(world, wishes, chance)
@@ -147,7 +147,7 @@ def _forget(simulator: Simulator, tenant: TenantId, verdict: Verdict) -> Verdict
 
 
 def _judge_reading(verdict: Verdict, move: Move, signals: Sequence[Signal]) -> None:
-    """Count NLU requests to the model, and misinterpretations by the local classifier."""
+    """Count the turn's NLU requests to a model, and its misinterpretations by the local classifier."""
     read = next((one.payload for one in signals if one.type is SignalType.PREDICTION), None)
     if read is None or move.meaning is None:
         return
@@ -180,7 +180,7 @@ def _judge_end(verdict: Verdict, world: World, user: User, store: Store) -> None
 
 
 async def hold(domain: str, reader: Reader, seeds: Iterable[int], half: Half = Half.SEEN) -> Figures:
-    """Run conversations in a domain's world, which each process loads once."""
+    """Run the conversations of the seeds in a domain's world, which each process loads once."""
     world, loaded, system1 = open_world(domain, Grammar(domain, half))
     return await converse_all(world, loaded, system1, reader, seeds)
 

@@ -12,15 +12,16 @@ from parley import Records
 
 Values: TypeAlias = dict[str, Any]
 Store: TypeAlias = dict[str, dict[str, Any]]
-"""The records in a domain's store by ID, for example bookings or notes."""
+"""The records in a domain's store by ID, such as bookings or notes."""
 
 
 @dataclass(eq=False)
 class Wish:
     """A task or a question of a user.
 
-    `twists`: future events with their stages. `about`: the earlier wish that this wish concerns. `wanted`:
-    False once the user stops the wish. `told`: True once the assistant has reported success.
+    `twists`: deviations from the shortest path that are still to come, with their stages. `about`: the earlier wish
+    that this wish concerns. `wanted`: False after the user abandons the wish. `told`: True after the assistant
+    reports success.
     """
 
     kind: str
@@ -30,13 +31,13 @@ class Wish:
     wanted: bool = True
     told: bool = False
     alternatives: Values = field(default_factory=dict)
-    """Alternative values by slot that the domain can also provide."""
+    """Other values that the domain can provide, by slot."""
     choice: str = ""
-    """The property by which the user chooses a row."""
+    """The kind of reference by which the user chooses a row, such as the airline or position."""
     outcomes: dict[str, tuple[str, Values]] = field(default_factory=dict)
-    """The ID in the answer and the agreed values, by part of the wish."""
+    """The ID that the assistant reported and the agreed values, by part of the wish."""
     former: dict[str, Values] = field(default_factory=dict)
-    """Agreed values of outcomes that the user no longer wants, by ID."""
+    """Agreed values of reported outcomes that the user no longer wants, by ID."""
     asked_anew: bool = False
     """True if the user asked again after a change of mind, and must undo the first outcome."""
 
@@ -45,7 +46,7 @@ class Wish:
         return self.wanted and not self.told
 
     def take_twist(self, stage: str) -> str | None:
-        """Remove and return the first twist of this stage."""
+        """Remove and return the first twist of a stage, or return None."""
         for twist in self.twists:
             if twist[0] == stage:
                 self.twists.remove(twist)
@@ -55,7 +56,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Deed:
-    """A side effect that a wish needs. `slots`: names in the offer that differ from the slots of the wish."""
+    """A side effect that a wish needs. `slots`: the wish's slot for each value in an offer that has another name."""
 
     kind: str
     values: Values
@@ -65,7 +66,7 @@ class Deed:
 
 @dataclass(frozen=True)
 class Agreement:
-    """A confirmation of an offer that fits the goal. `undo`: IDs of the outcomes to undo."""
+    """A user's confirmation of an offer that fits a wish. `undo`: IDs of the outcomes to undo."""
 
     wish: Wish
     deed: Deed | None = None
@@ -76,8 +77,8 @@ class Agreement:
 class Move:
     """A user's message or click.
 
-    `meaning`: the correct interpretation, as a model returns it. `cooperates`: True if the move should
-    advance the wish.
+    `meaning`: the correct interpretation, as a model returns it. `agreement`: what the user confirms.
+    `cooperates`: True if the move should advance a wish.
     """
 
     purpose: str
@@ -104,8 +105,8 @@ def meant(kind: str, *dacts: str) -> Values:
 class Seen:
     """The text and the buttons of an answer, as a user reads them.
 
-    `kind`: offer, question, change, redo, rows or nothing. `what`: the kind of deed on offer, or the
-    requested slot.
+    `kind`: offer, question, change, redo, rows or nothing. `what`: the offered kind of deed, or the requested
+    slot. `back_to`: the kind of wish that the assistant returns to.
     """
 
     kind: str
@@ -122,7 +123,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Effect:
-    """A change of the store during one turn."""
+    """A change of the store during one turn. `key`: ID of the changed record."""
 
     kind: str
     key: str
@@ -140,13 +141,13 @@ class World(Protocol):
 
     @property
     def invented(self) -> Sequence[str]:
-        """Return the slots for which the wrong model invents values."""
+        """The slots for which the wrong model invents values."""
         ...
 
     async def invent_goal(self, chance: Random) -> list[Wish]: ...
 
     def opening(self, wish: Wish) -> str:
-        """Return the act that asks for the wish."""
+        """Return the name of the phrases that ask for the wish."""
         ...
 
     def dact(self, wish: Wish) -> str:
@@ -154,7 +155,7 @@ class World(Protocol):
         ...
 
     def word(self, slot: str, value: Any, chance: Random) -> dict[str, str]:
-        """Return the texts for a value, by pattern field."""
+        """Return phrases for a slot's value, by pattern field."""
         ...
 
     def model_slots(self, slots: Mapping[str, Any]) -> Values: ...
@@ -168,21 +169,21 @@ class World(Protocol):
         ...
 
     def changed(self, wish: Wish) -> None:
-        """Update the wish after one of its values has changed."""
+        """Update the wish after the user has changed one of its values."""
         ...
 
     def tails(self, wish: Wish, said: frozenset[str]) -> Sequence[str]:
-        """Return the acts that add an optional value to a request."""
+        """Return the acts that add optional values to a request. `said`: fields that the request contains."""
         ...
 
     def read(self, text: str, actions: Sequence[Mapping[str, Any]]) -> Seen: ...
 
     def hear(self, wish: Wish, seen: Seen, agreement: Agreement | None) -> None:
-        """Record the outcome that the answer reports."""
+        """Record in the wish the outcome that the answer reports."""
         ...
 
     def choose(self, wish: Wish, seen: Seen, chance: Random) -> tuple[str, Values] | None:
-        """Return the act and fields that refer to a displayed row, or None if the user doesn't choose a row."""
+        """Return the act and fields with which the user chooses a displayed row, or None to choose no row."""
         ...
 
     def deeds(self, wish: Wish) -> list[Deed]:
@@ -204,5 +205,5 @@ class World(Protocol):
         ...
 
     def missing(self, wishes: Sequence[Wish], store: Store) -> list[str]:
-        """Return missing outcomes and unwanted outcomes."""
+        """Return descriptions of missing and of unwanted outcomes at the end."""
         ...

@@ -1,8 +1,7 @@
-"""User phrases, as patterns with alternatives and fields.
+"""User phrases by act, as patterns with alternatives and fields.
 
-A hash of a pattern's words decides whether the pattern is held out, so the split is stable. Developers don't
-read held-out patterns, which are only for measurements. The blind phrases, in separate files, are newer than
-the code.
+A hash of a pattern decides whether the pattern is held out, so the split is stable. Held-out patterns are only for
+measurements: developers don't read them. The blind phrases, in separate files, were written after the code.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Half(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence, and the fields that it contains."""
+    """A sentence, and the names of the fields whose values it contains."""
 
     text: str
     fields: frozenset[str]
@@ -51,9 +50,9 @@ class Grammar:
         return act in self.acts
 
     def say(self, act: str, values: Mapping[str, str], chance: Random, *, typos: bool = False) -> Said:
-        """Return a sentence for an act that contains only the given values.
+        """Return a sentence for an act, from a pattern whose fields are all in `values`.
 
-        If an act has no fitting pattern in its half, a pattern from the other half is used.
+        If no fitting pattern is in this half, a pattern from the other half is used. `typos`: True to misspell a word.
         """
         fitting = [one for one in self.acts[act] if fields_of(one) <= values.keys()]
         own = [one for one in fitting if self._holds(one)]
@@ -63,7 +62,7 @@ class Grammar:
         return Said(text, fields_of(wording))
 
     def count(self) -> int:
-        """Return the number of possible sentences, ignoring values."""
+        """Return the number of possible sentences in this half, not counting different values."""
         patterns = [one for act in self.acts.values() for one in act]
         return sum(_count(one) for one in patterns if self._holds(one))
 
@@ -90,7 +89,7 @@ def fields_of(pattern: str) -> frozenset[str]:
 
 
 def expand(pattern: str, chance: Random) -> str:
-    """Choose an alternative in each group, starting with the innermost groups."""
+    """Replace each group in a pattern by one of its alternatives, starting with the innermost groups."""
     text, found = pattern, 1
     while found:
         text, found = _INNERMOST.subn(lambda group: chance.choice(group[1].split("|")), text, count=1)
@@ -98,7 +97,7 @@ def expand(pattern: str, chance: Random) -> str:
 
 
 def _count(pattern: str) -> int:
-    """Return the number of sentences that match a pattern."""
+    """Return the number of sentences that a pattern can become, not counting different values."""
     inner = _INNERMOST.search(pattern)
     if inner is None:
         return 1
@@ -107,7 +106,7 @@ def _count(pattern: str) -> int:
 
 
 def _spoil(wording: str, chance: Random) -> str:
-    """Misspell a long word that is not a value."""
+    """Misspell a random word of more than four letters, except fields."""
     words = wording.split(" ")
     long = [place for place, word in enumerate(words) if len(word) > 4 and word.isalpha()]
     if not long:

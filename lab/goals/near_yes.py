@@ -1,7 +1,6 @@
-"""Messages that resemble a confirmation but don't confirm.
+"""Messages that resemble a confirmation but don't confirm, created by a grammar from word lists.
 
-A grammar creates these messages from word lists. As for phrases, a hash decides which words and pairs are
-held out.
+As for phrases, a hash decides which words and pairs are held out.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class NearYes:
 
     @property
     def pairs(self) -> Sequence[tuple[str, str]]:
-        """Return pairs of a confirmation and a message that differs in one word and does not confirm."""
+        """Pairs of a confirmation, and a message that differs in one word and doesn't confirm."""
         return [(plain, near) for plain, near in _stock()["pairs"] if self._holds(near)]
 
     def say(self, chance: Random, kind: str = "") -> str:

@@ -24,7 +24,7 @@ PIECE = 100
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A batch of conversations in one domain with one reader. `first`: the first seed."""
+    """A batch of conversations in one domain with one kind of NLU. `first`: the first seed."""
 
     domain: str
     reader: Reader
@@ -40,7 +40,10 @@ class Piece:
 def hold_all(
     pieces: Sequence[Piece], folder: Path, processes: int
 ) -> Iterator[tuple[Piece, tuple[list[Verdict], float]]]:
-    """Yield the stored batches of the current commit, then run and yield the others."""
+    """Yield each batch with its verdicts and CPU seconds.
+
+    Batches stored by the current commit come first. The other batches are run and stored.
+    """
     commit = _commit()
     missing: list[Piece] = []
     for piece in pieces:

@@ -1,6 +1,6 @@
-"""NLU for simulated users: the local classifier, a model, or both as in production.
+"""NLU for simulated conversations: the local classifier, a scripted model, or both as in production.
 
-The models answer the real client over HTTP and are correct, randomly wrong or always confirming. The
+The scripted models answer over HTTP. They are correct, randomly wrong, or interpret messages as confirmations. The
 simulated user provides the meaning of each message.
 """
 
@@ -28,9 +28,9 @@ MEMBERS = (
     *("kind", "yes", "task", "flows", "digression", "target", "intent", "not_understood"),
     *("swap", "value", "forget", "invent"),
 )
-"""Ways in which the wrong model misinterprets a message."""
+"""Ways in which the wrong model changes the interpretation of a message."""
 REQUESTS = frozenset({"ask for", "answer", "choose"})
-"""Purposes of messages that the confirming model usually understands, so that conversations reach offers."""
+"""Purposes of messages that `Reader.YES` usually understands, so that conversations reach offers."""
 
 
 class Reader(StrEnum):
@@ -38,14 +38,14 @@ class Reader(StrEnum):
     RIGHT = "right"
     WRONG = "wrong"
     YES = "yes"
-    """A model that interprets almost every message as a confirmation, except most requests and answers."""
+    """A model that interprets messages as confirmations, except most messages with a purpose in `REQUESTS`."""
     AUTO = "auto"
-    """The local classifier, with the correct model for uncertain messages."""
+    """The local classifier, and the correct model for messages of which the classifier is unsure."""
 
 
 @dataclass
 class Listener:
-    """A model that knows the meaning of each message, and misinterprets some messages as `reader` requires."""
+    """A scripted model that knows the meaning of each message, and misinterprets messages as `reader` requires."""
 
     world: World
     dacts: tuple[str, ...]
@@ -126,7 +126,7 @@ class Listener:
 async def simulate(
     loaded: LoadedDomain, system1: System1, reader: Reader, world: World
 ) -> AsyncIterator[tuple[Simulator, Listener | None]]:
-    """Yield a simulator whose NLU is `reader`."""
+    """Yield a simulator whose NLU is `reader`, and its scripted model, or None if there is none."""
     if reader is Reader.SYSTEM1:
         yield Simulator.of(loaded, system1=system1), None
         return
@@ -145,4 +145,4 @@ _ALWAYS_ASKED: dict[str, Any] = {"nlu": {"mode": "system2"}}
 _ONLY_UNDERSTANDING: dict[str, Any] = {
     "models": {"per_prompt": {"pex_skill": {"model": "scripted", "provider": "nowhere"}}}
 }
-"""Configuration that uses models only for interpretation. Skills run without a model."""
+"""Configuration that uses the model only for interpretation. Skills have no model."""

@@ -1,6 +1,6 @@
-"""A simulated user, who reads answers and replies according to a goal.
+"""A simulated user, who reads answers and replies according to wishes.
 
-The user confirms only offers that fit the goal, and does not know the flows, slots or states.
+The user confirms only offers that fit a wish, and does not know the flows, slots or states.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class User:
         self._seen = Seen("nothing")
         self._near = NearYes(world.grammar.half)
         self._plain = ""
-        """The confirmation that differs in one word from the previous message."""
+        """The confirmation to say next, which differs in one word from the previous message."""
         self._offered: Values | None = None
-        """The values of the offer that a hasty user has just corrected."""
+        """The values of the offer that a hasty user has just corrected, or None."""
 
     @property
     def current(self) -> Wish | None:
-        """Return the first open wish, after dropping wishes that depend on abandoned wishes."""
+        """The first open wish. Wishes about abandoned wishes are abandoned too."""
         for wish in self.agenda:
             wish.wanted = wish.wanted and (wish.about is None or wish.about.wanted)
         return next((wish for wish in self.agenda if wish.is_open), None)
@@ -55,7 +55,7 @@ class User:
         return self._remember(self._open(wish))
 
     def answer(self, turn: JsonObject) -> Move | None:
-        """Return the next message, or None at the end of the conversation."""
+        """Return the user's next move, or None at the end of the conversation."""
         seen = self._seen = self.world.read(turn["reply"], turn["actions"])
         self._turns += 1
         before = [wish.told for wish in self.wishes]
@@ -78,7 +78,7 @@ class User:
         return self._remember(move)
 
     def _take_back(self) -> None:
-        """Plan to cancel the first outcome of a repeated wish."""
+        """Add wishes to cancel the unwanted outcomes of repeated wishes."""
         for wish in self.wishes:
             while wish.told and wish.asked_anew and wish.former:
                 ref, _ = wish.former.popitem()
@@ -94,7 +94,7 @@ class User:
             self._yeses.append((dict(seen.values), button))
 
     def _is_stuck(self, seen: Seen) -> bool:
-        """Return True if the user gives up, for lack of progress or after too many turns."""
+        """Return True if the user gives up after too many turns, or too many turns without progress."""
         showed = f"{seen.kind} {seen.what} {sorted(seen.values.items(), key=str)} {len(seen.rows)}"
         if self._last is not None and not self._last.cooperates:
             self._known.clear()  # after a detour, the user repeats the same steps
@@ -135,7 +135,7 @@ class User:
         return self._open(wish)
 
     def _insist(self, seen: Seen) -> Move | None:
-        """Stop a task that still runs after it was stopped, or return None to leave."""
+        """Return another request to stop if the assistant continues after the first request, or None to leave."""
         stopped = self._last_was("stop") and seen.kind in {"offer", "question", "change"}
         return self._stop(self.wishes[-1], leave=False) if stopped else None
 
@@ -147,7 +147,7 @@ class User:
         return self._say(chosen[0], wish, "choose", chosen[1], meaning)
 
     def _turn_to(self, kind: str) -> None:
-        """Switch to the wish that the answer returns to, if it is still open."""
+        """Switch to the open wish of the kind that the assistant returns to."""
         found = next((wish for wish in self.agenda if wish.is_open and wish.kind == kind), None)
         if found is not None and found is not self.current:
             self.agenda.remove(found)
@@ -179,7 +179,7 @@ class User:
         return Move("agree", text, meaning=meant("confirmation", self.world.dact(wish)), agreement=agreement)
 
     def _agree_hastily(self, wish: Wish, seen: Seen, offered: Values | None) -> Move | None:
-        """Confirm the corrected value without reading, if the assistant silently ignored the correction."""
+        """Confirm an offer that silently ignores the user's correction, like a user who doesn't read it."""
         assert self._last is not None
         if seen.values != offered or _quotes(seen.text, self._last.text):
             return None
@@ -233,7 +233,7 @@ class User:
     def _nearly_agree(self, *, is_pair: bool) -> Move:
         """Return a message that resembles a confirmation.
 
-        `is_pair`: the user then confirms in similar words.
+        `is_pair`: True if the user then confirms in similar words.
         """
         self._plain, text = self._near.pair(self._chance) if is_pair else ("", self._near.say(self._chance))
         return Move("near yes", text, meaning=meant("unknown"), cooperates=False)
@@ -253,7 +253,7 @@ class User:
         return self._correct(wish, slot, old, prefix)
 
     def _other(self, wish: Wish, slot: str) -> Any:
-        """Return a different value for the slot, preferably one that the domain can provide."""
+        """Return another value for the slot, preferably a value that the domain can provide."""
         return wish.alternatives.pop(slot, None) or self.world.invent(slot, self._chance)
 
     def _correct(self, wish: Wish, slot: str, old: Any, prefix: str = "correct_") -> Move:
@@ -262,7 +262,7 @@ class User:
         return self._say(prefix + slot, wish, "correct", fields, self._meaning("correction", wish, [slot]))
 
     def _choose_redo(self, wish: Wish, seen: Seen) -> Move:
-        """Undo unwanted outcomes, and keep the others."""
+        """Choose whether to undo, keep or repeat an earlier outcome that the assistant asks about."""
         refs = frozenset(seen.values.get("refs", ()))
         task = seen.button("choose_flow")
         if wish.kind == "cancel" and wish.values.get("ref") in refs and task is not None:
@@ -339,9 +339,9 @@ class User:
         return Move(purpose, text, meaning=meaning)
 
     def _stop(self, wish: Wish, *, leave: bool) -> Move:
-        """Stop the current task. `leave`: the user abandons the wish.
+        """Stop the current task. `leave`: True if the user abandons the wish.
 
-        If the assistant misunderstood the first request, the user clicks the stop button, if displayed.
+        If the last message was already a request to stop, the user clicks a button that stops, if there is one.
         """
         if leave:
             wish.wanted = False
@@ -355,12 +355,12 @@ class User:
         return self._say_only("aside", "aside", {**meant("digression"), "digression": "question"})
 
     def _say_only(self, purpose: str, act: str, meaning: Values) -> Move:
-        """Return a message that does not advance a wish."""
+        """Return a message that isn't meant to advance a wish."""
         text = self.world.grammar.say(act, {}, self._chance).text
         return Move(purpose, text, meaning=meaning, cooperates=False)
 
     def _switch(self, wish: Wish) -> Move | None:
-        """Switch to the next wish and leave the current wish open."""
+        """Ask for another open wish, and leave the current wish open for later."""
         others = (one for one in self.agenda if one.is_open and one is not wish and one.about is not wish)
         later = next(others, None)
         if later is None:
@@ -392,7 +392,7 @@ class User:
 
 
 def _quotes(reply: str, message: str) -> bool:
-    """Return True if the reply quotes words of the message."""
+    """Return True if a quotation in the reply shares a word with the message."""
     quoted = {
         word for quote in re.findall(r"“([^”]*)”", reply) for word in re.findall(r"\w{3,}", quote.lower())
     }

@@ -28,10 +28,10 @@ class Twist(StrEnum):
 
 @dataclass(slots=True)
 class Goal:
-    """A task that a user wants done.
+    """A task that a simulated user wants done.
 
-    `opening`: an example of the flow. `others`: values after a change of mind. `needs`: an earlier goal that
-    must be reached first. `stated`: slots whose values the user has mentioned.
+    `opening`: an example of the flow. `others`: values after a change of mind. `needs`: the goal that must be
+    reached first, or None. `stated`: slots whose values the user has mentioned.
     """
 
     flow: FlowSpec
@@ -49,16 +49,16 @@ class Goal:
 
     @property
     def wanted(self) -> list[str]:
-        """Return the slots that the user mentions, in the domain's order."""
+        """The required slots and the slots that the user mentions, in the domain's order."""
         slots = self.flow.slots
         named = {*PLACEHOLDER.findall(self.opening), *self.stated}
         return [name for name in self.values if name in named or slots[name].priority is Priority.REQUIRED]
 
 
 class Stock:
-    """The flows that users can ask for, with sample values.
+    """The flows that simulated users can ask for, with sample values.
 
-    `without`: a message for each flow without goals.
+    `has_model`: True to include flows that need a model. `without`: messages about flows that lack goals.
     """
 
     def __init__(self, domain: Domain, today: date, *, has_model: bool) -> None:
@@ -80,7 +80,7 @@ class Stock:
         self.flows = [flow for flow in asked_for if self._can_ask_for(flow, asked_for)]
 
     def _can_ask_for(self, flow: FlowSpec, others: Sequence[FlowSpec]) -> bool:
-        """Return True if each required slot has a sample value, or a value from an earlier flow."""
+        """Return True if each required slot has a sample value, or if another flow can provide its value."""
         missing = [
             name
             for name in sorted(self._needs[flow.dact])
@@ -93,16 +93,16 @@ class Stock:
         return not missing
 
     def _givers(self, name: str, flows: Sequence[FlowSpec], *, creates: bool) -> list[FlowSpec]:
-        """Return the flows that produce an output from their own slots.
+        """Return the flows with the output `name` that need no other flow's output.
 
-        `creates`: prefer flows with side effects, because users can't name the value. Default: prefer
+        `creates`: True to prefer flows with side effects, because users can't name the value, or False to prefer
         lookups.
         """
         giving = [one for one in flows if name in one.outputs and not self._needs[one.dact]]
         return [one for one in giving if bool(find_acting(one, self.domain)) is creates] or giving
 
     def draw(self, flow: FlowSpec, chance: Random) -> list[Goal]:
-        """Draw a goal, preceded by the goals that it needs."""
+        """Return a random goal for the flow, preceded by the goals that it needs."""
         goal = self._draw_one(flow, chance)
         wanted = self._needs[flow.dact]
         if not {*flow.inputs} & {*PLACEHOLDER.findall(goal.opening)}:
@@ -154,7 +154,10 @@ class Stock:
 
 
 def _find_needs(flow: FlowSpec, samples: Mapping[str, Sequence[Sample]]) -> frozenset[str]:
-    """Return the required slots without sample values. In an elective group, inputs are preferred."""
+    """Return the required slots without sample values.
+
+    Of an elective group without sample values, these are the flow's inputs or, without inputs, all its slots.
+    """
     needed: set[str] = set()
     groups: dict[str | None, set[str]] = {}
     for name, slot in flow.slots.items():
@@ -186,10 +189,10 @@ def find_correctable(goal: Goal) -> list[str]:
 
 
 def find_acting(flow: FlowSpec, domain: Domain) -> dict[ToolId, bool]:
-    """Return the tools that act for a flow, each with True if it needs confirmation (AM-3).
+    """Return the tools that act for a flow or its plan's steps, and whether each needs confirmation (AM-3).
 
-    These are the tools with side effects. Without such tools, a flow that asks for confirmation uses its last
-    tool.
+    These are the tools with side effects or confirmation. In a flow without such tools that asks for confirmation,
+    the last tool acts.
     """
     found: dict[ToolId, bool] = {}
     for spec in (flow, *(domain.flows[step.dact].spec for step in flow.recipe if step.dact in domain.flows)):
@@ -201,9 +204,9 @@ def find_acting(flow: FlowSpec, domain: Domain) -> dict[ToolId, bool]:
 
 
 def expected_arguments(goal: Goal, domain: Domain) -> dict[ToolId, list[JsonObject]]:
-    """Return the arguments by tool that follow from the values stated by the user.
+    """Return the arguments of each tool that follow from the values stated by the user.
 
-    A plan includes its steps.
+    For a plan, this includes the tools of its steps.
     """
     said = {name: one.value for name, one in goal.values.items() if name in goal.stated}
     values = {name: value for name, value in said.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Grade simulated conversations: calls, results and records must match the goal."""
+"""Grading of simulated conversations: calls, results and records must match the goal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Judge:
     def judge(
         self, move: Move, turn: JsonObject, observed: JsonObject, written: Sequence[tuple[str, JsonObject]]
     ) -> TurnOutcome:
-        """Grade a turn. `written`: the documents that the turn created."""
+        """Grade a turn. `observed`: its outcome. `written`: the documents that it created, with collections."""
         expected = {tool: self._list_wanted(tool, some) for tool, some in self._expected().items()}
         asks = move.purpose is Purpose.ASK and not self._goal.flow.recipe
         expect = ExpectEntry(
@@ -54,7 +54,7 @@ class Judge:
         return expected_arguments(self._goal, self._domain)
 
     def _list_wanted(self, tool_id: ToolId, some: Sequence[JsonObject]) -> list[JsonObject]:
-        """Drop arguments that the tool does not accept."""
+        """Return the expected arguments, without arguments that the tool does not accept."""
         known: JsonObject = self._domain.tools[tool_id].input_schema.get("properties") or {}
         return [{name: value for name, value in one.items() if name in known} for one in some]
 
@@ -90,7 +90,7 @@ def _values_of_frame(turn: JsonObject) -> JsonObject:
 def _find_wrong_results(
     tool: ToolId, data: JsonObject, written: Sequence[tuple[str, JsonObject]], wanted: Sequence[JsonObject]
 ) -> Iterator[str]:
-    """Yield results and created documents whose values differ from the goal."""
+    """Yield messages about results and created documents whose values differ from the goal."""
     made = [
         (f"{tool} returned", data),
         *((f"{collection} got", document) for collection, document in written),
@@ -107,7 +107,7 @@ def _fits(values: Mapping[str, Any], wanted: JsonObject) -> bool:
 
 
 def _is_same(found: Json, wanted: Json) -> bool:
-    """Compare leniently: ignore case, surrounding spaces and differences of type."""
+    """Return True if two values are equal, ignoring case and outer spaces and dots, or have different types."""
     if isinstance(found, str) and isinstance(wanted, str):
         return found.strip(" .").casefold() == wanted.strip(" .").casefold()
     return found == wanted or (found is not None and type(found) is not type(wanted))

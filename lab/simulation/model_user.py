@@ -28,7 +28,7 @@ _SHAPE: JsonObject = {
 
 
 class ModelUser:
-    """A user played by a model, with the same goals as `GrammarUser`."""
+    """A user played by a language model, with the same goals as `GrammarUser`."""
 
     def __init__(self, engineer: PromptEngineer, config: DomainConfig) -> None:
         self._engineer = engineer

@@ -1,4 +1,4 @@
-"""Run conversations between simulated users and a domain's assistant."""
+"""Conversations between simulated users and a domain's assistant."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from parley.simulator import START, Simulator
 
 FILE = "simulated"
 MOST_TURNS = 16
-"""Number of turns after which a user abandons a goal."""
+"""Maximum number of turns per goal, after which the user abandons the goal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """The number of conversations, and the seed that determines them."""
+    """The number of conversations to simulate, and their random seed."""
 
     count: int
     seed: int = 0
@@ -40,8 +40,8 @@ async def simulate(
 ) -> list[Outcome]:
     """Run simulated conversations, whose goals cycle through the domain's flows.
 
-    If the assistant has a model, it also plays the user. `counted`: called with the number done and the
-    total.
+    If the assistant has a model, the model also plays the user. `notice`: called with each message for the author.
+    `counted`: called with the number of finished conversations and the total.
     """
     domain, models = evaluated.loaded.domain, evaluated.models
     stock = Stock(domain, START.date(), has_model=models is not None)
@@ -72,7 +72,7 @@ async def simulate(
 async def _converse(
     evaluated: Evaluated, user: User, goals: Sequence[Goal], given_up: Counter[str]
 ) -> list[TurnOutcome]:
-    """Run a conversation on separate stores."""
+    """Run a conversation with the goals on new stores, and return its graded turns."""
     if evaluated.reset is not None:
         await evaluated.reset()
     simulator = Simulator.of(
@@ -92,7 +92,7 @@ async def _converse(
 class _Pursuit:
     """The pursuit of a goal.
 
-    `flows`: predicted or started flows. `is_long`: the user stopped after MOST_TURNS.
+    `flows`: predicted or started flows. `is_long`: True if the user stopped after `MOST_TURNS`.
     """
 
     turns: list[JsonObject] = field(default_factory=list[JsonObject])
@@ -111,7 +111,7 @@ class _Talk:
         self.turns: list[TurnOutcome] = []
 
     async def pursue(self, goal: Goal) -> None:
-        """Talk until the user reaches or abandons the goal."""
+        """Converse until the user reaches or abandons the goal."""
         judge, pursuit = Judge(self._simulator.loaded.domain, goal), _Pursuit()
         move = await self._user.begin(goal)
         while move is not None and not pursuit.is_long:
@@ -130,7 +130,7 @@ class _Talk:
             self._blame(goal, pursuit)
 
     async def _take(self, move: Move, judge: Judge, pursuit: _Pursuit) -> None:
-        """Send a message and grade the result."""
+        """Send a message and grade its turn."""
         seen, before = len(self._simulator.signals), deepcopy(self._records)
         turn = await self._conversation.say(move.text)
         signals = self._simulator.signals[seen:]
@@ -161,7 +161,7 @@ class _Talk:
         return ""
 
     def _blame(self, goal: Goal, pursuit: _Pursuit) -> None:
-        """Blame the first turn if the goal was not understood, or the last turn if the goal was not reached."""
+        """Add a fault to the first turn if the flow was never predicted or started, or else to the last turn."""
         if goal.flow.dact not in pursuit.flows and pursuit.outcomes:
             turn = pursuit.outcomes[0]
             turn.faults.append(f"flow is {turn.observed['flow']!r}, not {goal.flow.dact!r}")
@@ -178,7 +178,7 @@ class _Talk:
 
 
 def _find_new(before: Records, after: Records) -> Sequence[tuple[str, JsonObject]]:
-    """Return the created documents with their collections."""
+    """Return the documents that are only in `after`, with their collections."""
     return [
         (collection, document)
         for collection, documents in after.items()

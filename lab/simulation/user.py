@@ -1,4 +1,4 @@
-"""A simulated user who fills templates with the domain's vocabulary, without a model."""
+"""Simulated users, and a user who fills the flows' examples with the domain's vocabulary, without a model."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from orchestrator.types import JsonObject
 
 _MOST_RESTATED = 2
 _MOST_FAILED = 2
-"""Number of failed calls after which a user gives up."""
+"""Number of turns with failed calls after which the user gives up."""
 _PLAIN = 5
-"""Number of confirmations to choose from."""
+"""Number of the language's confirmations to choose from."""
 
 
 class Purpose(StrEnum):
@@ -38,8 +38,8 @@ class Move:
 class User(Protocol):
     """A simulated user, who talks to the assistant until a goal is reached or abandoned.
 
-    `gave_up`: why the user stopped before the goal, or an empty string. `is_speechless`: True if the user had
-    nothing to say, through no fault of the assistant.
+    `gave_up`: why the user abandoned the goal, or an empty string. `is_speechless`: True if the user had nothing to
+    say, for a reason other than the assistant.
     """
 
     gave_up: str
@@ -48,7 +48,7 @@ class User(Protocol):
     async def begin(self, goal: Goal) -> Move | None: ...
 
     async def answer(self, turn: JsonObject) -> Move | None:
-        """Return the next message, or None at the end."""
+        """Return the user's next move, or None at the end of the goal."""
         ...
 
 
@@ -89,7 +89,7 @@ class GrammarUser:
         return sum(name in self._goal.values for name in PLACEHOLDER.findall(template))
 
     def _open(self, template: str) -> Move:
-        """Fill in an example of the flow. Placeholders without values become plain words."""
+        """Return an example of the flow, filled with the goal's values. Other placeholders become plain words."""
         goal = self._goal
         named = [name for name in PLACEHOLDER.findall(template) if name in goal.values]
         goal.stated |= {*named}
@@ -98,7 +98,7 @@ class GrammarUser:
         return Move(text, Purpose.ASK)
 
     def _decide(self, turn: JsonObject) -> Move | None:
-        """Answer an offer: correct a value, refuse, or agree if it matches the goal."""
+        """Answer an offer: correct a value, refuse, or agree if the offer belongs to the goal."""
         goal = self._goal
         if goal.twist is Twist.CORRECT and (move := self._correct(turn)) is not None:
             return move
@@ -110,7 +110,7 @@ class GrammarUser:
         return Move(self._chance.choice(self._yes), Purpose.AGREE)
 
     def _correct(self, turn: JsonObject) -> Move | None:
-        """Change a value of the goal once."""
+        """Correct one of the stated values once, or return None if no value can be corrected."""
         goal = self._goal
         goal.twist = Twist.NONE
         held = turn["flows"][-1]["slots"] if turn["flows"] else {}

@@ -1,6 +1,6 @@
 """Conversations of a soak test: each books a flight, with an interruption, and lists the bookings.
 
-Each has a separate user, so that the assistant's own answers show duplicate bookings.
+Each conversation has a separate user, so that its list of bookings shows duplicate bookings.
 """
 
 import asyncio
@@ -28,7 +28,10 @@ LISTED = re.compile(r"^- [0-9A-Z]{6}:", re.MULTILINE)  # an entry in the list of
 
 @dataclass(slots=True)
 class Tally:
-    """The results of the conversations. `accepted`: turn IDs by idempotency key."""
+    """The results of the conversations.
+
+    `accepted`: turn IDs by idempotency key. `unreachable`: number of repeated requests.
+    """
 
     accepted: dict[str, str] = field(default_factory=dict[str, str])
     breaches: list[str] = field(default_factory=list[str])
@@ -38,7 +41,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Booker:
-    """A client that runs conversations one after another, and always finishes the current one."""
+    """A client that runs conversations one after another."""
 
     client: AsyncClient
     name: str
@@ -46,7 +49,7 @@ class Booker:
     tally: Tally
 
     async def keep_booking(self, stopping: threading.Event) -> None:
-        """Run conversations until `stopping` is set."""
+        """Run conversations until `stopping` is set and the current conversation has ended."""
         number = 0
         while not stopping.is_set():
             number += 1
@@ -70,7 +73,7 @@ class Booker:
         self.tally.conversations += 1
 
     async def _check(self, session: str, booked: JsonObject, shown: JsonObject) -> None:
-        """Check that each confirmed booking exists once, both in the ledger and in the airline's list."""
+        """Check that a confirmed booking is exactly once in the ledger and in the list of bookings."""
         expected = 1 if "book_flight" in booked["completed"] else 0
         effects = await self._insist(lambda: self.client.effects(session))
         done = sum(effect["tool_id"] == "flight_book" and effect["status"] == "done" for effect in effects)
@@ -82,7 +85,7 @@ class Booker:
             )
 
     async def _say(self, session: str, number: int, text: str) -> JsonObject:
-        """Run a turn to its end, with as many requests as needed."""
+        """Submit a turn until it has ended, with the same idempotency key. Return the turn."""
         key = f"{session}:{number}"
         while True:
             turn = await self._insist(
@@ -98,7 +101,7 @@ class Booker:
         return turn
 
     async def _insist(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Repeat a call until the gateway answers."""
+        """Repeat a call while the gateway is unavailable or the inbox is full."""
         while True:
             try:
                 return await call()

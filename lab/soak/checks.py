@@ -1,6 +1,6 @@
-"""Checks of a run's stored data for violations, in the style of Jepsen.
+"""Checks of a soak test's stored data for broken guarantees, in the style of Jepsen, for any domain.
 
-Only the accepted turns that the clients recorded are trusted. Independent of any domain.
+Apart from the stored data, the checks use only the IDs of accepted turns, which the clients recorded.
 """
 
 from collections import Counter, defaultdict
@@ -22,7 +22,7 @@ UNCLEAR = frozenset({"started", "unknown"})
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """A stored turn. `epoch` and `token`: those of its commit."""
+    """A stored turn. `epoch`: the epoch that it committed. `token`: the fencing token of its commit."""
 
     turn_id: str
     session_id: str
@@ -36,7 +36,7 @@ class StoredTurn:
 
 @dataclass(slots=True)
 class SessionHistory:
-    """A session's stored data. `answers`: number of answer events by turn. `effects`: (tool, status)."""
+    """A session's stored data. `answers`: number of answer events by turn. `effects`: tool ID and ledger status."""
 
     epoch: int = 0
     turns: list[StoredTurn] = field(default_factory=list[StoredTurn])
@@ -79,7 +79,7 @@ def read_history(connection: psycopg.Connection) -> History:
 
 
 def check(history: History, accepted: AbstractSet[str]) -> list[str]:
-    """Return all violations."""
+    """Return all broken guarantees. `accepted`: IDs of accepted turns."""
     stored = {turn.turn_id for session in history.values() for turn in session.turns}
     breaches = [f"accepted turn {turn} is not stored" for turn in sorted(accepted - stored)]
     for name, session in history.items():
@@ -88,7 +88,7 @@ def check(history: History, accepted: AbstractSet[str]) -> list[str]:
 
 
 def check_session(session: SessionHistory) -> list[str]:
-    """Return the violations of a session."""
+    """Return the broken guarantees of a session."""
     return [
         *_check_turns(session.turns),
         *_check_answers(session),
@@ -125,6 +125,6 @@ def _check_order(committed: list[StoredTurn]) -> Iterable[str]:
 
 
 def _check_run(what: str, numbers: list[Any], last: int) -> Iterable[str]:
-    """Check that the numbers are 1, 2, … `last`."""
+    """Yield a message unless the numbers are 1, 2, … `last`."""
     if numbers != list(range(1, last + 1)):
         yield f"{what} are not numbered 1 to {last}: {numbers}"

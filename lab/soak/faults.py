@@ -1,4 +1,4 @@
-"""Faults of a soak test. The stack recovers from each fault automatically."""
+"""Faults that a soak test injects. The stack must recover from each fault."""
 
 import random
 import signal
@@ -21,7 +21,7 @@ TURN_WORKERS = ("worker", "turns-")
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The stack in which to inject faults. `chance`: chooses the process."""
+    """The stack in which to inject faults. `chance`: chooses faults and processes."""
 
     stack: RunningStack
     chance: random.Random
@@ -44,7 +44,7 @@ def kill(*prefixes: str) -> Callable[[Broken], None]:
 
 
 def freeze_turn_worker(broken: Broken) -> None:
-    """Suspend a worker for a while. After a failover, the worker must not write anything."""
+    """Suspend a turn worker for up to `LONGEST_FREEZE_S` seconds. After a failover, it must not commit turns."""
     process = psutil.Process(broken.pick(*TURN_WORKERS).pid)
     process.suspend()
     time.sleep(broken.chance.uniform(0.5, LONGEST_FREEZE_S))
@@ -57,7 +57,7 @@ def flush_redis(broken: Broken) -> None:
 
 
 def crash_database(broken: Broken) -> None:
-    """Shut down PostgreSQL immediately, which breaks connections and forces recovery from the log."""
+    """Shut down PostgreSQL without a checkpoint, so that connections break and it recovers from the log."""
     child = broken.pick("postgres")
     psutil.Process(child.pid).send_signal(signal.SIGQUIT)
     _restart(child)

@@ -1,4 +1,4 @@
-"""Run a soak test: load on a separate thread, faults on the main thread, checks at the end."""
+"""The run of a soak test: load on a separate thread, faults on the main thread, checks at the end."""
 
 import asyncio
 import random
@@ -25,7 +25,11 @@ _CLIENT_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SoakPlan:
-    """Options of a soak test. `sessions`: concurrent conversations. `fault_every_s`: mean seconds between faults."""
+    """Options of a soak test.
+
+    `seconds`: duration of the load. `sessions`: number of concurrent conversations. `fault_every_s`: mean number of
+    seconds between faults.
+    """
 
     seconds: float
     sessions: int
@@ -37,8 +41,8 @@ class SoakPlan:
 class SoakReport:
     """The result of a soak test.
 
-    `breaches`: broken guarantees. `retries`: requests repeated because the gateway or a store was
-    unavailable.
+    `retries`: number of requests repeated because the gateway or a store was unavailable. `faults`: number of
+    injected faults by name. `breaches`: broken guarantees.
     """
 
     seed: int
@@ -58,7 +62,7 @@ def soak(
 ) -> SoakReport:
     """Inject faults into a running stack under load, wait until it is idle, and check its data.
 
-    `counted`: called with the elapsed seconds and the total. Call this function on the main thread: child
+    `counted`: called with the elapsed and total seconds. Call this function on the main thread, because child
     processes die with the thread that started them.
     """
     tally, stopping, faults = Tally(), threading.Event(), Counter[str]()

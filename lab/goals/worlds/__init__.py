@@ -1,4 +1,4 @@
-"""Worlds of simulated users: a demo domain, and a new domain created by `parley domain new`."""
+"""Worlds of simulated users: the travel domain, and a domain created by `parley domain new`."""
 
 from __future__ import annotations
 

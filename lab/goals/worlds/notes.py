@@ -153,7 +153,7 @@ class Notes:
 
 
 def _read_offer(text: str) -> Values:
-    """Parse the topic and the text of an offer."""
+    """Return the topic and the body that an offer mentions."""
     values: Values = {}
     topics = [
         topic

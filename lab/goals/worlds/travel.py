@@ -1,7 +1,6 @@
 """Users who book, choose, change and cancel flights and trips.
 
-These users read answers as real users do. The timetable is the external system and decides which goals are
-reachable.
+Users know only the texts and buttons of answers. All wishes are possible with the domain's timetable.
 """
 
 from __future__ import annotations
@@ -77,14 +76,14 @@ class Travel:
     def changeable(self, wish: Wish) -> Sequence[str]:
         """Return the slots that the user may change.
 
-        A change of a booked trip must affect both flights.
+        After both flights of a trip are booked, these are slots that affect both flights.
         """
         is_booked = wish.kind == "trip" and len(wish.outcomes) > 1
         slots = ("origin", "destination") if is_booked else tuple(wish.values)
         return [slot for slot in slots if slot in wish.alternatives or slot in {"bags", "seat"}]
 
     def changed(self, wish: Wish) -> None:
-        """Drop the chosen flight, and mark outcomes that no longer fit as unwanted."""
+        """Drop the chosen flight number, and move outcomes that no longer fit to `former`."""
         if wish.values.pop("flight_number", None) is not None:
             wish.kind = "book"
         outcomes, wish.outcomes = wish.outcomes, {}
@@ -93,7 +92,7 @@ class Travel:
         wish.former |= dict(told for part, told in outcomes.items() if part not in wish.outcomes)
 
     def tails(self, wish: Wish, said: frozenset[str]) -> Sequence[str]:
-        """Return the acts that state unusual values, which the assistant does not ask for."""
+        """Return the acts that state unusual values, because the assistant doesn't ask for these slots."""
         named = {"passengers": "tail_passengers", "cabin": "tail_cabin", "time_of_day": "tail_time"}
         return [act for slot, act in named.items()
                 if slot in wish.values and slot not in said and wish.values[slot] != USUAL.get(slot)]  # fmt: skip
@@ -277,7 +276,7 @@ class Travel:
 
 
 def _say_day(day: date, chance: Random) -> tuple[str, str]:
-    """Return a day as text, without and with its preposition."""
+    """Return a phrase for a day, without and with a preposition."""
     ahead = (day - TODAY).days
     if ahead == 1:
         return "tomorrow", "tomorrow"
@@ -294,7 +293,7 @@ def _th(number: int) -> str:
 
 
 def _false_trips(text: str, store: Store, wishes: Sequence[Wish]) -> list[str]:
-    """Return errors if the answer reports a trip as booked but the store lacks one of its flights."""
+    """Return descriptions of errors if the answer reports a booked trip that differs from the store."""
     told = re.search(r"trip to .*?\((\w{3})\) is planned and booked\.(.*)", text)
     trip = next((wish for wish in wishes if wish.kind == "trip"), None)
     if told is None or trip is None:

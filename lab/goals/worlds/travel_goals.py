@@ -1,4 +1,4 @@
-"""Wishes that the timetable can fulfill, with random twists."""
+"""Random wishes that the timetable can fulfill, with random twists."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AT_OFFER = (
 )
 AT_QUESTION = ("aside", "premature", "stop")
 WHEN_DONE = ("correct", "again", "thanks")
-_FREE: dict[tuple[str, ...], list[int]] = {}  # wishes assume a timetable without bookings
+_FREE: dict[tuple[str, ...], list[int]] = {}  # free seats per flight in a timetable without bookings
 
 
 async def invent_goal(chance: Random) -> list[Wish]:
@@ -56,7 +56,7 @@ async def invent_goal(chance: Random) -> list[Wish]:
 async def invent_wish(kind: str, chance: Random) -> Wish:
     """Create a wish to book a flight, choose a listed flight, or plan a trip.
 
-    The timetable has flights for all variants of the wish.
+    The timetable has flights for the wish and its alternatives.
     """
     wish = await _WISHES[kind](chance)
     wish.alternatives = await _alternatives(wish, chance)
@@ -100,7 +100,7 @@ _WISHES = {"book": _flight, "pick": _pick, "trip": _trip}
 
 
 async def _alternatives(wish: Wish, chance: Random) -> Values:
-    """Return another value of each slot that the timetable can provide, even if another slot changes too."""
+    """Return another value for each slot. The timetable can provide this value, even if one other slot changes too."""
     found: Values = {}
     for slot in ("origin", "destination", "date", "return_date", "passengers", "cabin", "time_of_day"):
         for _ in range(20 if slot in wish.values else 0):
@@ -156,7 +156,7 @@ def in_hours(departs: str, time_of_day: str) -> bool:
 
 
 async def can_be_booked(values: Values) -> bool:
-    """Return True if each flight at that time has enough free seats."""
+    """Return True if there are flights for the values, each with enough free seats."""
     asked = (
         *(values["origin"], values["destination"], values["date"]),
         *(values.get("cabin", "economy"), values.get("time_of_day", "any")),

@@ -1,4 +1,4 @@
-"""Parser for answers: offers, questions, rows and buttons."""
+"""A parser of the travel assistant's answers: offers, questions, rows and buttons."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _DOINGS = {"booking a flight": "book", "searching for flights": "pick", "plannin
 
 
 def read(text: str, actions: Sequence[Mapping[str, Any]]) -> Seen:
-    """Parse the last question of an answer, or the rows that the answer lists."""
+    """Parse an answer's last offer or question, or the rows that it lists if there is none."""
     back = re.search(r"[Bb]ack to ([^.]*)\.", text)
     back_to = next((kind for doing, kind in _DOINGS.items() if back and back[1].startswith(doing)), "")
 
@@ -93,7 +93,7 @@ def _read_offer(text: str) -> tuple[str, Values]:
 
 
 def read_day(text: str) -> str:
-    """Return the next date in the text, or the text itself if it contains no date."""
+    """Return the text's first day, on its next date, as ISO 8601, or the text itself if it contains no day."""
     found = _DAY.search(text)
     if found is None:
         return text
@@ -104,6 +104,6 @@ def read_day(text: str) -> str:
 
 @cache
 def airline_names() -> Mapping[str, Sequence[str]]:
-    """Return airlines by country, from the domain's configuration."""
+    """Return airline codes by country, from the domain's configuration."""
     path = Path(__file__).resolve().parents[3] / "domains" / "travel" / "domain.yaml"
     return yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)["services"]["Flights"]["airlines"]
