@@ -47,14 +47,14 @@ def _may_mean_something_else(
 
 
 def _named(context: TurnContext, understood: Understanding) -> str | None:
-    """Return the approval ID in a click, so that an old button cannot grant a new request."""
+    """Return the approval ID in a click, or None. An old button thus cannot grant a new request."""
     payload = (context.action or {}).get("payload") if understood.is_click else None
     named = payload.get("approval_id") if is_object(payload) else None
     return named if isinstance(named, str) else None
 
 
 def _find_approval(context: TurnContext, target: str | None, named: str | None) -> PendingApproval | None:
-    """Return the pending approval with the ID `named`, of the flow `target`, or of the top flow."""
+    """Return the pending approval with ID `named`, or else of the flow `target` or the top flow, or None."""
     pending = context.state.approvals
     if named is not None:
         return next((approval for approval in pending if approval.approval_id == named), None)

@@ -42,7 +42,7 @@ async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: F
 
 
 def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
-    """Return the question to search for: missing slots, and the `slots` in the failure's evidence."""
+    """Return the question for background flows, about missing slots and the `slots` in the failure's evidence."""
     context = turn.context
     named = failure.evidence.get("slots")
     listed = named if is_list(named) else []

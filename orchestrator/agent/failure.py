@@ -84,7 +84,7 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
 async def _contemplate(
     turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed
 ) -> tuple[Dact | None, dict[str, Mention]]:
-    """Ask NLU for another flow and its slot values."""
+    """Ask NLU for a flow that can replace the failed flow. Return it or None, and its slot values."""
     understood = await modules.nlu.contemplate(
         turn.context.state,
         turn.context,

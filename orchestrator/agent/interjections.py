@@ -17,7 +17,7 @@ from orchestrator.turns.turn import TurnKind
 
 
 async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning:
-    """Classify a mid-turn message, without changing the running turn."""
+    """Return the effect of a mid-turn message on the running turn, which stays unchanged."""
     state, given = turn.context.state, said.input
     context = replace(turn.context, text=given.text or "", log=TurnLog(turn.context.ids, drop_signal))
     try:

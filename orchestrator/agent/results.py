@@ -72,7 +72,7 @@ def _read(turn: RunningTurn) -> JsonObject:
 
 
 def _find_flow(turn: RunningTurn) -> BaseFlow | None:
-    """Find the flow that waits for this turn's call."""
+    """Return the flow that waits for this turn's call, or None."""
     call = _read(turn).get("call")
     flows = turn.context.state.stack.flows
     waits = (flow for flow in flows if (one := flow.progress.awaits) is not None and one.call == call)

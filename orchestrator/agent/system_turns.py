@@ -90,7 +90,7 @@ def _commit(
 
 
 def keep_for_person(turn: RunningTurn, modules: Modules) -> TurnCommit:
-    """Record the user's message to the operator who has taken over."""
+    """Return a commit that records the user's message to the operator who has taken over."""
     given, state = turn.work.input, turn.context.state
     reply = word_for(modules.domain, say("passed_on"))
     state.converse(given.text or "", reply, modules.domain.config.memory.max_history_messages)
@@ -204,7 +204,7 @@ def _summarize(state: DialogueState, change: JsonObject, *, fresh: bool) -> Verd
 
 
 def _abandon(state: DialogueState, change: JsonObject, now: float, *, fresh: bool) -> Verdict:
-    """Abandon flows that are still interrupted after the time limit."""
+    """Abandon flows that have waited longer than the proposal's time limit."""
     limit = change.get("older_than_s")
     if not isinstance(limit, int | float) or limit < 0:
         return Verdict(Decision.DROPPED, "The proposal does not specify a time limit.")
@@ -243,7 +243,7 @@ async def go_on(turn: RunningTurn, modules: Modules) -> None:
 
 
 def _find(turn: RunningTurn) -> BaseFlow | None:
-    """Find the flow that waits for this turn's findings."""
+    """Return the flow that waits for this turn's findings, or None."""
     payload = (turn.work.input.action or {}).get("payload")
     given = payload if is_object(payload) else {}
     wanted = (given.get("flow_id"), given.get("run_id"))

@@ -163,7 +163,7 @@ class DialogueState:
         return [*self.shown_before, *([self.shown] if self.shown is not None else ())]
 
     def find_shown(self, names: Container[str]) -> Shown | None:
-        """Return the latest displayed rows whose key field is in `names`, or else the rows displayed last."""
+        """Return the latest displayed rows whose key field is in `names`. Default: the rows displayed last, if any."""
         return next((one for one in reversed(self.displayed) if one.key in names), self.shown)
 
     def find_rows(self, flow: BaseFlow | None) -> Shown | None:
@@ -174,7 +174,7 @@ class DialogueState:
         return listed if listed.fits(flow.values()) else None
 
     def find_current_rows(self) -> Shown | None:
-        """Return the rows displayed last if the active flow, or else the last completed flow, is about them."""
+        """Return the rows displayed last if the active or else the last completed flow is about them, or None."""
         if self.shown is None:
             return None
         flow = self.stack.active or self.find_completed()

@@ -214,7 +214,7 @@ class Understanding:
         return self._gist() == other._gist()
 
     def with_undecided(self, other: Understanding) -> Understanding:
-        """Add the values that `other` left open, and its values for slots that are open here."""
+        """Return this understanding with the values that `other` left open, and its values for slots open here."""
         if self._gist()[:2] != other._gist()[:2]:
             both = self.kind is other.kind is MessageKind.TASK and other.later
             return replace(self, later=other.text) if both else self  # `other` is the second request

@@ -148,7 +148,7 @@ class UserMemory(Protocol):
     async def remember(self, call: ToolCall, text: str) -> JsonObject:
         """Store a sentence about the user.
 
-        Return `remembered`, and `lasting` if the memory outlives this session.
+        Return ``{remembered, lasting}``. `lasting`: True if the memory outlives this session.
         """
         ...
 
@@ -185,9 +185,9 @@ class SessionEvents(Protocol):
     async def schedule(
         self, call: ToolCall, name: str, payload: JsonObject, *, at: float, key: str
     ) -> JsonObject:
-        """Schedule an event at a Unix time, or replace the event with this key. `payload`: fills slots.
+        """Schedule an event at a Unix time, or replace the event with this key. Return the event.
 
-        Raises ToolFailure if the event does not start a flow of the domain.
+        `payload`: slot values. Raises ToolFailure if the event does not start a flow of the domain.
         """
         ...
 

@@ -38,7 +38,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class NothingFound:
-    """An input for which earlier tools returned only empty lists."""
+    """An input that earlier tools' rows should provide, but no rows were found."""
 
     name: str
 
@@ -77,7 +77,7 @@ def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
 
 
 def _find_rows(data: JsonObject, name: str) -> list[JsonObject] | None:
-    """Return the first list of rows with `name`, an empty list if all lists are empty, or None."""
+    """Return the first list whose rows have the field `name`, or else an empty list among the results, or None."""
     empty = False
     for value in data.values():
         if not is_list(value):

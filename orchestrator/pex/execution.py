@@ -116,9 +116,9 @@ class NeedsInput:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """An ending with a wait for an approval (PX-17) or a late result (RT-32). The user can change the subject.
+    """The ending of a flow that waits for an approval (PX-17) or a late result (RT-32).
 
-    `waits_for`: the approval's ID, or the call's reference.
+    Meanwhile, the user can change the subject. `waits_for`: the approval's ID, or the call's reference.
     """
 
     waits_for: str

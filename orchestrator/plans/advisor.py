@@ -77,7 +77,7 @@ class Advisor:
         return draft
 
     async def search(self, first: Draft, plan: PlanFlow, context: TurnContext, room: int) -> Search[Draft]:
-        """Search for a better decomposition than `first` (PL-5)."""
+        """Search for a better decomposition than `first` (PL-5). Return the search with its best decomposition."""
         config = context.world.domain.config.plans
         about = {**_frame_question(context), "goal": plan.goal or context.text, "known": plan.values()}
 
@@ -113,7 +113,7 @@ class Advisor:
         )
 
     async def replan(self, plan: PlanFlow, context: TurnContext, room: int) -> JsonObject | None:
-        """Ask the model how to change the remaining steps of a plan (PL-2)."""
+        """Return the model's advice on the remaining steps of a plan, or None if the model fails (PL-2)."""
         question: dict[str, Json] = {
             **_frame_question(context),
             "max_steps": room,
@@ -127,7 +127,7 @@ class Advisor:
         return await self._ask(REPLAN, question, schema, REPLANNING, context)
 
     async def judge(self, plan: PlanFlow, context: TurnContext) -> JsonObject | None:
-        """Ask the model whether the plan's goal is met (PL-3)."""
+        """Return the model's judgment on whether the plan's goal is met, or None if the model fails (PL-3)."""
         question: dict[str, Json] = {
             "assistant": _frame_question(context)["assistant"],
             "goal": plan.goal,

@@ -177,7 +177,7 @@ class _DraftCheck:
         )
 
     def sort(self) -> list[PlanStep]:
-        """Sort the steps by their needs, and keep the model's order where possible. Raises CycleError."""
+        """Return the steps sorted by their needs, in the model's order where possible. Raises CycleError."""
         done = {step.name for step in self.plan.steps if step.is_done}
         for step in self.steps:
             self._check_needs(step, done)

@@ -73,7 +73,7 @@ def _lacking(plan: PlanFlow, name: str) -> str:
 
 
 def apply_rules(plan: PlanFlow, context: TurnContext) -> list[Change]:
-    """Prune steps that are already done or answered, that need a failed step, or whose conditions fail."""
+    """Prune steps that are done or answered, that need a failed step, or whose conditions fail. Return the changes."""
     changes: list[Change] = []
     while (change := _adopt(plan, context) or _prune(plan, context)) is not None:
         changes.append(change)

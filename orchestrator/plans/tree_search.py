@@ -112,7 +112,7 @@ class Search(Generic[State]):
 
     @property
     def best(self) -> Node[State] | None:
-        """Return the candidate with the highest score, the earliest if several are equal."""
+        """Return the candidate with the highest score, or None. Of equal candidates, return the earliest."""
         scored = [node for node in self.nodes[1:] if node.score is not None]
         return max(scored, key=lambda node: (node.score or 0.0, -node.number), default=None)
 
@@ -152,7 +152,7 @@ class Search(Generic[State]):
         return list(chosen.values())
 
     async def _judge(self, parent: Node[State], states: Sequence[State]) -> float:
-        """Score the new children and update their ancestors."""
+        """Score the new children and update their ancestors. Return the best score."""
         self.spent += 1
         judgements = await self._task.judge(states)
         scores = [min(1.0, max(0.0, judgement.score)) for judgement in judgements]
@@ -163,7 +163,7 @@ class Search(Generic[State]):
     def add(
         self, parent: Node[State], state: State, score: float, faults: tuple[str, ...] = ()
     ) -> Node[State]:
-        """Add a scored candidate, and count the score for its ancestors."""
+        """Add a scored candidate, count the score for its ancestors, and return the new node."""
         node = Node(len(self.nodes), state, parent, score=score, faults=faults)
         parent.children.append(node)
         self.nodes.append(node)

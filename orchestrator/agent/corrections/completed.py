@@ -50,7 +50,7 @@ def effects_made_from(context: TurnContext, flow: BaseFlow, names: Collection[st
 
 
 def reopen_plan(context: TurnContext, ended: PlanFlow) -> PlanFlow:
-    """Push a completed plan back onto the stack, with the results of its steps."""
+    """Push a new flow for a completed plan, with the results of its steps, and return the flow."""
     plan = reopen_flow(context, ended)
     assert isinstance(plan, PlanFlow)
     plan.take_up(ended)
@@ -66,7 +66,7 @@ def repeat_with_changes(context: TurnContext, flow: BaseFlow, changes: JsonObjec
 
 
 def reopen_flow(context: TurnContext, flow: BaseFlow) -> BaseFlow:
-    """Push a new flow with the values of a completed flow."""
+    """Push a new flow with the values of a completed flow, and return the flow now on the stack."""
     fresh = reopen(flow, context.now)
     context.state.stack.push(fresh, context.now, reason=f"the user corrected {flow.dact}")
     enter(context, fresh)
@@ -83,7 +83,7 @@ def set_back(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def bound_names(plan: PlanFlow, flow: BaseFlow, slots: Collection[str]) -> dict[str, str]:
-    """Map slots of the plan, or of one of its sub-flows, to the plan's own slots."""
+    """Return the plan's own slots by the slots of `flow`, which is the plan or one of its sub-flows."""
     if flow is plan:
         return {slot: slot for slot in slots}
     step = plan.step_of(flow.flow_id)
@@ -126,7 +126,7 @@ def follow_correction(
 ) -> bool:
     """Apply corrected values to a plan, and repeat the look-ups that used the old values (PL-7).
 
-    `redo`: flows whose effects the user wants to repeat. Return True if the plan continues automatically.
+    `redo`: flows whose effects the user wants to repeat. Return False if the plan has ended or not begun.
     """
     for name, held in values.items():
         plan.follow(name, held)

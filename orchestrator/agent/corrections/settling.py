@@ -84,7 +84,7 @@ def ask_about_outdated(context: TurnContext, plan: PlanFlow) -> bool:
 
 
 def _show(context: TurnContext, plan: PlanFlow, found: Disagreement) -> JsonObject:
-    """Show the used value and the plan's current value, or why the plan no longer needs the step."""
+    """Return the used and the plan's current value for display, or why the plan no longer needs the step."""
     step = plan.step_named(found.step)
     assert step is not None
     spec = context.world.domain.flows[step.dact]

@@ -13,7 +13,7 @@ from orchestrator.types import FlowId
 
 
 def cancel_task(context: TurnContext, understood: Understanding) -> None:
-    """Cancel the task to which the user refers.
+    """Cancel the task to which the user refers, or all tasks, unless the open question defines another action.
 
     If `understood.flows` names another task, start that task (FS-12).
     """

@@ -85,7 +85,7 @@ _ENDS_WITH_FLOW = frozenset({"consent", "progress", "notes"})
 
 
 def as_archived(flow: BaseFlow) -> ArchivedFlow:
-    """Return the archive record of a flow, without its working notes."""
+    """Return the archive record of a flow, without the consents, progress and notes that end with the flow."""
     return ArchivedFlow(
         flow_id=flow.flow_id,
         dact=flow.dact,

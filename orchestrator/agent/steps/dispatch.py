@@ -86,7 +86,7 @@ def _report_reading(context: TurnContext, understood: Understanding) -> None:
 
 
 def _is_for_planner(context: TurnContext, understood: Understanding) -> bool:
-    """Return whether a new plan's planner handles the words that were not understood."""
+    """Return whether the message starts a plan whose planner will use the words that were not understood."""
     return bool(left_to_planner(context)) and context.state.stack.find(understood.flows[0].dact) is None
 
 

@@ -63,7 +63,7 @@ def _is_left_open(understood: Understanding) -> bool:
 
 
 async def _look_up(turn: RunningTurn, understood: Understanding, answering: Dact) -> Understanding:
-    """Interpret a message as a document question if a document matches better than the domain's answer."""
+    """Return `understood`, or a document question if a document matches better than the domain's answers."""
     if is_asked_by_skill(turn.context):
         return understood
     try:

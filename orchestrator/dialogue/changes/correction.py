@@ -51,7 +51,7 @@ def find_changes(flow: BaseFlow, labels: Labels) -> tuple[Change, ...]:
 
 
 def correct(flow: BaseFlow, labels: Labels, *, turn_id: TurnId | None = None) -> Correction:
-    """Replace values of a flow, and clear dependent values that may no longer apply (IR-4).
+    """Replace values of a flow, and clear dependent values that may no longer apply (IR-4). Return the result.
 
     Callers must first check whether an old value caused a side effect.
     """

@@ -76,7 +76,7 @@ def _giver_of(state: DialogueState, name: str) -> BaseFlow | None:
 
 
 def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bool:
-    """Copy a missing value from the latest task that has the value under a name in `same_as`."""
+    """Copy a missing value from the latest task with a name in `same_as`. Return whether a value was copied."""
     slot = flow.spec.slots[name]
     if not slot.same_as or name in flow.slots or slot.priority is not Priority.REQUIRED:
         return False
@@ -157,7 +157,7 @@ def _is_required(flow: BaseFlow, name: str) -> bool:
 
 
 def _keep_from_last_run(state: DialogueState, flow: BaseFlow, said: Labels) -> None:
-    """Keep the unchanged values if the user repeats a search and names only the changes."""
+    """Copy missing values from the last run of a search if the user states only some values."""
     if flow.spec.family is not Family.READ or flow.spec.confirm or not said or flow.is_filled():
         return
     last = state.find_completed(flow.dact)

@@ -61,7 +61,7 @@ class Wording(Protocol):
         ...
 
     def find_prompt(self, slot: str) -> str | None:
-        """Return the domain's own question for a slot."""
+        """Return the domain's own question for a slot, or None or an empty string if there is none."""
         ...
 
     def list_facts(self, shown: JsonObject) -> list[JsonObject]:
@@ -77,7 +77,7 @@ class Wording(Protocol):
         ...
 
     def word_call(self, shown: JsonObject, arguments: JsonObject, found: tuple[str, ...]) -> str:
-        """Describe a pending call with all its arguments and ask for confirmation."""
+        """Return a text that describes a pending call with all its arguments and asks for confirmation."""
         ...
 
 

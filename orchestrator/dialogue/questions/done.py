@@ -37,7 +37,7 @@ class SettleDone(Question):
         return Decide(Decision.KEEP)  # “forget it” withdraws the correction
 
     def choose(self, label: str) -> Deed | None:
-        """Return the action of a reply that a model understood.
+        """Return the action of a reply that a model understood, or None for unknown replies.
 
         All replies except “leave it” need a confirmation.
         """

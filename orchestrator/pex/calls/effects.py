@@ -70,7 +70,7 @@ def inputs_to_undo(tool: Tool, note: EffectNote) -> JsonObject:
 
 
 def _summarize(run: Execution, policy: Choices, tool: Tool, data: JsonObject) -> Told:
-    """Summarize one call. If the flow has several tools with side effects, use the tool's name."""
+    """Return a summary of a call, with the tool's name if the flow has several tools with side effects."""
     changing = [other for other in run.own_tools if other.has_effect]
     if len(changing) > 1:
         return say("done_this", what=tool.spec.name, reference="")

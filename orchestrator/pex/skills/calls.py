@@ -131,7 +131,7 @@ class Calls:
         return {"tool": awaited.tool_id, "arguments": awaited.arguments, "result": result}
 
     async def make(self, request: ToolRequest) -> Json | Interrupted:
-        """Run one call with valid arguments."""
+        """Run a call, whose arguments are valid. Return its result for the model, or Interrupted."""
         self.made += 1
         if self.made > self.run.context.world.domain.config.resilience.skill_calls:
             return _fail("refused", "no calls are left; end the task with the results so far")

@@ -58,7 +58,7 @@ COMPONENTS = (
 
 
 async def use_component(run: Execution, name: str, arguments: JsonObject) -> Json:
-    """Execute one call with valid arguments."""
+    """Run the built-in tool `name` with valid arguments, and return its result."""
     match name:
         case "context_coordinator":
             return _read_history(run, arguments.get("turns", DEFAULT_TURNS))

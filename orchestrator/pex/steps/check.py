@@ -21,7 +21,7 @@ Check = Callable[[Execution], str | None]
 
 
 async def check(_policy: Choices, run: Execution) -> Ending | None:
-    """Check the flow's tools. The first failed check ends the execution."""
+    """Check the flow's tools. Return the failure of the first check that fails, or None."""
     return _refuse_first(run, TOOL_CHECKS)
 
 
@@ -64,7 +64,7 @@ CHECKS = (
 
 
 async def check_slots(_policy: Choices, run: Execution) -> Ending | None:
-    """Check the flow's slots after their review."""
+    """Check the flow's slots after their review. Return the failure of the first check that fails, or None."""
     return None if run.flow.is_filled() else _refuse_first(run, SLOT_CHECKS)
 
 

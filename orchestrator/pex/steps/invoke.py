@@ -95,7 +95,7 @@ async def _run_skill(run: Execution, policy: Choices) -> Ending | None:
 
 
 def _prefer_tools(run: Execution, data: JsonObject) -> JsonObject:
-    """Prefer the outputs of tools with side effects to the model's data."""
+    """Return the model's data, in which the outputs of tools with side effects take precedence."""
     merged = dict(data)
     for tool, returned in run.answers:
         if tool.has_effect:

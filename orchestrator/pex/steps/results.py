@@ -33,7 +33,7 @@ async def results(policy: Choices, run: Execution) -> Ending | None:
 
 
 def say_found(run: Execution) -> str:
-    """Summarize the findings in one sentence, without raw data (PX-14)."""
+    """Return a one-sentence summary of the findings, without raw data (PX-14)."""
     found = ", ".join([f"{name} {_sum_up(value)}" for name, value in run.data.items()])
     return f"{run.flow.spec.description or run.flow.title} found: {found or 'nothing'}"[:LONGEST_SNIPPET]
 

@@ -41,7 +41,7 @@ def ask_for(run: Execution, slot: str) -> NeedsInput:
 
 
 def _drop_too_early(run: Execution) -> str | None:
-    """Clear one of two days that are out of order, report this, and return its slot.
+    """Clear one of two days that are out of order, report this, and return its slot, or None.
 
     The end day is cleared, unless the user gave only that day or repeated both days (IR-4, AM-4).
     """

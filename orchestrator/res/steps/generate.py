@@ -156,7 +156,7 @@ def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates)
 
 
 def _warn(text: str, warning: str | None, templates: Templates) -> str:
-    """Append a result's warning (RS-5), unless the text already contains it."""
+    """Return the text with the result's warning (RS-5), unless the text already contains it."""
     told = templates.render("warning", warning=warning) if warning else ""
     return text if not told or told in text else f"{text}\n\n{told}"
 
