@@ -152,7 +152,7 @@ def _offer_another_try(turn: RunningTurn, flow: BaseFlow) -> None:
 
 
 def _ask_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> None:
-    """Ask the user about a question that a skill could not resolve. The flow continues with any answer."""
+    """Ask the user a question that a skill could not resolve. The flow continues with any answer."""
     turn.context.state.note_issues()
     question = LeftOpen(flow_id=flow.flow_id, text=failure.message)
     turn.context.state.ambiguity.declare(question, turn.work.turn_id)

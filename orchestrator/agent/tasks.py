@@ -61,7 +61,7 @@ def report_awaited(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def _name_call(context: TurnContext, flow: BaseFlow) -> str:
-    """Return the name of the tool that the flow waits for."""
+    """Return the name of the tool for which the flow waits, or else the flow's title."""
     awaited = flow.progress.awaits
     spec = None if awaited is None else context.world.domain.tools.get(awaited.tool_id)
     return flow.title if spec is None else spec.name

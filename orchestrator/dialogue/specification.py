@@ -193,7 +193,7 @@ class FlowSpec:
 
     dact: Dact
     dax: str
-    """The digits of the flow's primitive acts; see `domain.acts`."""
+    """The flow code: the digits of the flow's primitive acts; see `domain.acts`."""
     intent: str
     family: Family
     description: str = ""

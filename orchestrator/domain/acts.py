@@ -83,7 +83,7 @@ def _names(act: Act, word: str) -> bool:
 
 
 def write_dax(digits: str) -> str:
-    """Return a dax of three digits, with leading zeros for fewer acts."""
+    """Return the dax of up to three acts' digits, with leading zeros."""
     return digits.upper().rjust(MOST_OF_FLOW, "0")
 
 

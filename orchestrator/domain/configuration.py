@@ -159,7 +159,7 @@ class FlowManagement(Section):
 
 
 class AmbiguitySection(Section):
-    """Open questions."""
+    """Open questions and unclear messages."""
 
     escalation_turns: PositiveInt
     """Number of failed attempts at a question before the assistant offers fallback options."""
@@ -288,7 +288,7 @@ class Budgets(Section):
 
 
 class Generation(Section):
-    """Replies."""
+    """Generation of replies."""
 
     naturalize: Switch
     """Allow a model to rephrase replies.

@@ -23,7 +23,7 @@ _NOT_FOR_USERS: Final = frozenset({"localtime", "Factory", "posixrules"})
 
 @cache
 def timezone_names() -> frozenset[str]:
-    """Return the names in the IANA time zone database."""
+    """Return the names of the time zones that users can choose, from the IANA database."""
     return frozenset(available_timezones() - _NOT_FOR_USERS)
 
 
@@ -35,7 +35,7 @@ def check_timezone(name: str) -> str:
 
 
 def check_locale(tag: str) -> str:
-    """Return a locale tag in canonical form, ``de-DE``. Raises ValueError if it is unknown."""
+    """Return a locale tag in canonical form, such as ``de-DE``. Raises ValueError if the locale is unknown."""
     from babel import Locale, UnknownLocaleError  # noqa: PLC0415  # few users set a locale
 
     try:

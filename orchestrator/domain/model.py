@@ -84,7 +84,7 @@ class ToolSpec:
 
     @cached_property
     def fields(self) -> JsonObject:
-        """Return the output schema's fields, including those of rows in lists."""
+        """Return the schemas of all output fields by name, including fields of nested objects and of rows."""
         found: JsonObject = {}
         schemas: list[Json] = [self.output_schema]
         while schemas:

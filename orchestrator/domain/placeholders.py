@@ -20,17 +20,17 @@ _PLACEHOLDER = re.compile(
 
 
 def input_placeholders(text: str) -> list[str]:
-    """Return the inputs that a text uses."""
+    """Return the names of the inputs whose placeholders a text contains."""
     return [match["name"] for match in _PLACEHOLDER.finditer(text) if match["name"]]
 
 
 def variable_placeholders(text: str) -> list[str]:
-    """Return the environment variables that a text uses."""
+    """Return the names of the environment variables whose placeholders a text contains."""
     return [match["variable"] for match in _PLACEHOLDER.finditer(text) if match["variable"]]
 
 
 def credential_placeholders(text: str) -> list[str]:
-    """Return the users' credentials that a text uses."""
+    """Return the names of the users' credentials whose placeholders a text contains."""
     return [match["credential"] for match in _PLACEHOLDER.finditer(text) if match["credential"]]
 
 

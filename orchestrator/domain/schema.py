@@ -175,9 +175,8 @@ def _spread_values(values: Json) -> Json:
 class EntityEntry(Entry):
     """An entity, with values in the file or from `provider`.
 
-    `provider`: a callable in services.py that receives `options`.
-
-    `learned_from`: a flow output, which is an object with the session's values by entity.
+    `provider`: a callable in services.py that receives `options`. `learned_from`: a flow output, which is an
+    object with the session's values by entity.
     """
 
     values: Annotated[Mapping[str, EntityValueEntry], BeforeValidator(_spread_values)] = Field(

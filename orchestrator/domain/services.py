@@ -34,7 +34,7 @@ class Records(Protocol):
     async def find(
         self, collection: str, where: JsonObject | None = None, *, limit: int = 100
     ) -> list[JsonObject]:
-        """Return documents whose top-level fields equal `where`, ordered by key."""
+        """Return up to `limit` documents whose top-level fields equal `where`, ordered by key."""
         ...
 
 
@@ -43,8 +43,8 @@ class ToolCall:
     """The context of one call.
 
     Attributes:
-        idempotency_key: identical for every attempt. A tool with side effects stores the key, so that a
-        retry finds the earlier result.
+        idempotency_key: the call's key, the same for every attempt. A tool with side effects stores the key,
+        so that a retry finds the earlier result.
         now: the time, in Unix seconds.
         root: the root of the session's fork tree, if the session is a fork.
         repeated: True if an earlier call with this key may have arrived, and may still be running.

@@ -197,7 +197,7 @@ Proposal: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Recover:
-    """A recovery step that the policy proposes to the Agent (PX-16). `target`: the fallback flow, or None."""
+    """An ending with a recovery step for the Agent (PX-16). `target`: the fallback flow, or None."""
 
     recovery: Proposal
     failure: Failed

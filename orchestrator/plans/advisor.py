@@ -174,7 +174,7 @@ async def _read_notes(context: TurnContext) -> list[str]:
 
 
 def _objects(body: JsonObject | None, name: str) -> list[JsonObject]:
-    """Return the objects in an answer's list, and skip other entries."""
+    """Return the objects in the list `name` of a model's answer, without other entries."""
     entries = None if body is None else body.get(name)
     return [entry for entry in entries if is_object(entry)] if is_list(entries) else []
 

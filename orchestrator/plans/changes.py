@@ -59,7 +59,7 @@ def stack_plan(context: TurnContext, plan: PlanFlow) -> None:
 
 
 def check_consistency(context: TurnContext, plan: PlanFlow) -> None:
-    """Record values of running flows that differ from their plan's values."""
+    """Log the values of flows on the stack that differ from their plan's values."""
     found = find_disagreements(plan, context.state.stack.flows)
     if found:
         why = "; ".join(str(one) for one in found)

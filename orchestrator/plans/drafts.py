@@ -26,7 +26,7 @@ Ground: TypeAlias = Callable[[type[BaseFlow], Mapping[str, Json], float], JsonOb
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A usable decomposition. `problems`: repaired faults, one sentence each.
+    """A usable decomposition. `problems`: faults that do not prevent its use, one sentence each.
 
     `is_open`: True if the model sees a reason to compare alternatives.
     """

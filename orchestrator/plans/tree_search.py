@@ -117,7 +117,7 @@ class Search(Generic[State]):
         return max(scored, key=lambda node: (node.score or 0.0, -node.number), default=None)
 
     def select(self, exploration: float) -> Node[State] | None:
-        """Return the unexpanded node with the highest upper confidence bound, or None if all are expanded."""
+        """Return the unexpanded node that the highest upper confidence bounds lead to, or None if none is left."""
         node = self.nodes[0]
         while node.expanded:
             open_children = [child for child in node.children if not child.closed]

@@ -36,7 +36,7 @@ _JSON_SCHEMA = validator_for({"$ref": "https://json-schema.org/draft/2020-12/sch
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file as plain data. `lines`: the line number of each key and list item, from 1."""
+    """A file as plain data. `lines`: line numbers, from 1, by path of a key or list item."""
 
     name: str
     body: Json = None

@@ -123,7 +123,7 @@ async def call_guarded(
 ) -> GuardedAnswer:
     """Call a tool, unless a guardrail, a confirmation or an approval stops the call.
 
-    `arguments`: may be invalid. `confirmed`: the pending call, if the user confirmed this call.
+    `arguments`: not validated yet. `confirmed`: the pending call, if the user confirmed this call.
     """
     answer = await _call(run, policy, tool, arguments, confirmed)
     _note_query(run, tool, arguments, answer)

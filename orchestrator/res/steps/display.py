@@ -122,7 +122,7 @@ def _make_table(frame: Frame, table: ShownTable, context: TurnContext) -> JsonOb
 
 
 def list_rows(table: ShownTable, rows: list[JsonObject], context: TurnContext) -> list[str]:
-    """Return the rows of a page as text, without hidden and empty columns."""
+    """Return the rows of a page as text, without hidden columns and empty values."""
     frame = Frame(table.frame_id, table.flow_id, rows, "table", source=table.source)
     names = [column["name"] for column in _read_columns(rows, _read_fields(frame, context))]
     return [", ".join(str(row[name]) for name in names if row.get(name) is not None) for row in rows]

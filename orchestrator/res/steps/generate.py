@@ -228,7 +228,7 @@ def try_template(
 
 
 def list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
-    """Return the tools' scalar results that do not belong to a slot."""
+    """Return the name and value of each scalar result that does not belong to a slot."""
     return [
         {"name": name_slot(name), "value": show_truth(value) if isinstance(value, bool) else value}
         for name, value in data.items()
