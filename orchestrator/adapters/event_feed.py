@@ -153,7 +153,7 @@ class EventFeed:
                 return
 
     async def _has_ended(self, tenant_id: TenantId, turn_id: TurnId | None) -> bool:
-        """Return whether the turn has ended, because a dead worker leaves streamed text behind."""
+        """Return whether the turn has ended. If its worker died, Redis may still have its streamed text."""
         if turn_id is None:
             return False
         return (await self._inbox.turn(tenant_id, turn_id)).status in FINISHED
@@ -207,7 +207,7 @@ class TurnWaiter:
     async def finished(
         self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, timeout_s: float
     ) -> TurnRecord:
-        """Wait up to `timeout_s` seconds for the turn to finish, and return its record. Raises NotFound."""
+        """Return the turn's record when the turn has finished or after `timeout_s` seconds. Raises NotFound."""
         now = asyncio.get_running_loop().time
         ends_at = now() + timeout_s
         async with self._live.listen(session_id) as events:

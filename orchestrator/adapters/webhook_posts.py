@@ -1,6 +1,6 @@
 """HTTP posts to webhook receivers, limited in time and size and to public addresses (RT-16).
 
-The client ignores redirects and proxy settings, so that it connects only to the address that it checked.
+The client ignores redirects and proxy settings, so that it connects only to addresses that it has checked.
 """
 
 import asyncio

@@ -64,7 +64,7 @@ class Tickets(Protocol):
         ...
 
     async def keep(self, ticket: str, stream: SessionId, caller: Caller, *, lives_s: int) -> None:
-        """Extend a ticket's validity for one session's event stream by `lives_s` seconds."""
+        """Keep a ticket valid for `lives_s` seconds from now, only for the event stream of one session."""
         ...
 
 

@@ -37,7 +37,7 @@ class FinishReason(StrEnum):
 
 
 class Effort(StrEnum):
-    """Reasoning effort. Models without reasoning ignore it."""
+    """The reasoning effort to request from models that reason."""
 
     NONE = "none"
     MINIMAL = "minimal"

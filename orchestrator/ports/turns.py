@@ -22,7 +22,7 @@ class Inbox(Protocol):
             NotFound: the session doesn't exist and `create_session` is not set.
             SessionClosed: the session is closed.
             SessionBusy: a turn is unfinished and the rule is `reject`.
-            InboxFull: the session or the system has too many queued turns; nothing was stored.
+            InboxFull: the session or the system has too many unfinished turns; nothing was stored.
             Refused: another turn has this `sequence`.
         """
         ...
@@ -62,7 +62,10 @@ class Inbox(Protocol):
         ...
 
     async def drop(self, tenant_id: TenantId, turn_id: TurnId, signed: JsonObject) -> TurnRecord:
-        """Cancel a quarantined or queued turn permanently. `signed` and errors: see `retry`."""
+        """Cancel a quarantined or queued turn permanently. `signed`: as in `retry`.
+
+        Raises Refused if the turn has another status or the session is not at the order's epoch.
+        """
         ...
 
 
@@ -154,5 +157,5 @@ class Effects(Protocol):
     async def list(
         self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
     ) -> list[LedgerEntry]:
-        """Return a session's side effects, oldest first. Raises NotFound."""
+        """Return a session's side effects, least recently changed first. Raises NotFound."""
         ...

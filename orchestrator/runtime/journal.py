@@ -99,7 +99,7 @@ class Journal:
         self.effects: set[str] = set()
         """Keys of this turn's steps that had, or may have had, a side effect."""
         self.acting = False
-        """True while a call with a side effect is running. A stop waits for the end of the call."""
+        """True while a call with a side effect is running. Only a cancellation stops the turn meanwhile."""
         self.at_work: tuple[Hear, object] | None = None
         """The classifier of mid-turn messages and its first argument, or None while the turn is not being processed."""
 

@@ -38,7 +38,7 @@ APPROVAL_TRANSITIONS: dict[ApprovalStatus, frozenset[ApprovalStatus]] = {
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRecord:
-    """An approval request. `fingerprint` binds it to the call, the plan and the policy.
+    """An approval request. `fingerprint`: binds the approval to the call, the plan and the policy.
 
     `cause`: why an approval was required. `reason`: the decider's explanation.
     """

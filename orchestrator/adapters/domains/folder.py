@@ -303,7 +303,7 @@ class DomainRegistry:
     def if_busy(self, name: str) -> IfBusy:
         """Return the default `if_busy` for sessions of a domain.
 
-        An invalid domain gets a fallback, because each of its turns reports the problems.
+        For an invalid domain, return `understand`, because each of its turns reports the problems.
         """
         try:
             return IfBusy(self.config(name).session.if_busy)

@@ -1,7 +1,7 @@
 """Further pages of tables in frames, and exports, which clients request outside turns.
 
-The services of a domain provide both: `domain.services.Paged` for tables longer than one page, and
-`Exporting` for exports.
+A domain service provides pages of tables that a frame doesn't contain completely (`domain.services.Paged`),
+and exports (`domain.services.Exporting`).
 """
 
 import asyncio

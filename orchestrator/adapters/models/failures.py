@@ -155,7 +155,7 @@ def _is_too_long(body: object) -> bool:
 
 
 def _wait_s(error: ModelAPIError) -> float | None:
-    """Return the endpoint's retry delay in seconds. The library parses only integer seconds and dates."""
+    """Return the endpoint's retry delay in seconds, including decimals, which the library doesn't parse."""
     asked = (error.headers or {}).get("retry-after", "") if isinstance(error, ModelHTTPError) else ""
     return float(asked) if re.fullmatch(r"\s*\d+\.\d+\s*", asked) else error.retry_after
 
@@ -177,7 +177,7 @@ def _codes(error: ModelAPIError) -> Iterable[str]:
 
 
 def _error_of(body: object) -> JsonObject:
-    """Return the error object of a body: its `error`, that of a list's first object, or the body itself."""
+    """Return the error object of a body, or of the first item of a list: its `error`, or the object itself."""
     if isinstance(body, list) and body:
         body = cast("list[Json]", body)[0]
     if not isinstance(body, dict):

@@ -166,7 +166,7 @@ class HotConnection:
             self._waiter = None
 
     def _note_input(self) -> None:
-        """Resume the waiting statement. Without one, the server is closing the connection; see `check`."""
+        """Resume the waiting statement. Other input means that the server closes the connection; see `check`."""
         if self._waiter is None:
             if self._poller.poll(0):
                 self._loop.remove_reader(self._socket)

@@ -34,7 +34,7 @@ class PostgresMaintenance:
     async def states(
         self, *, quiet_for_s: float, after: str = "", limit: int = 500, among: list[str] | None = None
     ) -> list[SessionState]:
-        """Return quiet open sessions that have stacked tasks or approvals, ordered by ID.
+        """Return quiet open sessions that have stacked tasks or approvals, ordered by ID, starting after `after`.
 
         `quiet_for_s`: minimum time without activity, in seconds. `among`: consider only these sessions.
         Default: all sessions.
@@ -92,7 +92,7 @@ class PostgresMaintenance:
         return await self._names(query)
 
     async def sessions_of(self, tenant_id: TenantId, user_id: UserId) -> list[SessionId]:
-        """Return all sessions of a user, including closed sessions, or an anonymous session with its forks."""
+        """Return a user's sessions, including closed sessions. An anonymous user has one session and its forks."""
         query = select(sessions.c.session_id).where(sessions.c.tenant_id == tenant_id)
         if user_id.startswith(SESSION_OWNER):
             root = user_id.removeprefix(SESSION_OWNER)
@@ -119,7 +119,7 @@ class PostgresMaintenance:
             await _delete_user(connection, tenant_id, owner_of(None, session_id))
 
     async def delete_user(self, tenant_id: TenantId, user_id: UserId) -> None:
-        """Delete the memories of a user."""
+        """Delete a user's preferences and documents."""
         async with self._database.transaction() as connection:
             await _delete_user(connection, tenant_id, user_id)
 
@@ -137,7 +137,7 @@ class PostgresMaintenance:
         return await self._prune({}, kept, within_s)
 
     async def prune_runtime(self, *, older_than_s: float, within_s: float) -> tuple[dict[str, int], bool]:
-        """Delete old events, journal steps, runs, firings and scheduled events.
+        """Delete events, journal steps, runs, firings and scheduled events older than `older_than_s` seconds.
 
         Return the same values as `prune_archive`.
         """

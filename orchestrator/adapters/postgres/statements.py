@@ -54,7 +54,7 @@ def statement(name: str, without: frozenset[str] = frozenset()) -> Statement:
 
 
 def leave_out(written: str, without: frozenset[str]) -> str:
-    """Remove the parts that require these arguments from a source text."""
+    """Return a source text without the parts that require the arguments in `without`."""
     return _PART.sub(lambda part: "" if part[1] in without else part[2], written)
 
 

@@ -10,7 +10,7 @@ from orchestrator.types import SessionId, TenantId
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue's length, and the waiting time of its first entry in seconds, or 0 if the queue is empty."""
+    """A queue's length, and the age of its oldest entry in seconds, or 0 if the queue is empty."""
 
     waiting: int = 0
     oldest_s: float = 0.0

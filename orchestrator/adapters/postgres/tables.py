@@ -110,7 +110,7 @@ def _reader(kind: type[_Record]) -> TypeAdapter[_Record]:
 
 
 def record_of(kind: type[_Record], row: Row[Any], /, **given: Any) -> _Record:
-    """Create a dataclass from the columns with the names of its fields. `given`: overrides the columns."""
+    """Create an instance of the dataclass `kind` from a row's columns. `given`: values that override columns."""
     return _reader(kind).validate_python(_members(row) | given)
 
 

@@ -72,8 +72,8 @@ def for_celery(url: str) -> str:
 def tls_options(url: str) -> JsonObject:
     """Return Celery's options for verifying a ``rediss://`` server.
 
-    Without these options, Celery's broker skips verification and its result backend rejects the URL. Returns
-    an empty dict if the URL already sets them.
+    Without these options, Celery's broker skips verification and its result backend rejects the URL. Return
+    an empty dict for other URLs, or if the URL contains the options.
     """
     parts = urlsplit(url)
     if parts.scheme != "rediss" or "ssl_cert_reqs=" in parts.query:
@@ -82,6 +82,6 @@ def tls_options(url: str) -> JsonObject:
 
 
 def sentinel_options(url: str) -> JsonObject:
-    """Return the options that Celery needs in addition to the URL."""
+    """Return the options that Celery needs for a sentinel URL, or an empty dict for other URLs."""
     watched = read_watched(url)
     return {} if watched is None else {"master_name": watched.master}

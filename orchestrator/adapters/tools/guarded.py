@@ -33,7 +33,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     """A transport that checks addresses and limits response sizes.
 
     Args:
-        max_bytes: maximum response size. Longer responses raise AnswerTooLong.
+        max_bytes: maximum response size. Reading a longer response raises AnswerTooLong.
         listens: True to exempt event streams from the limit, because their reader limits each event.
     """
 
@@ -78,7 +78,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return addresses
 
     async def _send(self, request: httpx2.Request, addresses: list[str]) -> httpx2.Response:
-        """Try each address in turn. If connecting fails, the request was not sent."""
+        """Send a request to the first address that accepts a connection. Other addresses don't receive it."""
         *first, last = addresses
         for address in first:
             try:

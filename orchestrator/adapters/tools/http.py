@@ -1,8 +1,8 @@
 """Tools that are HTTP endpoints, with failures in the categories of PX-8.
 
 The outcome of a call with side effects is done, certainly not done, or unknown (RT-33). Unless the response
-shows that the server did not act, the outcome is unknown. The ledger then uses the tool's status query, or
-asks the user.
+shows that the server did not act, the outcome is unknown. Parley then runs the tool's status query, or asks
+the user.
 """
 
 import os
@@ -51,7 +51,7 @@ _CATEGORIES: Mapping[int, FailureCategory] = {
 }
 
 _REJECTED = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
-"""Statuses after which a user's credentials are fetched again."""
+"""Response statuses after which a user's cached credentials are discarded."""
 
 _SAYINGS: Mapping[FailureCategory, str] = {
     FailureCategory.VALIDATION_ERROR: "tool_bad_values",

@@ -12,7 +12,7 @@ GATHER_CONTEXT: Final = "gather_context"
 HAND_OVER_CONTEXT: Final = "hand_over_context"
 """The name of the background flow that delivers findings to the session lane if a task still waits for them."""
 CONTEXT_READY: Final = "context_ready"
-"""The name of the system turn's action that delivers findings."""
+"""The name of the action in the system turn that delivers findings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ class PostgresDocuments:
     async def _choose_terms(
         self, connection: AsyncConnection, terms: builtins.list[str]
     ) -> builtins.list[str]:
-        """Drop terms that occur in too many chunks by the database's statistics, but keep at least one."""
+        """Drop terms that occur in too many chunks according to the statistics, but keep at least one term."""
         chunks = {row.word: row.chunks for row in await run_named(connection, "common_words", terms=terms)}
         rare = [term for term in terms if chunks.get(term, 0.0) <= COMMON]
         return rare or sorted(terms, key=lambda term: chunks[term])[:1]

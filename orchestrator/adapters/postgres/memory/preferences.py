@@ -102,7 +102,7 @@ async def _forget(
 ) -> int:
     """Move preferences to the table of forgotten preferences and return their number.
 
-    Default: all preferences.
+    `keys`: the preferences to move. Default: all preferences of the user.
     """
     named = {"tenant_id": tenant_id, "user_id": user_id, "keys": None if keys is None else list(keys)}
     moved: Any = await connection.execute(_FORGET, named)

@@ -147,7 +147,7 @@ class PostgresRuns:
         return await self._read(tenant_id, internal_runs.c.graph_id == graph_id)
 
     async def behind(self, run_ids: Sequence[str]) -> list[GraphNode]:
-        """Return runs with their direct and indirect dependents."""
+        """Return runs and all runs that wait for them, directly or indirectly."""
         rows = await self._database.fetch_all(statement("runs_behind"), {"run_ids": [*run_ids]})
         return [
             GraphNode(

@@ -171,7 +171,7 @@ class PostgresRunWork:
         return None if row is None else (row[0], row[1])
 
     async def outputs(self, run_id: str) -> list[Json]:
-        """Return the items' outputs by position, with None for skipped items."""
+        """Return the items' outputs by position, with None for items without an output."""
         query = "SELECT result FROM internal_items WHERE run_id = %(run_id)s ORDER BY position"
         return [row[0] for row in await self._database.fetch_all(query, {"run_id": run_id})]
 
@@ -181,7 +181,7 @@ class PostgresRunWork:
         return set(lost)
 
     def give_up(self, token: int) -> None:
-        """Stop renewing a claim. If it is not released, it expires and another worker can take over."""
+        """Stop renewing a claim. Unless the claim is released, it expires, and another worker can take over."""
         self._held.drop(token, token)
 
     async def sweep(self, *, limit: int = 500, waited_s: float = 0.0) -> Swept:

@@ -51,7 +51,7 @@ async def find_effect(database: Database, session_id: SessionId, effect: Effect)
 
 
 async def record_effect(database: Database, entry: LedgerEntry, arguments: dict[str, Any]) -> bool | None:
-    """Write a step and its ledger entry. Return None if the lane is lost. See the port."""
+    """Write a step and its ledger entry. Return the result of `Lane.record`, or None if the lane is lost."""
     arguments |= {
         "fingerprint": entry.fingerprint,
         "flow_id": entry.flow_id,

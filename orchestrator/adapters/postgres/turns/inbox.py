@@ -102,7 +102,7 @@ class PostgresInbox:
         return await self._submit_first(submission)
 
     async def _is_there(self, submission: Submission, arguments: dict[str, Any]) -> bool:
-        """Return whether the session exists. Raises InboxFull."""
+        """Return whether the session exists. Raises InboxFull if the session's inbox is full."""
         found = await self._database.fetch_one(statement("find_refusal"), arguments)
         pending, is_full = found or (0, False)
         if not is_full:
@@ -145,7 +145,7 @@ class PostgresInbox:
         raise violation
 
     async def _submit_slowly(self, submission: Submission, turn_id: TurnId) -> Receipt:
-        """Handle a submission that the merged statement rejected: raise the reason, or apply another rule."""
+        """Accept a turn that the merged statement can't accept, or raise the reason for the refusal."""
         async with self._database.transaction() as connection:
             lane = await lock_lane(connection, submission.session_id, submission.tenant_id)
             if lane is not None:

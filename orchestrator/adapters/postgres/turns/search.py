@@ -49,7 +49,7 @@ class PostgresTurnSearch:
         limit: int = 50,
         most_searched: int = MOST_SEARCHED,
     ) -> FoundTurns:
-        """Return up to `limit` matching turns accepted after `since`, with IDs below `before`.
+        """Return up to `limit` matching turns accepted since `since`, with IDs below `before`.
 
         A page can be empty even if more pages follow.
         """
@@ -66,13 +66,13 @@ class PostgresTurnSearch:
     async def by_day(
         self, tenant_id: TenantId, *, since: datetime, most_counted: int = MOST_COUNTED
     ) -> list[JsonObject]:
-        """Return metrics by day, oldest first: turns, failures, median time, cost."""
+        """Return the number of turns, failures, median time, cost and other metrics by day, oldest first."""
         arguments = _span(tenant_id, since, None, most_counted)
         rows = await self._database.fetch_all(statement("turns_by_day"), arguments)
         return [dict(zip(_OF_DAY, row, strict=True)) for row in rows]
 
     async def by_user(self, tenant_id: TenantId, *, since: datetime, limit: int) -> list[JsonObject]:
-        """Return metrics by user, most expensive user first."""
+        """Return the number of turns, failures and the cost of up to `limit` users, most expensive user first."""
         arguments = _span(tenant_id, since, None, MOST_COUNTED) | {"most_found": limit}
         rows = await self._database.fetch_all(statement("turns_by_user"), arguments)
         return [dict(zip(_OF_USER, row, strict=True)) for row in rows]
