@@ -106,10 +106,10 @@ async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -
 async def end_waiting(
     turn: RunningTurn, gathering: ContextGathering, flow: BaseFlow, *, late: bool
 ) -> bool | None:
-    """Resume a parked flow if its findings have arrived or its wait has timed out.
+    """End a parked flow's wait if its findings have arrived or the time limit has passed.
 
-    `late`: resume even if the search is unfinished. Return True if there were findings, or None if the flow
-    keeps waiting.
+    `late`: True to end the wait even if the search is unfinished. Return whether there were findings, or None
+    if the flow keeps waiting.
     """
     waiting = flow.progress.waits_for
     assert waiting is not None
@@ -132,7 +132,7 @@ def why_it_waited(flow: BaseFlow) -> Failed:
 
 
 async def resume_waiting(turn: RunningTurn, gathering: ContextGathering) -> None:
-    """Resume all flows whose wait for context is over."""
+    """End the wait of all flows whose context has arrived or whose time limit has passed."""
     for flow in find_waiting(turn):
         await end_waiting(turn, gathering, flow, late=False)
 

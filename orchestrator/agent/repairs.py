@@ -52,8 +52,8 @@ class Outcome:
     """The result of repairs.
 
     `after`: the new state. `done`: changes, as sentences. `told`: messages to the user. `refused`: reasons
-    for rejection. `left`: flows that leave the stack. `marked`: updated ledger entries. `offered`: flows
-    whose offer the user can still accept.
+    for rejection. `left`: flows that leave the stack. `marked`: updated ledger entries. `closed`: closed
+    approvals. `offered`: IDs of flows whose offer the user can still accept.
     """
 
     after: DialogueState

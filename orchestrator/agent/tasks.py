@@ -188,7 +188,7 @@ def _value_option(context: TurnContext, flow: BaseFlow, slot: str, value: Json) 
 
 
 def ask_what_to_change(context: TurnContext, flow: BaseFlow, *, after_no: bool = False) -> None:
-    """Ask for the slot to change, and offer to stop. `after_no`: True if the user declined the offer."""
+    """Ask which slot to change, and offer to stop. `after_no`: True if the user declined the offer."""
     options = tuple(
         Option(
             say("change", slot=name_slot_of(flow, name)),
@@ -205,7 +205,7 @@ def ask_what_to_change(context: TurnContext, flow: BaseFlow, *, after_no: bool =
 
 
 def ask_which_slot(context: TurnContext, flow: BaseFlow, understood: Understanding) -> None:
-    """Ask for which slot a value is, if several are possible. Nothing changes until the user answers."""
+    """Ask to which of several slots a value belongs. Nothing changes until the user answers."""
     value = next(iter(understood.slots.values())).value
     own = flow is context.state.stack.top
     meant: JsonObject = {"flow_id": flow.flow_id} if own else {"dact": flow.dact}

@@ -104,7 +104,8 @@ class FlowStack:
     def find(self, dact: str, *, outside_plans: bool = False) -> BaseFlow | None:
         """Return the Pending or Active flow with this name that is nearest to the top (FS-10), or None.
 
-        There is at most one such flow outside plans, and one within each plan.
+        There is at most one such flow outside plans, and one within each plan. `outside_plans`: True to ignore
+        flows that serve plans.
         """
         alike = (flow for flow in reversed(self.flows) if flow.dact == dact and not flow.is_finished)
         return next((flow for flow in alike if flow.plan_id is None or not outside_plans), None)

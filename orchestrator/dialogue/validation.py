@@ -85,7 +85,7 @@ def strip_controls(text: str) -> str:
 
 
 def check_line(value: Json, spec: SlotSpec, *, longest: int = LONGEST_TEXT) -> Verdict:
-    """Check a one-line text, which must not be empty or too long."""
+    """Check a text of up to `longest` characters, and collapse its whitespace to one line."""
     if not isinstance(value, str):
         return reject("not_text", spec, value=show(value))
     if len(value) > 4 * longest:
@@ -125,7 +125,7 @@ def _show_bound(bound: float | None) -> str | None:
 
 
 def check_bounded(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a number within the slot's limits."""
+    """Check a number against the slot's limits."""
     verdict = check_number(value, spec)
     if isinstance(verdict, Rejected):
         return verdict

@@ -117,7 +117,7 @@ class Thresholds(Section):
 
 
 class Session(Section):
-    """Defaults for new sessions."""
+    """Defaults for sessions and turns."""
 
     deadline_s: PositiveFloat
     """Maximum duration of one attempt at a turn, in seconds.

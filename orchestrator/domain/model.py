@@ -158,7 +158,7 @@ class Entity:
 
     @cached_property
     def tables(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the columns of the values that are tables."""
+        """Return the columns by table name, for all values that describe tables."""
         read = {value.canonical: columns_of(value.metadata) for value in self.values}
         return {name: columns for name, columns in read.items() if columns is not None}
 

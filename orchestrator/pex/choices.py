@@ -45,7 +45,7 @@ class NothingFound:
 
 @dataclass(frozen=True, slots=True)
 class Unfed:
-    """An input that nothing in the flow can provide, because the flow's type is incomplete."""
+    """An input that neither the slots nor earlier tools can provide, because the domain has a fault."""
 
     name: str
 

@@ -27,7 +27,7 @@ def decomposition_schema(flows: Sequence[FlowSpec], done: Iterable[str], room: i
 
 
 def several_schema(flows: Sequence[FlowSpec], done: Iterable[str], room: int, wanted: int) -> JsonObject:
-    """Return the schema of up to `wanted` other decompositions."""
+    """Return the schema of up to `wanted` alternative decompositions."""
     return closed(plans=list_of(closed(steps=_steps(flows, done, room)), wanted))
 
 

@@ -85,7 +85,7 @@ class Task(Generic[State]):
 async def search(
     task: Task[State], *, calls: int, width: int = 3, variants: int = 4, exploration: float = 0.05
 ) -> Search[State]:
-    """Find the best candidate.
+    """Search for the best candidate, and return the finished search.
 
     Args:
         task: the search problem.

@@ -52,7 +52,7 @@ _PLAIN = re.compile(r"(?:[^\W_]|[€$£¥])(?:[^\W_]|[ ,:;/'(€$£¥-]|\.(?=[^\
 
 
 def escape_value(value: Json | Markup) -> str:
-    """Return the value as text without markup, with spaces in place of line ends."""
+    """Return the value as text with escaped markup, no invisible characters, and spaces in place of newlines."""
     if isinstance(value, Markup):
         return value
     text = "" if value is None else str(value)

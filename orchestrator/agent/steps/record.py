@@ -179,7 +179,7 @@ def utterances_of(given: TurnInput, reply: str) -> tuple[Utterance, ...]:
 
 
 def _worked_on(turn: RunningTurn) -> list[BaseFlow]:
-    """Return the plans that this turn created, changed or ended."""
+    """Return the flows that this turn finished, and the stacked plans that it revised."""
     changed = {revision.plan_id for revision in turn.context.changes.plans.log}
     stacked = [flow for flow in turn.context.state.stack.flows if flow.flow_id in changed]
     return [*{flow.flow_id: flow for flow in (*stacked, *turn.context.changes.finished)}.values()]

@@ -85,7 +85,7 @@ class Wording(Protocol):
 class Question(ABC):
     """A question to the user, stored under the `kind` of its subclass.
 
-    `flow_id`: the flow that asks, or None. `options`: suggested replies.
+    `flow_id`: the flow that asks, or None. `slot`: the slot in question, or None. `options`: suggested replies.
     """
 
     flow_id: FlowId | None = None

@@ -26,7 +26,7 @@ def upgrade(body: JsonObject) -> JsonObject:
 
 
 def keep_labels(wanted: JsonObject, present: JsonObject) -> JsonObject:
-    """Add the current state's labels to an earlier state, because the scratchpad still has the content."""
+    """Add the current state's labels to a restored state, because the scratchpad still has the labeled content."""
     labels = [load(LabelSource, source) for source in wanted.get("labels", ())]
     for source in present.get("labels", ()):
         add_source(labels, load(LabelSource, source))

@@ -194,7 +194,7 @@ def _can_be_made(service: type) -> bool:
 
 
 def _unfit(method: Callable[..., Any], schema: JsonObject) -> list[str]:
-    """Return the inputs that the method doesn't accept, and the parameters that no input provides."""
+    """Return a message for each input that the method doesn't accept, and each parameter that no input provides."""
     parameters = list(inspect.signature(method).parameters.values())[1:]
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return []

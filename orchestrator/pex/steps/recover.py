@@ -22,7 +22,7 @@ ABOUT_VALUES = frozenset({FailureCategory.NOT_FOUND, FailureCategory.VALIDATION_
 
 
 async def recover(policy: Choices, run: Execution, failure: Failed) -> Ending:
-    """Return the ending that follows a failure."""
+    """Return the ending that follows a failure: a recovery step, a question, or the failure itself."""
     if failure.check == NO_MODEL and run.flow.spec.fallback is not None:
         return Recover(Recovery.FALLBACK, failure, run.flow.spec.fallback)
     if failure.check is not None:
