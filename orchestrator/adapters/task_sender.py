@@ -100,7 +100,6 @@ class TaskSender:
                 _log.warning("The message for a run could not be sent.", run=hint.run_id, error=error)
 
     def close(self) -> None:
-        """Close the connections to the broker."""
         self._app.close()
 
 

@@ -54,5 +54,4 @@ class WebhookPosts:
         return DeliveryFailed(f"returned {answer.status_code}", final=answer.status_code == HTTPStatus.GONE)
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._client.aclose()

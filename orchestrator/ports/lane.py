@@ -18,7 +18,8 @@ class Lane(Protocol):
         Marks the turn as running and counts the attempt. If the turn is already marked as running, its worker
         died: this counts as a crash, not as an attempt. After its second crash, the turn is a suspected poison
         turn, which only an isolated process claims (RT-26). A turn that crashes there, or has no attempts
-        left, is quarantined, and the next turn is claimed.
+        left, is quarantined, and the next turn is claimed. If such a turn has side effects, it may be claimed
+        one last time, with a `failure`.
 
         Return None if no turn can run here (for example, because predecessors in `sequence` are missing) or
         another lease is valid.

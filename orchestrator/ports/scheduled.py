@@ -8,7 +8,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId
 
 
 class ScheduledEvents(Protocol):
-    """A schedule of events for sessions. Every method can raise Unavailable.
+    """The scheduled events of all sessions. Every method can raise Unavailable.
 
     Each revision of an event is delivered at most once, even if a process dies.
     """

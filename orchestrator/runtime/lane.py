@@ -248,7 +248,7 @@ class LaneRunner:
             await self._fail(lease, _describe(error))
             return None
         except (Exception, asyncio.CancelledError):
-            # The commit may have been written. If so, the fencing token prevents the release.
+            # The commit may have been written. In that case, the finished turn is not queued again.
             await self._abandon(lease, None)
             self._offer_later(lease)
             self._observer.left(lease.work.turn_id, again=True)

@@ -90,7 +90,7 @@ OPERATOR = "operator"
 class Utterance:
     """A message in the conversation, from a user, agent, system or operator.
 
-    Each turn has an input and an answer.
+    Each turn has an answer and at most one input.
     """
 
     role: str

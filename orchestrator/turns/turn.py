@@ -30,7 +30,7 @@ class TurnStatus(StrEnum):
 
 
 TURN_TRANSITIONS: dict[TurnStatus, frozenset[TurnStatus]] = {
-    # A merged turn ends like its target. A turn that was released too often is quarantined when it is claimed.
+    # A queued turn that has no attempts left is quarantined when a worker tries to claim it.
     TurnStatus.QUEUED: frozenset(
         {
             TurnStatus.RUNNING,

@@ -108,7 +108,6 @@ class LibraryChat:
                     return
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await close_provider(self._provider)
 
     def _messages(self, request: ChatRequest) -> list[ModelMessage]:

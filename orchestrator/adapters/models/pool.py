@@ -151,7 +151,6 @@ class ModelPool:
         return engineer
 
     async def aclose(self) -> None:
-        """Close all connections."""
         clients = list(self._clients.values())
         self._clients.clear()
         self._engineers.clear()

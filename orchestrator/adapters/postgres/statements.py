@@ -75,7 +75,6 @@ async def run_named(connection: AsyncConnection, name: str, **arguments: Any) ->
 
 @cache
 def parse(written: str) -> Statement:
-    """Parse a statement from its source text."""
     names: dict[str, int] = {}
 
     def number(match: re.Match[str]) -> str:

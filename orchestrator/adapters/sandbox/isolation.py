@@ -73,7 +73,7 @@ def drop_identity() -> None:
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)
-    except OSError:  # a user namespace without this account, whose root has no rights outside
+    except OSError:  # in a user namespace without this account, root has no rights outside the namespace
         return
 
 

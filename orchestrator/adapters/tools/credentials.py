@@ -37,7 +37,7 @@ class _Kept:
 class UserCredentials:
     """Users' credentials, fetched when a tool is called and cached briefly.
 
-    Other components never see their values.
+    Only requests to the tools' endpoints contain the values.
     """
 
     def __init__(

@@ -60,7 +60,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return response
 
     async def aclose(self) -> None:
-        """Close all connections."""
         for transport in self._of_host.values():
             await transport.aclose()
 

@@ -104,7 +104,6 @@ class HttpTools:
         return _read(tool, arguments, status, headers, body)
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._client.aclose()
 
     async def _exchange(

@@ -92,7 +92,6 @@ class PostgresDocuments:
         ]
 
     async def has_some(self, tenant_id: TenantId) -> bool:
-        """Return whether the tenant has documents."""
         query = text("SELECT 1 FROM documents WHERE tenant_id = :tenant_id LIMIT 1")
         return await self._database.read_one(query, {"tenant_id": tenant_id}) is not None
 

@@ -93,7 +93,7 @@ class PostgresForgetting:
             # Fence off workers that still have the old state, so that they can't write the content again.
             fenced = {"lease_token": lanes.c.lease_token + TOKEN_STEP}
             await connection.execute(update(lanes).where(lanes.c.session_id == session_id).values(fenced))
-            await fold(connection, session_id)  # the state changes, so the states cached by workers are stale
+            await fold(connection, session_id)  # so that the current state doesn't depend on diffs
             if unwanted.everything_until is not None:
                 unwanted = await _forget_conversation(connection, session_id, unwanted)
             for table in metadata.tables.values():

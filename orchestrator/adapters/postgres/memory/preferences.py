@@ -35,7 +35,6 @@ class PostgresPreferences:
     async def of_users(
         self, owners: Collection[tuple[TenantId, UserId]]
     ) -> dict[tuple[TenantId, UserId], list[Preference]]:
-        """Return the preferences of each user."""
         found = {owner: list[Preference]() for owner in owners}
         tenants, users = {tenant_id for tenant_id, _ in owners}, {user_id for _, user_id in owners}
         which = _COLUMNS.tenant_id == any_of(tenants), _COLUMNS.user_id == any_of(users)
