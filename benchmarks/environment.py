@@ -73,10 +73,7 @@ def run_process(
     environment: Mapping[str, str] | None = None,
     python: str = sys.executable,
 ) -> Iterator[psutil.Process]:
-    """Run a Python program on the stores until the block ends.
-
-    Yield the process once `ready` accepts its log.
-    """
+    """Run a Python program on the stores until the block ends. Yield the process once `ready` accepts its log."""
     addresses = {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
     program = Program(
         name=name,

@@ -35,10 +35,7 @@ ROUND = (
     "cancel my booking",
     "yes",
 )
-"""A search, side questions, and a booking with a correction.
-
-The cancellation frees seats for the next round.
-"""
+"""A search, side questions, and a booking with a correction. The cancellation frees seats for the next round."""
 PLACES = (10, 30, 60, 100, 250, 500, 1000)
 """Turns at which a measured round begins, as multiples of the round's length."""
 FULL_AT = 100

@@ -133,10 +133,7 @@ class Talk:
     names: list[SessionId] = field(default_factory=list[SessionId])
 
     async def take(self, turns: int, watch: Samples | Calls | Served | None = None) -> None:
-        """Run turns in each session.
-
-        Measures from claim to commit, or from submission if `watch` is a `Served`.
-        """
+        """Run turns in each session. Measures from claim to commit, or from submission if `watch` is a `Served`."""
         if not self.names:
             self.names = [SessionId(f"{self.prefix}-{n}") for n in range(self.sessions)]
             for name in self.names:

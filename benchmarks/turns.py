@@ -126,10 +126,7 @@ def _texts(candidate: Candidate, turns: int) -> list[str]:
 
 
 def _report(results: Results, bar: float, report: Report) -> bool:
-    """Report each candidate's medians and ratios to the hand-written task.
-
-    Return True if all are within the limit.
-    """
+    """Report each candidate's medians and ratios to the hand-written task. Return True if all are within the limit."""
     kept = True
     rows: list[dict[str, Any]] = []
     for (phase, name), rounds in sorted(results.items()):

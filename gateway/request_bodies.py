@@ -95,10 +95,7 @@ class NewSession(RequestBody):
     timezone: Timezone | None = None
     """The user's IANA time zone. Default: the time zone of the user's last session, or of the domain."""
     locale: LocaleTag | None = None
-    """The user's locale, for example ``de-DE``.
-
-    Default: the locale of the user's last session, or of the domain.
-    """
+    """The user's locale, for example ``de-DE``. Default: the locale of the user's last session, or of the domain."""
 
 
 class NewWebhook(RequestBody):

@@ -1,1 +1,1 @@
-"""Development tools for assistants: evaluation, fault injection, replay, simulated goals and soak tests."""
+"""Development tools for assistants: evaluation, fault injection, replay, simulated users and soak tests."""

@@ -1,4 +1,4 @@
-"""Evaluation of a domain's conversations, with and without models, and its report."""
+"""Evaluation of a domain on conversations, with and without models, and the evaluation's report."""
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -42,8 +42,8 @@ Conversations = Mapping[str, Sequence[ConversationEntry]]
 class DomainReport:
     """The evaluation of a domain.
 
-    `runs`: the runs of all variants. The report describes the last run. `page`: the HTML report. `findings`:
-    low scores, regressions and failed fault cases.
+    `runs`: one run per variant. `page`: file of the HTML report, which describes the last run. `findings`: scores
+    below their limits, regressions and failed fault cases.
     """
 
     runs: list[JsonObject]
@@ -52,9 +52,9 @@ class DomainReport:
 
 
 def find_conversations(target: str, *, is_needed: bool = True) -> tuple[str, Conversations]:
-    """Return a domain and its conversations by file.
+    """Return a domain's name or folder, and its conversations by file.
 
-    `target`: a domain's name or folder, or a file in its `evaluations/` folder. `is_needed`: require
+    `target`: a domain's name or folder, or a file in its `evaluations/` folder. `is_needed`: True to require
     conversations.
 
     Raises:
@@ -89,9 +89,10 @@ async def evaluate_domain(
 ) -> DomainReport:
     """Run a domain's conversations, or those of simulated users, through the Agent.
 
-    Each variant is a separate run. Variants without a model use only the local classifier. Variants with limited
-    examples are only reported, not stored or checked. `judge`: the model that grades answers. `bounds`: minimum scores.
-    `against`: a stored run to compare the last run with. `folder`: where runs are stored.
+    Each variant is a separate run. Variants without a model use only the local classifier. Runs with limited
+    examples are reported, but not stored or checked. `judge`: the model that grades answers, or None. `bounds`:
+    minimum scores. `against`: a stored run to compare the last run with, or None. `folder`: where runs are stored.
+    `notice`: called with each message for the author.
 
     Raises:
         InvalidInput: a limit or a stored run is invalid, or no model endpoint is configured.
@@ -139,7 +140,10 @@ async def _hold(
     name: str,
     notice: Callable[[str], None],
 ) -> list[Outcome]:
-    """Run the files' conversations, or simulated conversations. `name`: the label of the progress bar."""
+    """Run the conversations of the files or, if `simulated` is given, of simulated users.
+
+    `name`: label of the progress bar.
+    """
     with progress(name) as counted:
         if simulated is not None:
             return await simulate(evaluated, simulated, notice, counted)
@@ -152,7 +156,7 @@ def _tell(lines: Iterable[str], notice: Callable[[str], None]) -> None:
 
 
 def _read_sections(variant: Variant) -> JsonObject:
-    """Return configuration that replaces prompts with the variant's prompts."""
+    """Return configuration with the variant's prompts, or an empty object. Raises InvalidInput."""
     if variant.prompts is None:
         return {}
     prompts = read_prompts(variant.prompts)
@@ -162,7 +166,7 @@ def _read_sections(variant: Variant) -> JsonObject:
 
 
 def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None]) -> None:
-    """Report the number of ungraded criteria, and why the first of them was not graded."""
+    """Report the number of ungraded rubric criteria, and why the first of them was not graded."""
     verdicts = (verdict for outcome in outcomes for turn in outcome.turns for verdict in turn.verdicts)
     unjudged = [verdict for verdict in verdicts if verdict.met is None]
     if unjudged:
@@ -174,7 +178,7 @@ def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None])
 async def open_model(
     model: str | None, record: RecordSignal = drop_signal
 ) -> AsyncGenerator[ModelPool | None]:
-    """Open the configured endpoints, or yield None without a model. Raises InvalidInput if none is configured."""
+    """Yield a pool that calls `model`, or None if `model` is None. Raises InvalidInput without an endpoint."""
     if model is None:
         yield None
         return
@@ -192,7 +196,7 @@ async def open_model(
 
 
 async def explain_sentence(sentence: str, domain: str, model: str | None) -> JsonObject:
-    """Explain how a domain interprets a sentence. See `lab.evaluation.explain`."""
+    """Explain how a domain's NLU interprets a sentence. See `lab.evaluation.explain`."""
     loaded = load_domain(domain)
     use = PromptUse()
     problems: list[Json] = []

@@ -93,10 +93,7 @@ def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
 
 
 def check_flower(seat: Seat, environment: Mapping[str, str]) -> None:
-    """Raise InvalidInput if other machines could reach Flower without a password.
-
-    Flower shows user activity.
-    """
+    """Raise InvalidInput if other machines could reach Flower without a password. Flower shows user activity."""
     if seat.host in LOOPBACK:
         return
     if any(":" not in entry for entry in environment.get(FLOWER_AUTH, "").split(",")):

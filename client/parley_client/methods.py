@@ -161,17 +161,11 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("feedback", session_id=session_id, limit=limit)
 
     def plan(self, session_id: str) -> One:
-        """Return the session's latest plan with its revisions.
-
-        Raises NotFound if the session never had a plan.
-        """
+        """Return the session's latest plan with its revisions. Raises NotFound if the session never had a plan."""
         return self._get("sessions", session_id, "plan")
 
     def state(self, session_id: str, epoch: int | None = None) -> One:
-        """Return the working state at an epoch: ``{epoch, state}``.
-
-        Default: the current epoch. Raises NotFound.
-        """
+        """Return the working state at an epoch: ``{epoch, state}``. Default: the current epoch. Raises NotFound."""
         return self._get("sessions", session_id, "state", epoch=epoch)
 
     def effects(self, session_id: str, limit: int = 200) -> Many:
@@ -187,10 +181,7 @@ class Methods(OperatorMethods[One, Many]):
     def decide_approval(
         self, approval_id: str, decision: str, *, reason: str | None = None, decided_by: str | None = None
     ) -> One:
-        """Decide an approval: ``grant`` or ``deny``.
-
-        Raises Refused if the approval can no longer be decided.
-        """
+        """Decide an approval: ``grant`` or ``deny``. Raises Refused if the approval can no longer be decided."""
         return self._post(
             "approvals", approval_id, keyed=True, decision=decision, reason=reason, decided_by=decided_by
         )
@@ -233,10 +224,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._send(Call("DELETE", path_of("sessions", session_id, "events", event_id)))
 
     def rollback(self, session_id: str, epoch: int) -> One:
-        """Restore the state of an earlier epoch as a new epoch.
-
-        Raises SessionBusy while turns are unfinished.
-        """
+        """Restore the state of an earlier epoch as a new epoch. Raises SessionBusy while turns are unfinished."""
         return self._post("sessions", session_id, "rollback", epoch=epoch)
 
     def branch(self, session_id: str, *, epoch: int | None = None, branch_id: str | None = None) -> One:

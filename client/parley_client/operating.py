@@ -75,10 +75,7 @@ class OperatorMethods(ABC, Generic[One, Many]):
     def repair(
         self, session_id: str, repairs: list[JsonObject], *, epoch: int, why: str, wait_s: float = 30.0
     ) -> One:
-        """Apply repairs as a turn.
-
-        Raises Refused if the session has changed or the repairs would break its state.
-        """
+        """Apply repairs as a turn. Raises Refused if the session has changed or the repairs would break its state."""
         body = {"repairs": repairs, "epoch": epoch, "why": why, "idempotency_key": new_id("client")}
         path = path_of("sessions", session_id, "repairs")
         return self._send(Call("POST", path, body, {"wait": wait_s}, keyed=True))

@@ -118,10 +118,7 @@ class Workspace:
         return await asyncio.to_thread(engine().run, sql)
 
     async def show(self, name: str, sql: str, code: str = "") -> tuple[Sheet, list[JsonObject]]:
-        """Run a statement over base tables and store its result.
-
-        Return the result and its first page of rows.
-        """
+        """Run a statement over base tables and store its result. Return the result and its first page of rows."""
         if len(sql) > LONGEST_STATEMENT:
             raise invalid("That statement builds on too many saved tables.")
         found = await self.read(f"SELECT * FROM ({sql}) LIMIT {PAGE_ROWS + 1}")  # noqa: S608

@@ -22,10 +22,7 @@ class Bookings(Service):
         self.timetable = Timetable(context.records, context.config["airlines"])
 
     async def book(self, *, offer_id: str, call: ToolCall, passenger_name: str = "") -> JsonObject:
-        """Book an offer.
-
-        The booking reference is derived from the call, so a retry finds the earlier booking.
-        """
+        """Book an offer. The booking reference is derived from the call, so a retry finds the earlier booking."""
         flight_id, cabin, passengers = read_offer(offer_id)
         draft = {
             "status": "held",

@@ -1,7 +1,4 @@
-"""Verification of JSON Web Tokens.
-
-The settings, never the token, determine the algorithm (RT-22).
-"""
+"""Verification of JSON Web Tokens. The settings, never the token, determine the algorithm (RT-22)."""
 
 import math
 from typing import Any

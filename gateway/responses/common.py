@@ -23,10 +23,7 @@ OptionalTimestamp = Timestamp | None
 
 
 class ResponseModel(BaseModel):
-    """The base class of responses, created from a record.
-
-    Later versions can add members, but never remove them.
-    """
+    """The base class of responses, created from a record. Later versions can add members, but never remove them."""
 
     model_config = ConfigDict(extra="allow", from_attributes=True)
 

@@ -84,10 +84,7 @@ class Effect(response_of(LedgerEntry, without=("session_id", "step_key"))):
 
 
 class ComparedTurns(ResponseModel):
-    """Turns at the same position after two sessions diverged.
-
-    A side is null if its session has fewer turns.
-    """
+    """Turns at the same position after two sessions diverged. A side is null if its session has fewer turns."""
 
     left: JsonMap | None
     right: JsonMap | None

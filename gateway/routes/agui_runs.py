@@ -111,10 +111,7 @@ class _Run:
         return [(await self.dependencies.turns.submit(submission)).turn_id]
 
     async def resume(self, answers: Sequence[ResumeEntry]) -> list[TurnId]:
-        """Decide the approvals that interrupted the run.
-
-        Return the IDs of the turns that resume the flows.
-        """
+        """Decide the approvals that interrupted the run. Return the IDs of the turns that resume the flows."""
         return [await self._decide(answer) for answer in answers[:MOST_INTERRUPTS]]
 
     async def _decide(self, answer: ResumeEntry) -> TurnId:

@@ -46,10 +46,7 @@ OUTBOX_KINDS = ("internal_flow", "notes")
 
 @router.get("/metrics", response_class=Response, include_in_schema=False)
 async def metrics(operations: TheOperations) -> Response:
-    """Return metrics in the Prometheus text format.
-
-    `parley_store_answers` is 0 if the store doesn't respond.
-    """
+    """Return metrics in the Prometheus text format. `parley_store_answers` is 0 if the store doesn't respond."""
     try:
         async with asyncio.timeout(READ_WITHIN_S):
             _set_gauges(await operations.stats.read())

@@ -82,10 +82,7 @@ class _Conversation:
     close_code: int = TRY_AGAIN_LATER
 
     async def receive_messages(self) -> None:
-        """Submit the client's messages until the client disconnects.
-
-        If a message is invalid, send an error.
-        """
+        """Submit the client's messages until the client disconnects. If a message is invalid, send an error."""
         with suppress(WebSocketDisconnect):
             while True:
                 message = await self.websocket.receive()

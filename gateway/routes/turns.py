@@ -69,10 +69,7 @@ async def list_turns(
     session_id: SessionId | None = None,
     limit: Limit = 100,
 ) -> list[JsonObject]:
-    """List turns of one session or all sessions, newest first.
-
-    `status=quarantined`: turns that need an operator.
-    """
+    """List turns of one session or all sessions, newest first. `status=quarantined`: turns that need an operator."""
     records = await turns.inbox.turns(caller.tenant_id, session_id=session_id, status=status, limit=limit)
     return [turn_for(caller, turn_object(record)) for record in records]
 

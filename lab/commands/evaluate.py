@@ -119,7 +119,10 @@ def evaluate(
 
 
 def _list_variants(model: Models, prompts: PromptFolders, *, curve: bool) -> list[Variant]:
-    """Return the variants to compare: each model with each prompt folder, or only the local classifier."""
+    """Return the variants to compare: each model (or none) with the domain's prompts and each prompt folder.
+
+    `curve`: True to start with variants that limit the number of training examples.
+    """
     from lab.domain_evaluation import Variant  # noqa: PLC0415  # slow to import
     from lab.evaluation.runs import CURVE  # noqa: PLC0415  # slow to import
 
@@ -136,7 +139,7 @@ def _list_variants(model: Models, prompts: PromptFolders, *, curve: bool) -> lis
 def _try_faults(
     domain: str, files: Conversations, data_dir: Path, seed: int, budget: int, *, as_json: bool
 ) -> None:
-    """Inject faults, print the failures, and exit with status 1 if there are any."""
+    """Run conversations with injected faults, print the findings, and exit with status 1 if there are any."""
     from lab.evaluation.outside import list_services  # noqa: PLC0415  # slow to import
     from lab.faults.cases import try_faults  # noqa: PLC0415  # slow to import
     from orchestrator.adapters.domains.folder import load_domain  # noqa: PLC0415  # slow to import

@@ -48,7 +48,7 @@ def explain_sentence(
 
 
 def _describe_endpoint(problem: Json) -> str:
-    """Describe a failed model call: the endpoint and the error."""
+    """Describe a failed model call's endpoint and error."""
     if not problem:
         return ""
     said = [str(problem[name]) for name in ("status", "code", "field") if problem[name] is not None]

@@ -32,7 +32,7 @@ def cases(
     into: Annotated[Path | None, typer.Option(help="File to add the cases to. Default: print them.")] = None,
     session: Session = None,
 ) -> Answer:
-    """Turn feedback into cases for `parley eval`: each conversation up to the rated turn."""
+    """Turn feedback into test cases for `parley eval`: each conversation up to the rated turn."""
     from lab.evaluation.cases import add_cases  # noqa: PLC0415  # slow to import
     from orchestrator.adapters.domains.yaml_source import write_items  # noqa: PLC0415  # slow to import
 

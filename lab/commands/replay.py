@@ -1,4 +1,4 @@
-"""`parley replay`: replay finished conversations, and show differences."""
+"""`parley replay`: replay finished turns, and show differences."""
 
 import os
 from collections.abc import Sequence

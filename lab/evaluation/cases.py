@@ -1,4 +1,4 @@
-"""Add cases to files of test conversations."""
+"""Addition of test cases to files of conversations."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +10,10 @@ from orchestrator.types import JsonObject
 
 
 def add_cases(cases: Sequence[JsonObject], path: Path) -> int:
-    """Append new cases to a file of conversations and return their number.
+    """Append the cases whose names are new to a file of conversations. Return their number.
 
     Raises:
-        InvalidInput: the file has other content.
+        InvalidInput: the file does not end with conversations.
     """
     known = {one.name for one in read_file(path).conversations} if path.exists() else set[str]()
     new = [case for case in cases if case["name"] not in known]

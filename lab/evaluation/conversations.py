@@ -30,8 +30,8 @@ from parley.simulator import START, Simulator
 class TurnOutcome:
     """A turn's message, expectations and result.
 
-    `observed`: results by the name of the expectation, plus `source` (the deciding NLU component) and
-    `answer`. `faults`: differences from the expectations, as sentences. `verdicts`: the answer's grades.
+    `observed`: results by the name of the expectation, plus `source` (the deciding NLU component). `faults`:
+    differences from the expectations, as sentences. `verdicts`: the grades of the rubric's criteria.
     """
 
     said: str
@@ -43,7 +43,7 @@ class TurnOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The results of a conversation. `file`: the evaluation file that contains it."""
+    """The results of a conversation. `file`: name of the evaluation file that contains the conversation."""
 
     file: str
     name: str
@@ -58,8 +58,9 @@ class Outcome:
 class Evaluated:
     """The system under evaluation.
 
-    `sections`: configuration merged over the domain's own. `reset`: resets real services. `judge`: grades criteria that
-    need a model; without a judge, these criteria stay ungraded.
+    `models`: language models, or None for only the local classifier. `sections`: configuration merged over the
+    domain's own. `judge`: grades rubric criteria that need a model. Without a judge, these criteria stay ungraded.
+    `reset`: resets real services before each conversation.
     """
 
     loaded: LoadedDomain
@@ -95,7 +96,7 @@ async def evaluate(
     notice: Callable[[str], None] = lambda _line: None,
     counted: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Outcome]:
-    """Run the conversations of all files. `counted`: called with the number done and the total."""
+    """Run the conversations of all files. `counted`: called with the number of finished ones and the total."""
     outcomes: list[Outcome] = []
     total = sum(len(conversations) for conversations in files.values())
     for file, conversations in files.items():
@@ -125,7 +126,7 @@ def report_wrong(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 async def go_through(conversation: ConversationEntry, evaluated: Evaluated) -> list[TurnOutcome]:
-    """Run all turns of a conversation on new, separate stores."""
+    """Run all turns of a conversation on new stores."""
     if evaluated.reset is not None:
         await evaluated.reset()
     simulator = Simulator.of(
@@ -173,9 +174,9 @@ async def take_turns(
 
 
 def payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
-    """Return the offered payload that includes the action's own payload.
+    """Return the payload of the offered action with the action's name whose payload contains the action's members.
 
-    Return the action's own payload if none of the offered payloads includes it.
+    Return the action's own payload if no offered action matches.
     """
     written: JsonObject = action.get("payload") or {}
     fitting = (one["payload"] for one in offered if one["name"] == action["name"])
@@ -188,7 +189,7 @@ def insert(text: str, remembered: Mapping[str, str]) -> str:
 
 
 def observe(turn: JsonObject, signals: Sequence[Signal]) -> JsonObject:
-    """Return the observable results of a turn."""
+    """Return the results of a turn that expectations can refer to."""
     predictions = [signal.payload for signal in signals if signal.type is SignalType.PREDICTION]
     predicted = predictions[0] if predictions else {}
     stack = [flow["dact"] for flow in turn["flows"]]
@@ -210,7 +211,7 @@ def observe(turn: JsonObject, signals: Sequence[Signal]) -> JsonObject:
 
 
 def find_faults(expect: ExpectEntry, observed: JsonObject) -> Iterator[str]:
-    """Yield each difference between the expected and the observed results."""
+    """Yield a sentence for each difference between the expected and the observed results."""
     for name in ("kind", "flow", "flows", "completed", "tools", "ambiguity"):
         wanted: Json = getattr(expect, name)
         wanted = list(wanted) if isinstance(wanted, tuple) else wanted

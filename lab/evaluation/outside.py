@@ -10,7 +10,7 @@ from orchestrator.domain.model import Domain, Implementation, ToolSpec
 from orchestrator.errors import InvalidInput
 
 RESET = "evaluations/reset.py"
-"""The file that defines a domain's `reset` function."""
+"""The file in a domain's folder that defines its `reset` function."""
 
 Reset = Callable[[], Awaitable[None]]
 """A function that resets services to their initial state."""
@@ -19,7 +19,7 @@ Reset = Callable[[], Awaitable[None]]
 def read_reset(folder: str | Path) -> Reset | None:
     """Return the `reset` function from a domain's `evaluations/reset.py`, or None if the file does not exist.
 
-    The function can be asynchronous. Raises InvalidInput if the file does not define it.
+    The file's function can be asynchronous. Raises InvalidInput if the file does not define the function.
     """
     path = Path(folder) / RESET
     if not path.exists():

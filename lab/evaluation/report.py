@@ -17,9 +17,9 @@ _LEARNT = ("flow_accuracy", "slot_f1", "turns_as_expected")
 
 
 def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
-    """Return an HTML report on the last run, with a comparison to the earlier runs.
+    """Return an HTML report on the last run, compared with the earlier runs.
 
-    `findings`: scores below their limits, and regressions.
+    `findings`: scores below their limits, regressions and failed fault cases.
     """
     runs = [{"name": one.get("model") or NO_MODEL, **one} for one in runs]  # older runs have no name
     run = runs[-1]
@@ -51,7 +51,7 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
 
 
 def _draw_curve(runs: Sequence[JsonObject]) -> list[JsonObject]:
-    """Return the points of each learning curve, on a 100 by 100 grid."""
+    """Return the points of each score's learning curve, on a grid of 100 by 100."""
     step = 100 / max(1, len(runs) - 1)
     return [
         {

@@ -1,4 +1,4 @@
-"""Grade answers by a rubric: rules match text, and a model grades sentences."""
+"""Grading of answers by a rubric: rules check the text, and a model grades criteria written as sentences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_BEFORE = 10
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The grade of a criterion. `met`: True or False, or None if the criterion was not graded."""
+    """The grade of a criterion. `met`: whether the answer meets the criterion, or None if it was not graded."""
 
     criterion: str
     met: bool | None
@@ -43,7 +43,7 @@ class Judge:
     async def judge(
         self, criteria: Sequence[str], said: str, answer: str, before: Sequence[str]
     ) -> list[Verdict]:
-        """Ask the model to grade the criteria. They stay ungraded if the model fails."""
+        """Ask the model to grade an answer. If the model fails, all criteria stay ungraded."""
         variables: dict[str, Json] = {
             "assistant": self.assistant,
             "criteria": list(criteria),
@@ -81,7 +81,7 @@ async def grade_answer(
 
 
 def _apply_rules(criterion: CriterionEntry, answer: str) -> list[Verdict]:
-    """Grade an answer by the rules that match text, without a model."""
+    """Grade an answer by a criterion's rules that need no model."""
     found: list[Verdict] = []
     if (pattern := criterion.says) is not None:
         found.append(Verdict(f"says {pattern!r}", re.search(pattern, answer) is not None))

@@ -20,7 +20,7 @@ NO_MODEL = "without a model"
 CURVE = (1, 2, 4, 8, 16)
 """Numbers of training examples per flow in a learning curve."""
 TOLERANCE = 0.005
-"""Maximum decrease of a score that does not count as a regression."""
+"""Maximum decrease of a score that doesn't count as a regression."""
 MAIN_FIGURE = "turns_as_expected"
 
 
@@ -28,8 +28,8 @@ MAIN_FIGURE = "turns_as_expected"
 class Variant:
     """A model and prompts to evaluate.
 
-    `prompts`: a folder of prompts that replace the domain's. `examples`: maximum number of training examples per flow.
-    Default: all.
+    `model`: None for only the local classifier. `prompts`: a folder of prompts that replace the domain's own.
+    `examples`: maximum number of training examples per flow. Default: all.
     """
 
     model: str | None = None
@@ -51,7 +51,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class PromptUse:
-    """Model calls and tokens per prompt."""
+    """Numbers of model calls and tokens by prompt ID."""
 
     calls: Counter[str] = field(default_factory=Counter[str])
     tokens: Counter[str] = field(default_factory=Counter[str])
@@ -64,7 +64,7 @@ class PromptUse:
 
     @property
     def figures(self) -> JsonObject:
-        """Return the number of calls and the average tokens per call, for each prompt."""
+        """The number of calls and the average number of tokens per call, by prompt ID."""
         return {
             name: {"calls": calls, "tokens_a_call": round(self.tokens[name] / calls)}
             for name, calls in sorted(self.calls.items())
@@ -79,10 +79,7 @@ def describe_run(
     use: PromptUse,
     tenant: str = DEFAULT_TENANT,
 ) -> JsonObject:
-    """Return a run as it is stored.
-
-    `tenant`: the tenant whose operators can read the run in the inspector.
-    """
+    """Return a run in its stored form. `tenant`: the tenant whose operators can read the run in the inspector."""
     made = datetime.now(UTC)
     return {
         "run": f"{made:%Y%m%d-%H%M%S}{variant.suffix}",
@@ -129,7 +126,7 @@ def describe_run(
 
 
 def keep(run: JsonObject, folder: Path) -> Path:
-    """Store a run under its name and return the file."""
+    """Store a run as a file named by the run, and return the file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{run['run']}.json"
     path.write_bytes(orjson.dumps(run, option=orjson.OPT_INDENT_2))
@@ -137,7 +134,7 @@ def keep(run: JsonObject, folder: Path) -> Path:
 
 
 def find_run(said: str, folder: Path) -> JsonObject:
-    """Read a stored run by name or file, or the latest run.
+    """Read a stored run by its name or file, or the latest run if `said` is ``latest``.
 
     Raises:
         InvalidInput: the run does not exist.
@@ -158,7 +155,7 @@ def find_run(said: str, folder: Path) -> JsonObject:
 
 
 def read_bounds(said: Sequence[str]) -> dict[str, float]:
-    """Parse minimum scores such as ``0.95`` (share of correct turns) and ``slot_f1=0.9``.
+    """Parse minimum scores such as ``slot_f1=0.9``, or ``0.95`` for the share of turns as expected.
 
     Raises:
         InvalidInput: a value is not a number.

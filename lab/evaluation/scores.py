@@ -1,6 +1,6 @@
 """Scores of conversations: flows, slots, goals, tools and paths.
 
-Only turns with expectations count. Scores are between 0 and 1, or None if nothing was expected.
+A score counts only turns with an expectation about it. Scores are between 0 and 1, or None without such turns.
 """
 
 from collections import Counter
@@ -16,10 +16,10 @@ NOTHING = "(no flow)"
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of a run, in report order.
+    """The scores of a run.
 
-    `confusion`: number of turns by expected and actual flow. `neighbors`: confused flows that are each other's
-    `edge_flows`.
+    `figures`: scores by name, in the order of the report. `confusion`: number of turns by expected and actual flow.
+    `neighbors`: pairs of confused flows of which one lists the other in its `edge_flows`.
     """
 
     figures: dict[str, float | None]
@@ -66,7 +66,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _matches(turns: Sequence[TurnOutcome], name: str) -> list[bool]:
-    """Return, for each turn that states this expectation, True if the turn met it."""
+    """Return, for each turn with the expectation `name`, True if the turn met the expectation."""
     wanted: list[tuple[Json, Json]] = [(getattr(turn.expect, name), turn.observed[name]) for turn in turns]
     return [
         (list(expected) if isinstance(expected, tuple) else expected) == observed
@@ -76,7 +76,7 @@ def _matches(turns: Sequence[TurnOutcome], name: str) -> list[bool]:
 
 
 def _flow_pair(turn: TurnOutcome) -> tuple[str, str] | None:
-    """Return a turn's expected and actual flows, or None if it expects no flow."""
+    """Return a turn's expected and actual flow, or None if the turn has no expected flow."""
     expect, observed = turn.expect, turn.observed
     if expect.flow is not None:
         return expect.flow, str(observed["flow"] or NOTHING)
@@ -91,7 +91,7 @@ def _slots_right(turn: TurnOutcome) -> int:
 
 
 def _count_slots(turn: TurnOutcome) -> tuple[int, int, int]:
-    """Count the correct, found and expected slot values of a turn."""
+    """Return the numbers of correct, found and expected values of a turn's expected slots."""
     found = sum(turn.observed["slots"].get(name) is not None for name in turn.expect.slots)
     expected = sum(value is not None for value in turn.expect.slots.values())
     right = sum(
@@ -116,9 +116,9 @@ def _has_fault(turn: TurnOutcome, beginning: str) -> bool:
 def _measure_path(outcome: Outcome) -> dict[str, float]:
     """Compare the expected and the actual path of a conversation.
 
-    Path nodes are completed flows and called tools. `path_nodes`: share of expected nodes reached.
-    `partial_path`: share reached before the first deviation. `full_path`: 1 if the paths are equal, or 0.
-    Empty without an expected path.
+    Path nodes are completed flows and called tools. `path_nodes`: share of the expected nodes that were reached.
+    `partial_path`: share that was reached before the first deviation. `full_path`: 1 if the paths are equal, or 0.
+    The result is empty if the conversation has no expected path.
     """
     expected, taken = list[str](), list[str]()
     for turn in outcome.turns:

@@ -1,4 +1,4 @@
-"""Fault cases as YAML conversations, and search reports."""
+"""Fault cases as YAML conversations, and reports of fault searches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TEMPLATES = Environment(
 
 
 def write_case(found: Found) -> str:
-    """Format a finding as a YAML conversation, with the faults of each turn."""
+    """Format a finding's case as a YAML conversation, with the faults of each turn."""
     case = found.case
     lines = [f"- name: {_write_line(_name(found))}"]
     if case.conversation.now is not None:
@@ -64,7 +64,7 @@ def read_case(name: str, conversation: ConversationEntry) -> Case:
 def part_cases(
     files: Mapping[str, Sequence[ConversationEntry]],
 ) -> tuple[dict[str, list[ConversationEntry]], dict[str, ConversationEntry]]:
-    """Separate conversations without faults from those with faults, which are keyed by file and name."""
+    """Return the conversations without faults by file, and those with faults by file and name."""
     sound = {file: [one for one in given if not _goes_wrong(one)] for file, given in files.items()}
     faulty = {
         f"{file}: {one.name}": one for file, given in files.items() for one in given if _goes_wrong(one)
@@ -89,9 +89,10 @@ def try_faults(
     domain: str, files: Mapping[str, Sequence[ConversationEntry]], folder: Path, *, seed: int, budget: int,
     processes: int | None = None,
 ) -> tuple[JsonObject, Path]:  # fmt: skip
-    """Inject faults into a domain's conversations and return the report and its HTML page.
+    """Inject faults into a domain's conversations. Return the report and the file of its HTML page.
 
-    `folder`: where reports are stored. Raises InvalidInput if the domain has no conversations.
+    `files`: conversations by file. `folder`: where reports are stored. `budget`: maximum number of cases to run.
+    Raises InvalidInput if there are no conversations.
     """
     given, kept = part_cases(files)
     conversations = {f"{file}: {one.name}": one for file, some in given.items() for one in some if one.turns}
@@ -111,7 +112,7 @@ def try_faults(
 
 
 def describe(domain: str, share: Share, broken: Sequence[str], *, seed: int) -> JsonObject:
-    """Return the report of a search, with the worst findings first."""
+    """Return the report of a fault search, with the worst findings first."""
     made = datetime.now(UTC)
     order = sorted(
         share.found.values(), key=lambda one: list(type(one.finding.breach)).index(one.finding.breach)

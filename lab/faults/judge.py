@@ -1,6 +1,6 @@
-"""Grade a conversation with faults against the same conversation without faults.
+"""Grading of a conversation with faults by comparison with the same conversation without faults.
 
-Compares only calls, stored documents and replies, not flows, slots or states.
+The judge compares only calls, stored documents and replies, not flows, slots or states.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orchestrator.domain.evaluations import FaultKind
 from orchestrator.turns.turn import TurnInput
 
 _UNSURE = re.compile(r"can't tell|may have been done|\bI had\b|I've already")
-"""Phrases that leave the outcome open or report a partial outcome."""
+"""Phrases of replies that leave the outcome open or report a partial outcome."""
 
 
 class Breach(StrEnum):
@@ -36,9 +36,9 @@ class Breach(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A breach in a conversation.
+    """A breach in a conversation. `turn`: number of the script's turn, or 0 for the whole conversation.
 
-    `turn`: the number of the script's turn, or 0 for the whole conversation.
+    `why`: a description of the breach.
     """
 
     breach: Breach
@@ -47,7 +47,7 @@ class Finding:
 
 
 async def judge(talk: Talk, sounds: Sounds, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
-    """Grade a conversation, repeating unfinished requests to check that they can be completed."""
+    """Grade a conversation. To check that unfinished requests can be completed, repeat them."""
     course = talk.course
     strayed = [*find_strayed(course, sound, faults)]
     turns = {one.at for one in strayed}
@@ -76,7 +76,7 @@ def _grade_answers(course: Course, faults: Sequence[Fault]) -> Iterable[Finding]
 
 
 def _grade_words(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Finding]:
-    """Check each reply against the effects that precede it."""
+    """Yield findings about replies that differ from the effects so far or, with invisible faults, from `sound`."""
     invisible = all(fault.is_invisible for fault in faults)
     as_told = True
     for heard, reply, store in zip(course.script, sound.replies, sound.stores, strict=False):
@@ -102,7 +102,10 @@ def _is_told(course: Course, sound: Sound, heard: Heard, reply: str) -> bool:
 
 
 def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) -> Iterable[Finding]:
-    """Check documents and calls against the requests. `strayed`: turns graded by what was displayed."""
+    """Yield findings about documents and calls that differ from the requests.
+
+    `strayed`: turns that are graded separately, because they refer to another display.
+    """
     store = sound.count(course.store)
     done = {sound.name(call) for call in course.done if call.lasting and call.is_whole}
     called = {sound.name(call) for call in course.done if call.has_effect and call.turn not in strayed}
@@ -121,7 +124,7 @@ def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) ->
 
 
 async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
-    """Answer open questions, then repeat unfinished requests, which must each take effect once."""
+    """Answer open questions, then repeat unfinished requests. Return findings if these don't take effect once."""
     course = talk.course
     if not sound.missing(course):
         return []
@@ -143,7 +146,7 @@ async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -
 
 
 async def _answer_what_is_asked(talk: Talk, sound: Sound, *, is_misheard: bool = False) -> None:
-    """Confirm offers while effects are missing, and deny all other offers."""
+    """Confirm the requested offers while effects are missing, and deny other offers, up to three times."""
     for _ in range(3):
         last = talk.course.heard[-1]
         is_other = sound.turns_down(last.reply) or (is_misheard and not sound.has_offered(last))
@@ -155,9 +158,10 @@ async def _answer_what_is_asked(talk: Talk, sound: Sound, *, is_misheard: bool =
 
 
 def _first_to_say(course: Course, sound: Sound, missing: set[str]) -> int | None:
-    """Return the number of the turn to repeat from, or None if some later effects are already done.
+    """Return the number of the turn from which to repeat the script.
 
-    This turn starts the first task that differs from the run without faults.
+    This turn starts the first task that differs from the run without faults. Return None if some effects from this
+    turn on are already done.
     """
     told = {
         one.at

@@ -1,4 +1,4 @@
-"""Wrong interpretations from a model: unrelated tasks and invented values."""
+"""Wrong interpretations by a model: unrelated tasks and invented values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INVENTED = "made_up"
 _OTHER_FLOWS = 2
 _WRONG_VALUES = 4
 _NEVER_SAID: tuple[Json, ...] = ("2027-03-09", "19:45", 7, "Zanzibar", {"Zanzibar": 7})
-"""Invented values for slots without a list of values. The first valid value is used."""
+"""Invented values. A slot without a list of values gets the first value that is valid for it."""
 
 
 def list_nonsense(
@@ -40,7 +40,7 @@ def list_nonsense(
 
 
 def _fill_wrongly(spec: FlowSpec, held: JsonObject, domain: Domain, chance: Random) -> Iterator[JsonObject]:
-    """Yield wrong values for a flow: an unknown slot, swapped values and replaced values."""
+    """Yield wrong slot values for a flow: with an unknown slot, swapped values or replaced values."""
     yield {**held, _INVENTED: "Zanzibar"}
     for one, other in combinations(held, 2):
         yield {**held, one: held[other], other: held[one]}
@@ -54,7 +54,7 @@ def _fill_wrongly(spec: FlowSpec, held: JsonObject, domain: Domain, chance: Rand
 
 
 def _find_other(slot: SlotSpec, held: JsonObject, domain: Domain, chance: Random) -> Json:
-    """Return a different valid value for a slot, or None."""
+    """Return a valid value for a slot that differs from the held value, or None."""
     listed = list(slot.values)
     if slot.entity is not None and slot.entity in domain.entities:
         listed = [value.canonical for value in domain.entities[slot.entity].values]

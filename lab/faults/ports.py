@@ -1,4 +1,4 @@
-"""Ports that inject faults into tools, records, session lanes and models. Parley's own code is unchanged."""
+"""Ports that inject faults into tools, records, session lanes and models, without changes to Parley's code."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class WorkerDied(BaseException):
 class Fault:
     """A fault in a turn.
 
-    `turn`: the turn's number, from 1. `at`: the place, in a format that depends on the kind.
+    `turn`: the turn's number in the script, from 1. `at`: the place or content of the fault, depending on its kind.
     """
 
     kind: FaultKind
@@ -53,7 +53,7 @@ class Fault:
 
     @property
     def is_invisible(self) -> bool:
-        """Return True if the fault does not change the answers."""
+        """True if the fault must not change the replies."""
         match self.kind:
             case FaultKind.OTHER_WORKER:
                 return True
@@ -67,9 +67,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call with an effect. `turn`: 0 after the script. `has_effect`: declared in the manifest.
+    """An executed tool call. `turn`: number of the script's turn, or 0 after the script.
 
-    `wrote`: the call wrote records. `is_whole`: the call finished, even if its answer was lost.
+    `has_effect`: True if the manifest declares a side effect. `wrote`: True if the call wrote records. `is_whole`:
+    True if the call finished, even if its answer was lost.
     """
 
     turn: int
@@ -90,9 +91,10 @@ async def _nobody(_fault: Fault) -> None:
 
 @dataclass(slots=True)
 class Outside:
-    """The outside world of a run: counts calls and injects faults.
+    """The outside world of a run, which injects faults into calls and records the calls.
 
-    `places`: the places reached, by turn. `done`: the calls executed.
+    `places`: places that each turn reached. `done`: executed calls. `break_in`: sends a message during a turn.
+    `written`: number of writes of records.
     """
 
     faults: Sequence[Fault] = ()
@@ -104,7 +106,7 @@ class Outside:
     _fired: set[Fault] = field(default_factory=set[Fault])
 
     def happens(self, kind: FaultKind, at: str) -> bool:
-        """Return True if a fault occurs here. Each fault occurs once."""
+        """Return True if a fault of this kind occurs at this place of the current turn. Each fault occurs once."""
         for fault in self.faults:
             if (fault.kind, fault.turn, fault.at) == (kind, self.turn, at) and fault not in self._fired:
                 self._fired.add(fault)
@@ -112,9 +114,9 @@ class Outside:
         return False
 
     async def reach(self, place: str, do: Callable[[], Awaitable[T]], silence: type[Exception]) -> T:
-        """Run an action with the faults injected at its place.
+        """Run the action `do` with the faults for its place, and return its result.
 
-        `silence`: the error raised if no answer arrives.
+        `silence`: the error to raise if no answer arrives.
         """
         reached = self.places.setdefault(self.turn, [])
         number = 1 + sum(one.split(" ")[0] == place for one in reached)
@@ -149,7 +151,7 @@ class Outside:
     async def call(
         self, tool: str, arguments: JsonObject, do: Callable[[], Awaitable[T]], *, has_effect: bool
     ) -> T:
-        """Run a tool call, and record it if it finished or wrote records."""
+        """Run a tool call with its faults, and record the call if it finished or wrote records."""
 
         async def carry_out() -> T:
             turn, before, is_whole = self.turn, self.written, False
@@ -167,12 +169,12 @@ class Outside:
 
 @dataclass(slots=True)
 class Ports:
-    """The connections between a domain's workers and the outside world of the current run."""
+    """The connection of a domain's workers to the outside world of the current run."""
 
     outside: Outside = field(default_factory=Outside)
 
     def wrap(self, loaded: LoadedDomain) -> LoadedDomain:
-        """Return the domain with services that call tools through `outside`."""
+        """Return the domain with services whose tools and records are called through `outside`."""
         tools = {
             tool.target: tool
             for tool in loaded.domain.tools.values()
@@ -268,7 +270,7 @@ class FaultyTransport:
 
 
 class MortalLane(MemoryLane):
-    """The session lane of a worker that can die at each write. A dead worker writes nothing."""
+    """The session lanes of a worker that can die at each write. A dead worker writes nothing."""
 
     ports: Ports
     is_dead = False
@@ -299,7 +301,10 @@ class MortalLane(MemoryLane):
 
 
 def _babble(said: str) -> str:
-    """Return a wrong model response: invalid JSON, a confirmation, or values for another flow."""
+    """Return a wrong model response: invalid JSON, a confirmation, or a flow with slot values.
+
+    `said`: the kind of response, or the flow with its values.
+    """
     if said == NO_JSON:
         return "Certainly! {{"
     is_yes = said in {YES, HALF_A_YES}
@@ -318,7 +323,7 @@ def _babble(said: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Babbler:
-    """A model client that is unavailable, except in turns with nonsense."""
+    """A model client that returns a wrong response in turns with the fault NONSENSE. Otherwise, it is unavailable."""
 
     ports: Ports
     endpoint: str = "nonsense"
@@ -342,7 +347,7 @@ class _Babbler:
 
 
 class NonsensePool(ModelPool):
-    """A model pool that returns wrong interpretations."""
+    """A model pool whose only model is a `_Babbler`."""
 
     def __init__(self, ports: Ports) -> None:
         super().__init__({}, model="nonsense")

@@ -1,7 +1,6 @@
 """Checks of references: “them”, “it” and “that” must refer to the last display.
 
-Earlier displays without effects don't matter, so a turn must have the same effects in a conversation without
-them.
+Therefore, a turn must have the same effects in a conversation without the earlier displays.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from orchestrator.domain.evaluations import ConversationEntry, FaultKind, TurnEn
 
 
 def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Heard]:
-    """Yield turns that had effects, referred to an outdated display, and did not answer a question."""
+    """Yield turns that had effects after another display than in the script, and did not answer a question."""
     misheard = {fault.turn for fault in faults if fault.kind is FaultKind.NONSENSE}
     for one in course.script:
         before = course.heard[course.heard.index(one) - 1]
@@ -29,7 +28,7 @@ def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Itera
 async def find_unmeant(
     talk: Talk, sounds: Sounds, sound: Sound, line: Heard, faults: Sequence[Fault]
 ) -> list[str]:
-    """Return the effects of a turn that disappear when earlier displays are removed."""
+    """Return the effects that a turn lacks in a conversation without some earlier displays."""
     course, with_model = talk.course, any(fault.kind is FaultKind.NONSENSE for fault in faults)
     seen, did = course.seen_before(line), course.effects_in(line.at)
     assert seen is not None
@@ -47,10 +46,10 @@ async def find_unmeant(
 def _list_shorter(
     conversation: ConversationEntry, course: Course, line: Heard, faults: Sequence[Fault]
 ) -> Iterator[tuple[ConversationEntry, list[Fault], int]]:
-    """Yield conversations that end with `line` and have fewer displays before it, the shortest first.
+    """Yield conversations that end with `line` and lack some earlier turns, the shortest first.
 
-    Each conversation comes with its misinterpreted turns and the number of the turn with the last display.
-    Turns that had effects or left a question open are kept.
+    Each conversation comes with the faults of its misinterpreted turns, and the number of the turn with the last
+    display. Turns are kept if they are open, answer an open turn, or changed the store.
     """
     heard = [one for one in course.heard[: course.heard.index(line) + 1] if one.status == "done"]
     seen = course.seen_before(line)

@@ -1,4 +1,4 @@
-"""Run a conversation with faults, and record what its user and the outside world observe."""
+"""Conversations with faults: run the turns, and record what the user sees and which calls are executed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NEVER_MIND = "never mind"
 _MOST_ATTEMPTS = 12
 _MOST_OPEN = 3
 _PACES_S = (20.0, 33.0)
-"""Seconds between turns, at two paces. Values that differ between the paces depend on time."""
+"""Seconds between turns, at two paces. Values that differ between the paces depend on the time."""
 _QUIET: JsonObject = {"resilience": {"backoff_base_s": 0.0}}
 _ALWAYS_ASKED: JsonObject = {"nlu": {"mode": "system2"}}
 
@@ -55,8 +55,9 @@ Store = dict[str, dict[str, JsonObject]]
 class Heard:
     """A turn as the user sees it, and the store after the turn.
 
-    `at`: the turn's number in the script, or 0 outside the script. `displays`: the turn shows more than text.
-    `tasks`: slots by flow, with the top of the stack last; empty for completed flows.
+    `at`: the turn's number in the script, or 0 outside the script. `tasks`: slot values by flow, with the top of the
+    stack last; completed flows have none. `is_open`: True if a flow or question is open. `displays`: True if the
+    turn shows more than text.
     """
 
     at: int
@@ -72,7 +73,7 @@ class Heard:
 
 @dataclass(slots=True)
 class Course:
-    """The course of a conversation. `done`: executed calls. `places`: ports reached, by turn."""
+    """The course of a conversation. `heard`: all turns. `done`: executed calls. `places`: places by turn."""
 
     heard: list[Heard] = field(default_factory=list[Heard])
     done: list[Call] = field(default_factory=list[Call])
@@ -87,12 +88,12 @@ class Course:
         return self.heard[-1].store if self.heard else {}
 
     def seen_before(self, line: Heard | None = None) -> Heard | None:
-        """Return the last turn that displayed data, before `line` if given."""
+        """Return the last turn before `line` that displayed data, or None. Default: of the whole course."""
         until = len(self.heard) if line is None else self.heard.index(line)
         return next((one for one in reversed(self.heard[:until]) if one.displays), None)
 
     def effects_in(self, turn: int) -> list[Call]:
-        """Return the turn's calls to tools with side effects."""
+        """Return the turn's executed calls with declared side effects."""
         return [call for call in self.done if call.turn == turn and call.has_effect]
 
 
@@ -129,9 +130,10 @@ class Workers:
         is_later: bool = False,
         goes_on: Callable[[Course], bool] = lambda _course: True,
     ) -> Talk:
-        """Run the turns of a conversation and return the talk, which can continue.
+        """Run the turns of a conversation and return the talk, so that the caller can continue the conversation.
 
-        `is_later`: use the slower pace. `goes_on`: returns False if the user leaves the script.
+        `with_model`: True to interpret messages with a model that may be wrong. `is_later`: True for the slower pace.
+        `goes_on`: returns False if the user leaves the script.
         """
         if self.reset is not None:
             await self.reset()
@@ -168,7 +170,7 @@ class Workers:
 
 
 class Talk:
-    """A conversation in progress: its script, workers and faults."""
+    """A conversation in progress. `conversation`: its script. `pace_s`: seconds between turns."""
 
     def __init__(
         self,
@@ -208,7 +210,7 @@ class Talk:
         return agent
 
     async def take_script(self, goes_on: Callable[[Course], bool]) -> None:
-        """Run the whole script with its faults, and stop injecting faults after the last turn."""
+        """Run the script with its faults until `goes_on` returns False. Later turns have no faults."""
         for at, entry in enumerate(self.conversation.turns, start=1):
             if self.course.heard and not goes_on(self.course):
                 break
@@ -220,7 +222,7 @@ class Talk:
         self.course.done, self.course.places = self._outside.done, self._outside.places
 
     async def _come_to(self, at: int) -> None:
-        """Inject the faults that precede a turn."""
+        """Advance the clock to a turn, and inject the faults that precede the turn."""
         self._outside.turn = at
         for worker in self._workers:
             worker.now = beginning_of(self.conversation).timestamp() + at * self._pace_s
@@ -249,7 +251,7 @@ class Talk:
         return TurnInput(action={"name": entry.action["name"], "payload": payload_of(entry.action, offered)})
 
     async def _click_again(self, what: str) -> None:
-        """Click an action from an earlier answer that the last answer does not offer: ``confirm of turn 2``."""
+        """Click an action of an earlier answer, given as ``confirm of turn 2``, unless the last answer offers it."""
         name, _, number = what.partition(" of turn ")
         for action in self._offered.get(int(number), ()):
             if action["name"] == name and action not in self.course.heard[-1].actions:
@@ -257,7 +259,7 @@ class Talk:
                 return
 
     async def say_again(self, first: int) -> None:
-        """Cancel open tasks, then repeat the script from a turn on."""
+        """Cancel open tasks, then repeat the script from turn `first` on."""
         for _ in range(_MOST_OPEN):
             last = self.course.heard[-1]
             if last.is_open or last.said == self.conversation.turns[first - 1].user:
@@ -267,7 +269,7 @@ class Talk:
             self._offered[at] = turn["actions"]
 
     async def submit(self, given: TurnInput, *, at: int = 0, key: str | None = None) -> JsonObject:
-        """Submit a turn, run it to its end even if workers die, and record what the user sees."""
+        """Submit a turn, run it until it has ended even if workers die, and add it to the course."""
         receipt = await self._inbox.submit(self._submission(given, key))
         turn = await self._see_through(receipt.turn_id)
         if at:
@@ -305,7 +307,7 @@ class Talk:
         return turn_object(await self._inbox.turn(DEFAULT_TENANT, turn_id))
 
     async def _break_in(self, fault: Fault) -> None:
-        """Send a message while a turn is running."""
+        """Submit a fault's message while a turn is running."""
         stops = fault.kind is FaultKind.INTERRUPTED
         said = TurnInput(text=NEVER_MIND if stops else fault.at.partition(": ")[2])
         if_busy = IfBusy.INTERRUPT if stops else IfBusy.UNDERSTAND

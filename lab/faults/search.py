@@ -1,4 +1,4 @@
-"""Search for faults that break a domain's conversations: single faults, then combinations."""
+"""A search for faults that break a domain's conversations: single faults, then combinations."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from parley.output import progress
 
 AS_IT_IS = "as it is"
 _OWN = frozenset({"journal", "commit"})
-"""Places inside the runtime, where only the worker can fail."""
+"""Places inside the runtime, at which only the death of a worker is injected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A conversation and the faults to inject."""
+    """A conversation and the faults to inject into it."""
 
     name: str
     conversation: ConversationEntry
@@ -49,7 +49,7 @@ class Found:
 
     @property
     def likeness(self) -> tuple[str, ...]:
-        """Return the key that similar findings share: breach, subject and kinds of faults."""
+        """The key of similar findings: breach, subject and kinds of faults."""
         about = self.finding.why.split(" ")[0]
         return (
             self.finding.breach,
@@ -60,7 +60,7 @@ class Found:
 
 @dataclass(slots=True)
 class Share:
-    """The results of one process."""
+    """The results of one process. `taken`: number of cases. `by_kind`: number of faults by kind."""
 
     taken: int = 0
     by_kind: dict[str, int] = field(default_factory=dict[str, int])
@@ -98,7 +98,7 @@ async def try_case(sounds: Sounds, case: Case) -> tuple[list[Finding], list[Hear
 
 
 def list_faults(sound: Sound, domain: Domain, others: Sequence[str], chance: Random) -> Iterator[Fault]:
-    """Yield the possible faults of a conversation. `others`: unrelated messages to insert."""
+    """Yield the faults that can be injected into a conversation. `others`: unrelated messages to insert."""
     script = sound.course.script
     for heard in script:
         turn = heard.at
@@ -120,7 +120,7 @@ def list_faults(sound: Sound, domain: Domain, others: Sequence[str], chance: Ran
 
 
 def _list_at(place: str, turn: int, domain: Domain) -> Iterator[Fault]:
-    """Yield the possible faults at a place of a turn."""
+    """Yield the faults that can be injected at a place of a turn."""
     name = place.split(" ", maxsplit=1)[0]
     yield Fault(FaultKind.WORKER_DEATH, turn, f"after {place}")
     if name in domain.tools or name == "commit":
@@ -139,7 +139,7 @@ def _list_at(place: str, turn: int, domain: Domain) -> Iterator[Fault]:
 
 
 def _list_stale(earlier: Heard, heard: Heard) -> Iterator[Fault]:
-    """Yield clicks on actions that an earlier answer offered and the current answer does not."""
+    """Yield clicks on actions that the turn `earlier` offers and the turn `heard` doesn't."""
     for action in earlier.actions:
         if "flow_id" in action["payload"] and action not in heard.actions:
             yield Fault(FaultKind.STALE_CLICK, heard.at, f"{action['name']} of turn {earlier.at}")
@@ -154,7 +154,7 @@ def list_cases(
     budget: int,
     kinds: Collection[FaultKind],
 ) -> list[Case]:
-    """Return the cases to run: single faults in a seeded order, then combinations."""
+    """Return up to `budget` cases to run: single faults in a random order, then combinations."""
     chance = Random(seed)
     questions = [
         conversation.turns[0].user
@@ -188,8 +188,8 @@ def list_cases(
 class Search:
     """A search for faults that runs at most `budget` cases.
 
-    `conversations`: conversations by name. `seed`: determines the order of cases. `kinds`: the kinds of
-    faults to inject.
+    `conversations`: conversations by name. `seed`: determines the cases and their order. `kinds`: kinds of faults
+    to inject.
     """
 
     workers: Workers
@@ -199,7 +199,7 @@ class Search:
     kinds: Collection[FaultKind] = tuple(FaultKind)
 
     async def look(self, part: slice = slice(None)) -> Share:
-        """Run a slice of the cases."""
+        """Run a slice of the cases and return its results."""
         with progress("faults") as counted:
             return await self._look(part, counted)
 
@@ -234,7 +234,7 @@ _given: list[Search] = []
 
 
 def look_everywhere(search: Search, processes: int | None = None) -> Share:
-    """Run all cases. Default: one process per core. Child processes inherit the trained classifier."""
+    """Run all cases in child processes, which inherit the trained classifier. Default: one process per core."""
     count = processes or os.cpu_count() or 1
     parts = [slice(first, None, count) for first in range(count)]
     whole = Share()

@@ -1,4 +1,4 @@
-"""The outcome and the replies of a conversation without faults."""
+"""The expected outcome and replies of a conversation, from runs without faults."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from orchestrator.domain.evaluations import ConversationEntry, FaultKind
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 _WORD = re.compile(r"[\w-]{16,}|\w+")
-"""A word, or a random token with hyphens, which counts as one word."""
+"""A word, or a random token of at least 16 characters with hyphens, which counts as one word."""
 _CHANGING = "…"
 _IN_PIECES = re.compile(r"-*…(?:[-.]+…)*-*")
 """A random token whose number of parts varies, with hyphens or dots between them."""
@@ -23,7 +23,7 @@ _IN_PIECES = re.compile(r"-*…(?:[-.]+…)*-*")
 class Sound:
     """The outcome of a conversation without faults.
 
-    IDs and times differ between runs, so several runs are compared.
+    `others`: further runs of the conversation. Words that differ between runs, such as IDs and times, are masked.
     """
 
     def __init__(self, course: Course, *others: Course) -> None:
@@ -44,12 +44,12 @@ class Sound:
             self.most |= store
 
     def mask(self, text: str) -> str:
-        """Mask the words that differ between runs."""
+        """Return the text with the words masked that differ between runs."""
         masked = _WORD.sub(lambda found: found[0] if found[0] in self._stable else _CHANGING, text)
         return _IN_PIECES.sub(_CHANGING, masked)
 
     def done_now(self, course: Course, turn: int) -> set[str]:
-        """Return the effects of a turn, without calls that failed to write their records."""
+        """Return the calls of a turn that took effect: they wrote records, or need not write records."""
         return {
             self.name(call)
             for call in course.done
@@ -60,7 +60,7 @@ class Sound:
         return {self.name(call) for call in self.course.done if call.lasting and call.turn == turn}
 
     def missing(self, course: Course) -> set[str]:
-        """Return the requested effects that are missing."""
+        """Return the requested calls with side effects that the course lacks."""
         store = self.count(course.store)
         wanted = self._outside if store == self.stores[-1] else self.effects
         return wanted - {
@@ -70,9 +70,9 @@ class Sound:
         }
 
     def is_as_planned(self, course: Course, faults: Sequence[Fault]) -> bool:
-        """Return True if an attentive user would continue.
+        """Return True if an attentive user would continue the script.
 
-        The user stops after an unexpected offer, a stopped turn, or an action that wasn't requested.
+        The user stops after an unexpected offer, an unanswered turn, or a misinterpreted message.
         """
         offers = _offers_of(course.heard[-1])
         if not course.script:
@@ -85,7 +85,7 @@ class Sound:
         return not offers or (is_as_told and offers == _offers_of(last))
 
     def is_seen(self, seen: Heard | None, turn: int) -> bool:
-        """Return whether the last display is the display that the script's turn expects."""
+        """Return True if the display `seen` is the last display before the script's turn without faults."""
         wanted = self.course.seen_before(self.course.script[turn - 1])
         known = [None if one is None else self.mask(one.reply) for one in (seen, wanted)]
         return known[0] == known[1]
@@ -95,11 +95,11 @@ class Sound:
         return any(self.mask(heard.reply).endswith(reply) for reply in self.replies)
 
     def turns_down(self, reply: str) -> bool:
-        """Return True if the reply makes an offer that the user declines."""
+        """Return True if the reply contains an offer that the script's user declines."""
         return any(offer in self.mask(reply) for offer in self._turned_down)
 
     def name(self, call: Call) -> str:
-        """Return a call's tool and arguments, with changing values masked."""
+        """Return a call's tool and arguments as text, with changing values masked."""
         return f"{call.tool} {self._write(call.arguments)}"
 
     def count(self, store: Store) -> Counter[str]:
@@ -148,7 +148,7 @@ def _words_in(value: Json) -> Iterable[str]:
 
 
 class Sounds:
-    """The outcomes of conversations without faults, each computed once."""
+    """The expected outcomes of conversations, each computed once."""
 
     def __init__(self, workers: Workers) -> None:
         self.workers = workers
@@ -157,9 +157,9 @@ class Sounds:
     async def of(
         self, conversation: ConversationEntry, faults: Sequence[Fault] = (), *, with_model: bool = False
     ) -> Sound:
-        """Run a conversation several times, because two runs can be equal by chance.
+        """Return a conversation's outcome from several runs, because two runs can be equal by chance.
 
-        `faults`: the faults to inject in each run.
+        `faults`: faults to inject in each run.
         """
         key = f"{with_model} {faults} {conversation.model_dump_json()}"
         if key not in self._known:

@@ -1,4 +1,4 @@
-"""Compare a replayed turn with its recording, ignoring generated IDs."""
+"""Comparison of a replayed turn with its recording, ignoring generated IDs."""
 
 import re
 from collections import Counter
@@ -31,7 +31,7 @@ _SHADOWS: Final = bytes(ord("x" if chr(one) in "0123456789abcdef" else " ") for 
 
 
 def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
-    """Return the aspects in which the turns differ, with the old and new values at each place."""
+    """Return the aspects in which a replayed turn differs, with the old and new values at each place."""
     then, now = _decided(turn.result, turn.signals), _decided(replayed.commit.result, replayed.commit.signals)
     tools = [request for key, request in replayed.missed if key.startswith(TOOL)]
     if CALLS in now:
@@ -68,7 +68,7 @@ def _places(then: Json, now: Json, at: str = "") -> Iterator[JsonObject]:
 
 
 def _decided(result: JsonObject, signals: Sequence[JsonObject]) -> JsonObject:
-    """Return the decisions in a turn's result."""
+    """Return a turn's decisions by aspect."""
     if "flows" not in result:
         return {"system": {name: one for name, one in result.items() if name not in {"seq", "epoch"}}}
     question = result["ambiguity"] or {}
@@ -92,7 +92,7 @@ def _decided(result: JsonObject, signals: Sequence[JsonObject]) -> JsonObject:
 def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[list[Json], list[Json]]:
     """Return the model calls made only in the recording, and those made only in the replay.
 
-    The second list omits failed calls, which have no recorded answer.
+    The second list omits calls that failed in the recording, because they have no recorded answer.
     """
     failed = Counter(
         one["payload"]["prompt_id"]
@@ -112,7 +112,7 @@ def _models(turn: RecordedTurn, replayed: Replayed) -> tuple[list[Json], list[Js
 
 
 def name_question(key: str) -> str:
-    """Return a model call's prompt and digest."""
+    """Return a model call's prompt ID and shortened digest, from the key of its journal step."""
     _, prompt_id, digest, *_ = key.split(":")
     return f"{prompt_id} {digest[:8]}"
 

@@ -1,4 +1,4 @@
-"""Replay reports: storage, output and allowed differences."""
+"""Replay reports: creation, storage, output and allowed differences."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -14,9 +14,9 @@ from orchestrator.errors import InvalidInput
 from orchestrator.types import Json, JsonObject
 
 REPLAYS: Final = "replays"
-"""Subfolder of a domain's evaluations."""
+"""Subfolder of a domain's evaluations that contains the reports."""
 MOST_KEPT: Final = 1000
-"""Maximum number of changed turns stored in full. The others are only counted."""
+"""Maximum number of changed turns stored with their differences. Other changed turns are only counted."""
 MOST_TOLD: Final = 50
 _LONGEST: Final = 160
 
@@ -28,7 +28,7 @@ def sum_up(
     seconds: float,
     allowed: frozenset[str] = frozenset(),
 ) -> JsonObject:
-    """Return the report of a replay. `allowed`: see `read_allowed`."""
+    """Return the report of a replay. `sessions`: results by session. `allowed`: see `read_allowed`."""
     made = datetime.now(UTC)
     left_out, not_made, changed = Counter[str](), Counter[str](), Counter[str]()
     different: list[JsonObject] = []
@@ -60,7 +60,7 @@ def sum_up(
 
 
 def read_allowed(path: Path | None) -> frozenset[str]:
-    """Read the allowed differences: one session, or session and epoch, per line.
+    """Read the turns that may differ: a session, or a session and an epoch, per line.
 
     Text after # is a comment. Raises InvalidInput if the file can't be read.
     """
@@ -80,7 +80,7 @@ def count_forbidden(report: JsonObject, aspects: Collection[str]) -> int:
 
 
 def keep(report: JsonObject, folder: Path) -> Path:
-    """Store a report with the domain's evaluations and return the file."""
+    """Store a report with the domain's evaluations, and return the file."""
     place = folder / report["domain"] / REPLAYS
     place.mkdir(parents=True, exist_ok=True)
     path = place / f"{report['replay']}.json"

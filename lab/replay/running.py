@@ -1,4 +1,4 @@
-"""Replay sessions in parallel processes."""
+"""The replay of sessions in parallel processes."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ UNASKED: Final = "http://unasked.invalid/v1"
 class Wanted:
     """The sessions to replay, and the changes to test.
 
-    `sessions`: session IDs. If empty, the `last` most recently active sessions of the domain `of`. `domain`:
-    name or folder. Default: the sessions' own domain. `prompt`: ``ID@VERSION`` of a replacement. `model`: the
-    model to ask. Default: recorded answers. `since`: the first epoch.
+    `sessions`: session IDs. If empty, the `last` most recently active sessions of the domain `of`. `domain`: name or
+    folder of the domain to replay against. Default: the sessions' own domain. `prompt`: ``ID@VERSION`` of the prompt
+    version to use. `model`: the model to ask. Default: recorded answers. `since`: the first epoch to replay.
     """
 
     sessions: tuple[SessionId, ...] = ()
@@ -62,7 +62,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """State that all processes inherit."""
+    """Data that all replay processes inherit. `url`: database URL."""
 
     url: str
     settings: Settings
@@ -73,7 +73,7 @@ class Setup:
 
 
 def open_models(settings: Settings, loaded: LoadedDomain, model: str | None) -> ModelPool:
-    """Return the models to ask. Without `model`, their URL is unreachable."""
+    """Return a pool that calls `model` or, if that is None, a pool with an unreachable endpoint URL."""
     if model is not None:
         endpoints = read_endpoints(settings)
         if not endpoints:
@@ -138,7 +138,7 @@ def prepare(wanted: Wanted, recorded: str) -> LoadedDomain:
 
 
 def _find_prompt(said: str, domain: str) -> dict[str, str]:
-    """Return the text of a prompt version from the package or from the domain's `prompts/`."""
+    """Return the text of a prompt version, from the package or the domain's `prompts/`, by file name."""
     prompt_id, _, version = said.partition("@")
     file = f"{prompt_id}.md"
     shipped = resources.files("orchestrator.models.prompts") / file
@@ -163,7 +163,7 @@ async def _find(url: str, wanted: Wanted) -> dict[SessionId, str]:
 
 
 def _share(setup: Setup, wanted: Sequence[SessionId], processes: int) -> Iterator[JsonObject]:
-    """Distribute the sessions among processes, and yield their results. Few sessions run in this process."""
+    """Replay the sessions in child processes and yield their results. A few sessions are replayed in this process."""
     parts = [*_cut(wanted, processes)]
     if min(processes, len(parts)) <= 1:
         outcomes: list[JsonObject] = []
@@ -211,7 +211,7 @@ def _take(parts: Sequence[Sequence[SessionId]], taken: Any) -> Iterator[Sequence
 
 
 def _run(setup: Setup, parts: Sequence[Sequence[SessionId]], taken: Any, writer: Any) -> None:
-    """Replay parts in a child process."""
+    """Replay the parts that this child process claims, and write the results to `writer`."""
     take = _take(parts, taken)
     asyncio.run(replay_parts(setup, take, lambda outcome: writer.send_bytes(orjson.dumps(outcome))))
     writer.close()
@@ -247,7 +247,10 @@ async def _replay_part(
 
 
 async def replay_session(sandbox: Sandbox, session: RecordedSession, *, since: int = 0) -> JsonObject:
-    """Replay each turn of a session from its recorded state, so that differences don't accumulate."""
+    """Replay each turn of a session from its recorded state, so that differences don't accumulate.
+
+    `since`: the first epoch to replay.
+    """
     had_model = any(
         any(step.kind != TOOL for step in turn.steps)
         or any(one["type"] == SignalType.MODEL_CALL.value for one in turn.signals)

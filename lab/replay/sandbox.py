@@ -1,7 +1,7 @@
-"""Replay a recorded turn with its state, clock and journal, without side effects.
+"""The replay of a recorded turn with its state, clock and journal, without side effects.
 
-Recorded calls return the recorded answers. The sandbox only notes other calls, and calls a model only on
-request.
+Recorded calls return the recorded answers. The sandbox doesn't run other calls, except model calls if the caller
+asks for them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ _NEW = ":new"
 
 
 class RecordedJournal(Journal):
-    """A journal of recorded answers. `missed`: calls without a recording. `unused`: unused recordings."""
+    """A journal that answers calls from recordings. `missed`: keys and requests of calls without a recording.
+
+    `unused`: recorded steps that no call has used.
+    """
 
     def __init__(self, lane: RecordedLane, lease: Lease, *, asks: bool) -> None:
         super().__init__(lane, lease, lease.work)
@@ -65,7 +68,7 @@ class RecordedJournal(Journal):
         idempotent: bool,
         effect: Effect | None = None,
     ) -> Json | UnknownOutcome | NotBegun:
-        """Answer a call from the recording. Only model calls may run, if the sandbox is set to ask models."""
+        """Return the recorded answer of a call, or run the call if it is a model call and models are asked."""
         if self._asks and kind != TOOL:
             self.unused = {name: step for name, step in self.unused.items() if step.kind == TOOL}
             return await run(key)
@@ -81,14 +84,14 @@ class RecordedJournal(Journal):
             self.stopped = False
 
     def _find(self, key: str, kind: str, digest: str) -> Step | None:
-        """Return the step with this key and request, or another step with the same request."""
+        """Return and use up the step with this key and request, or another step with the same request, or None."""
         fitting = [step for step in self.unused.values() if (step.kind, step.request_hash) == (kind, digest)]
         known = next((step for step in fitting if step.key == key), fitting[0] if fitting else None)
         return None if known is None else self.unused.pop(known.key)
 
 
 class RecordedLane(MemoryLane):
-    """A read-only lane with the lookups as they were at the start of the running turn."""
+    """A read-only lane whose lookups return data from before the replayed turn."""
 
     def __init__(self, moment: Moment) -> None:
         super().__init__(MemoryStore())
@@ -111,12 +114,12 @@ class RecordedLane(MemoryLane):
         return replace(entry, status=LedgerStatus.DONE) if entry is not None and undone else entry
 
     async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
-        """Do nothing: the ledger already has the effect."""
+        """Do nothing: the recorded ledger already has the compensation."""
 
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
     ) -> ApprovalRecord | None:
-        """Return the recorded decision, or the decision made by this turn."""
+        """Return the approval with the recorded decision or, if it was pending, with this decision."""
         record = self._moment.session.approvals.get(approval_id)
         if record is None:
             return None
@@ -130,9 +133,10 @@ class RecordedLane(MemoryLane):
 
 @dataclass(slots=True)
 class Moment:
-    """The running turn.
+    """The turn that is being replayed.
 
-    `remembers`: the turn found data outside its session, which may have changed since.
+    `now`: the turn's recorded start, in Unix seconds. `remembers`: True if the turn read data outside its session,
+    which may have changed since.
     """
 
     session: RecordedSession = field(init=False)
@@ -142,7 +146,7 @@ class Moment:
 
 
 class RecordedPreferences(PostgresPreferences):
-    """The current preferences that already existed when the turn ran."""
+    """The current preferences that have not changed since the replayed turn ran."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
         super().__init__(database)
@@ -161,7 +165,7 @@ class RecordedPreferences(PostgresPreferences):
 
 
 class RecordedDocuments(BusinessContext):
-    """The current documents that already existed when the turn ran."""
+    """The current documents that have not changed since the replayed turn ran."""
 
     def __init__(self, database: Database, embedder: Embedder, moment: Moment) -> None:
         self._store = PostgresDocuments(database)
@@ -180,7 +184,7 @@ class RecordedDocuments(BusinessContext):
 
 
 class RecordedNotes(MemoryScratchpad):
-    """The archived scratchpad entries that already existed when the turn ran."""
+    """The archived scratchpad entries that existed when the replayed turn ran."""
 
     def __init__(self, database: Database, moment: Moment) -> None:
         super().__init__()
@@ -207,7 +211,7 @@ class RecordedNotes(MemoryScratchpad):
 
 
 class RecordedGathering:
-    """Context gathering that returns recorded runs and starts none."""
+    """Context gathering that returns the findings of recorded runs and starts no runs."""
 
     def __init__(self, moment: Moment) -> None:
         self._moment = moment
@@ -227,7 +231,8 @@ class RecordedGathering:
 class Replayed:
     """The outcome of a replayed turn.
 
-    `missed`: keys and requests of calls without a recording. `unused`: recordings that the turn did not use.
+    `missed`: keys and requests of calls without a recording. `unused`: recorded steps that the turn did not use.
+    `remembers`: see `Moment`.
     """
 
     commit: TurnCommit
@@ -239,7 +244,7 @@ class Replayed:
 class Sandbox:
     """A domain's Agent for replays, one turn at a time.
 
-    `models`: models for sessions that used models. `asks`: call the models instead of using recorded answers.
+    `models`: models for sessions that used models. `asks`: True to call the models instead of using recorded answers.
     """
 
     def __init__(
@@ -265,15 +270,12 @@ class Sandbox:
         self._agents: dict[bool, Agent] = {}
 
     async def look_up(self, sessions: Collection[RecordedSession]) -> None:
-        """Load the data that the sessions' turns may look up.
-
-        Call this method before `replay`. Raises Unavailable.
-        """
+        """Load the data that the sessions' turns may look up. Call this method before `replay`. Raises Unavailable."""
         await self._preferences.look_up(sessions)
         await self._notes.look_up(sessions)
 
     async def replay(self, session: RecordedSession, turn: RecordedTurn, *, by_model: bool) -> Replayed:
-        """Replay a turn. `by_model`: the session used a model. Raises Unavailable."""
+        """Replay a turn. `by_model`: True if the session used a model. Raises Unavailable."""
         self._moment.now, self._moment.remembers = turn.began, False
         self._moment.session, self._moment.turn = session, turn
         agent = self._find_agent(by_model=by_model or self._asks)
@@ -300,7 +302,7 @@ class Sandbox:
 
 
 def _keep_result(turn: RunningTurn, modules: Modules) -> TurnCommit:
-    """Return the result to compare, without writing it."""
+    """Return a commit with only the result and the predictions, for comparison."""
     del modules
     answer, context = turn.answer, turn.context
     assert answer is not None

@@ -134,10 +134,7 @@ class Stock:
     def _choose(
         self, flow: FlowSpec, samples: Mapping[str, Sequence[Sample]], chance: Random
     ) -> dict[str, Sample]:
-        """Choose a value for each slot.
-
-        Slots of the same kind get different values, and dates are in order.
-        """
+        """Choose a value for each slot. Slots of the same kind get different values, and dates are in order."""
         chosen: dict[str, Sample] = {}
         for name, some in samples.items():
             taken = _plain(chosen)

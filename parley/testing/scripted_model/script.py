@@ -87,10 +87,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUse:
-    """An answer with tool calls, as pairs of name and arguments.
-
-    Arguments given as text are sent unchanged.
-    """
+    """An answer with tool calls, as pairs of name and arguments. Arguments given as text are sent unchanged."""
 
     calls: tuple[tuple[str, Json], ...]
     delay_s: float = 0.0
@@ -274,10 +271,7 @@ def load_script(path: Path) -> Script:
 
 
 def parse_script(document: Json, *, place: str = "script") -> Script:
-    """Parse a script with `default`, `models`, and `rules` that contain `replies`.
-
-    Raises ConfigurationError.
-    """
+    """Parse a script with `default`, `models`, and `rules` that contain `replies`. Raises ConfigurationError."""
     problems = [
         Problem(f"{place}: {error.json_path}", error.message) for error in _SCRIPT.iter_errors(document)
     ]
