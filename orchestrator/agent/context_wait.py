@@ -1,7 +1,7 @@
 """Waits for background flows: for context during recovery (PX-16), and for a recent summary or memories (IF-13).
 
-A turn waits briefly for context. If nothing arrives, it parks the flow and ends; a system turn delivers the findings
-later.
+A turn waits briefly for context. If nothing arrives, the turn parks the flow and ends. A system turn delivers the
+findings later.
 """
 
 from orchestrator.agent.modules import Modules

@@ -84,7 +84,7 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
 async def _contemplate(
     turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed
 ) -> tuple[Dact | None, dict[str, Mention]]:
-    """Ask NLU for a flow that can replace the failed flow. Return it or None, and its slot values."""
+    """Ask NLU for a flow that can replace the failed flow. Return its name or None, and its slot values."""
     understood = await modules.nlu.contemplate(
         turn.context.state,
         turn.context,
@@ -102,8 +102,8 @@ async def _contemplate(
 def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact, failure: Failed) -> bool:
     """Return whether a flow can replace a failed flow.
 
-    A flow with side effects can do so only if the domain declares it as an alternative, and never if the
-    failed flow's call succeeded with an unusable result.
+    A flow with side effects can replace a flow only if the domain declares it as an alternative, and never if
+    the failed flow's call succeeded with an unusable result.
     """
     if not failure.unusable and dact in {*flow.spec.edge_flows, flow.spec.fallback}:
         return True

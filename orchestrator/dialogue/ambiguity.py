@@ -141,7 +141,7 @@ class AmbiguityHandler:
         flow_id: FlowId | None = None,
         level: Level | None = None,
     ) -> list[Ambiguity]:
-        """Close the given question, or all questions with these properties. Default: the current question.
+        """Close `entry`, or all questions with this flow ID and level. Default: the current question.
 
         Return the closed questions.
         """

@@ -85,7 +85,7 @@ class DialogueState:
         return cls(session_id)
 
     def put_off(self, first: FlowId, *requests: str) -> None:
-        """Postpone requests until the flow `first` ends. They follow the requests that already wait for it."""
+        """Postpone requests until the flow `first` ends, behind the requests already postponed for this flow."""
         self.later.setdefault(first, []).extend(requests)
 
     def take_due(self) -> list[str]:
@@ -279,7 +279,7 @@ class DialogueState:
             del self.effects[: max(0, len(self.effects) - limits.effects)]
 
     def _correctable(self) -> set[FlowId]:
-        """Return the IDs of completed or stacked flows, of flows that these correct, and of stacked plans' steps."""
+        """Return the IDs of completed and stacked flows, of reopened flows' originals, and of stacked plans' steps."""
         stacked = [*self.stack.flows, *self.stack.departed]
         own = {flow.flow_id for flow in (*stacked, *self.completed)}
         corrected = {one for flow in stacked if (one := flow.progress.reopened_from) is not None}

@@ -1,8 +1,8 @@
 """Placeholders in the manifest: ``{city}`` is an input, ``${API_KEY}`` an environment variable.
 
-``${user.calendar}`` is a credential of the user. In HTTP tools, ``{user_id}`` and ``{session_id}`` are those
-of the caller, and ``{callback_url}`` receives a late result. `compile.endpoints` decides where placeholders
-are permitted.
+``${user.calendar}`` is a credential of the user. In HTTP tools, ``{user_id}`` and ``{session_id}`` are the
+caller's IDs, and ``{callback_url}`` is the URL for a late result. `compile.endpoints` decides where
+placeholders are permitted.
 """
 
 import re

@@ -64,7 +64,7 @@ class ToolCall:
 
     @property
     def home(self) -> SessionId:
-        """Return the session that owns data if there is no user. All forks of a tree share it."""
+        """Return the session that owns data without a user: the root of the fork tree, or this session."""
         return self.root or self.session_id
 
 
@@ -192,7 +192,7 @@ class SessionEvents(Protocol):
         ...
 
     async def cancel(self, call: ToolCall, key: str) -> bool:
-        """Cancel an event. Return True if it was still scheduled."""
+        """Cancel a scheduled event. Return False if it does not exist or has already started its flow."""
         ...
 
     async def scheduled(self, call: ToolCall) -> list[JsonObject]:

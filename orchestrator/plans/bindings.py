@@ -43,7 +43,7 @@ def inherit(plan: PlanFlow, step: PlanStep, spec: FlowSpec) -> JsonObject:
 
 
 def holds(plan: PlanFlow, condition: Condition) -> bool | None:
-    """Return whether a condition holds, or None until the step that decides it has ended."""
+    """Return whether a condition holds, or None if the step that provides its value has not ended yet."""
     binding = condition.binding
     if binding.step is not None:
         step = plan.step_named(binding.step)

@@ -123,7 +123,7 @@ def _changes(later: BaseFlow | None, spec: FlowSpec) -> bool:
 
 
 def _describe_sources(plan: PlanFlow, step: PlanStep, context: TurnContext, values: JsonObject) -> None:
-    """Bind an adopted flow's values to the steps that would have found them, if those steps accept them."""
+    """Bind an adopted flow's values to the steps that would have provided the values, if they have such slots."""
     for slot, binding in read_bindings(step).items():
         giver = plan.step_named(binding.step) if binding.step is not None else None
         if giver is None or slot not in values:

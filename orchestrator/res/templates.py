@@ -125,7 +125,7 @@ class Templates:
         self._environment = _Environment(sources, registry)
 
     def first(self, *names: str) -> str | None:
-        """Return the first of these names that has a template, or None."""
+        """Return the first of `names` that has a template, or None."""
         return next(filter(self._names.__contains__, names), None)
 
     def is_fixed(self, name: str) -> bool:
@@ -189,7 +189,7 @@ def word_for(domain: Domain, told: Told) -> str:
 
 @lru_cache(maxsize=1024)
 def _translate(source: str, name: str) -> tuple[CodeType, Collection[str] | None]:
-    """Return a template's code, which all domains share, and its variables, or None if it includes another."""
+    """Return a template's code, which all domains share, and its variables (None if it includes a template)."""
     environment = _Environment({}, Registry({}))
     tree = environment.parse(source)
     takes_in = next(tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)), None)

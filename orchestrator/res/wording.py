@@ -168,8 +168,8 @@ def label_slot(flow: BaseFlow | type[BaseFlow], name: str) -> str:
 def name_doing(flow: BaseFlow | type[BaseFlow]) -> str:
     """Return the flow's activity, such as ``booking a flight``.
 
-    The option `doing` sets it. Default: the flow's name as a gerund in English, or its description in other
-    languages.
+    The flow's option `doing` sets the phrase. Default: the flow's name as a gerund in English, or its
+    description in other languages.
     """
     told = flow.spec.options.get("doing")
     if isinstance(told, str):

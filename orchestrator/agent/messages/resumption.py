@@ -62,8 +62,8 @@ def rank(text: str, flows: Iterable[BaseFlow], now: float, intent: str | None = 
     """Return the flow that a description means, or up to `MOST_CHOICES` flows that it may mean, best first.
 
     The user chooses between flows whose scores are within `MARGIN` of the best. A flow is chosen without
-    asking if it matches all words that the others match, and more: “the hotel booking” does not mean “book a
-    flight”.
+    asking if it matches all words that the other flows match, and more: “the hotel booking” does not mean
+    “book a flight”.
     """
     mentioned = find_words(text)
     ranked = sorted(

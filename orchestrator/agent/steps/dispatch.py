@@ -182,7 +182,7 @@ def _drop_loose_questions(context: TurnContext, understood: Understanding) -> No
 
 
 def _starts(entry: Ambiguity, understood: Understanding) -> bool:
-    """Return whether a message repeats the waiting request, with a common value if both have values."""
+    """Return whether a message repeats the waiting request: the same task and, if both have values, a common value."""
     waiting = next((one.payload for one in entry.about.options if "then" in one.payload), None)
     if waiting is None or not understood.flows or understood.flows[0].dact != waiting["then"]:
         return False

@@ -39,7 +39,7 @@ class Correction:
 
 
 def find_changes(flow: BaseFlow, labels: Labels) -> tuple[Change, ...]:
-    """Return the changes that these values would cause. Invalid values cause no change."""
+    """Return the changes that the values in `labels` would cause. Invalid values cause no change."""
     mentions = _read_mentions(labels)
     changes: list[Change] = []
     for name, mention in mentions.items():
@@ -69,7 +69,7 @@ def _read_mentions(labels: Labels) -> dict[str, Mention]:
 
 
 def apply_changes(flow: BaseFlow, changes: Labels, *, turn_id: TurnId | None = None) -> tuple[str, ...]:
-    """Set new values. Return the dependent slots that were cleared; the others lose their confirmation."""
+    """Set new values. Return the dependent slots that were cleared; other dependent slots become unconfirmed."""
     before = {name: flow.value(name) for name in changes}
     flow.fill_slots_by_label(changes, turn_id=turn_id)
     altered = [name for name in changes if not same_value(before[name], flow.value(name))]

@@ -147,7 +147,7 @@ class Question(ABC):
         return CloseQuestion(told=True) if self.flow_id is None else AskAgain()
 
     def stop(self) -> Deed | None:
-        """Return the action for “never mind” if it doesn't cancel the task, or None."""
+        """Return the action for “never mind”, or None to cancel the task."""
         return None
 
     def take_back_no(self) -> Deed | None:

@@ -68,7 +68,7 @@ class Problems:
             self.found.append(problem)
 
     def check_known(self, file: SourceFile, path: Path, name: str, known: Iterable[str], kind: str) -> bool:
-        """Report `name` unless it is in `known`. Return True if it is."""
+        """Return whether `name` is in `known`. Report an unknown name as a problem."""
         names = list(known)
         if name in names:
             return True

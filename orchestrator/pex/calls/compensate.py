@@ -1,6 +1,6 @@
 """Undo side effects with the compensation that the tool declares (RT-12).
 
-A compensation is an ordinary call, and waits for an approval if it requires one.
+A compensation is an ordinary call, which may wait for a required approval.
 """
 
 from orchestrator.dialogue.lifecycle import FAILED

@@ -196,7 +196,7 @@ async def clarify(response: Response) -> None:
 
 
 def _put_labels(handler: AmbiguityHandler, entry: Ambiguity, templates: Templates) -> None:
-    """Store the replies with their rendered labels, which the user's answer can repeat."""
+    """Store the replies with their rendered labels, so that the user can answer with a label."""
     options = entry.about.options
     if any(isinstance(option.label, Saying) for option in options):
         handler.offer(entry, tuple(replace(one, label=templates.label(one.label)) for one in options))

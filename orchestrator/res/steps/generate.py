@@ -142,8 +142,8 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
 def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates) -> tuple[str, str]:
     """Return the template's name and the text for a completed flow.
 
-    The template is that of the flow, the intent or the family. If unexpected data from a tool makes it fail,
-    the base template reports the result.
+    The template belongs to the flow, the intent or the family. If unexpected data from a tool makes a domain's
+    template fail, the base template reports the result.
     """
     values = context_of(context, flow)
     intent = flow.spec.intent.lower()
