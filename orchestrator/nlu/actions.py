@@ -114,7 +114,7 @@ def _fill(slots: Mapping[str, Mention], action: Action, context: NluContext) -> 
 
 
 def _change_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Replace a slot's value. Default: ask the user for a new value."""
+    """Replace a slot's value. If the payload has no value, empty the slot so that the user is asked for one."""
     slot = _text(action, "slot")
     if slot is None:
         raise InvalidInput("The action needs the name of a slot.", field="action.payload.slot")
@@ -145,7 +145,7 @@ def _cancel_flow(action: Action, _context: NluContext, flows: Mapping[Dact, Flow
 
 
 def _decide_effect(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Interpret a decision about committed effects. `target`: the name of the decision (IR-4)."""
+    """Interpret a decision about earlier side effects. The action's name becomes the `target` (IR-4)."""
     return replace(_say(MessageKind.CORRECTION, action), target=action.name)
 
 

@@ -1,4 +1,4 @@
-"""JSON schemas for NLU answers of models, created from the domain's flows (NL-2).
+"""JSON schemas for models' answers to NLU prompts, created from the domain's flows (NL-2).
 
 Slots are a list of pairs, because a member for each slot would cost three times the tokens, and strict modes
 would require all members.
@@ -116,7 +116,7 @@ def input_names(flows: Iterable[FlowSpec]) -> tuple[str, ...]:
 
 
 def read_pairs(slots: Json, specs: dict[str, SlotSpec]) -> Iterator[tuple[str, Json]]:
-    """Parse names and values in either notation. `specs`: the slots of the intended flow."""
+    """Parse slot names and values from an object or a list of pairs. `specs`: slots by name, for their types."""
     if is_object(slots):
         yield from slots.items()
         return

@@ -29,8 +29,8 @@ _PLAN_BONUS = 0.05
 class FailedRequest:
     """A failed request.
 
-    `flow`: the failed flow, if known. `excluded`: flows not to try again. `evidence`: details of the failure:
-    category, message, ambiguity metadata, slots.
+    `flow`: the failed flow, if known. `excluded`: flows not to try again. `evidence`: details of the failure,
+    such as its category, message, ambiguity metadata and slots.
     """
 
     text: str
@@ -40,7 +40,7 @@ class FailedRequest:
 
 
 def narrow(request: FailedRequest, flows: Mapping[Dact, FlowSpec]) -> list[FlowSpec]:
-    """List the flows that are not excluded, most similar first."""
+    """Return the flows that are not excluded, most similar to the failed flow first."""
     left = [flow for flow in flows.values() if flow.dact not in request.excluded]
     return sorted(left, key=lambda flow: (-nearness(flow, request.flow), flow.dact))
 

@@ -86,7 +86,7 @@ class Grounding:
     def read_again(
         self, slot: SlotSpec, flow: FlowSpec, open_: Collection[str], taken: list[Json]
     ) -> Mention | None:
-        """Return the message's only value for a slot that fits no other slot in `open_`, or None.
+        """Return the message's only value that fits `slot` and no other slot in `open_`, or None.
 
         `taken`: the message's values for other slots. Unlisted names and quotes are ignored.
         """
@@ -138,7 +138,7 @@ class Grounding:
         return known and not _names(self._said[0], value)
 
     def _is_handed_on(self, value: Json, slot: SlotSpec) -> bool:
-        """Return whether an earlier task has the value in a slot declared as a synonym."""
+        """Return whether an earlier task has the value under a name in the slot's `same_as`."""
         return any(
             same_value(value, known) and not {name, f"{past.spec.dact}.{name}"}.isdisjoint(slot.same_as)
             for past in (*self._context.completed, *self._context.interrupted)

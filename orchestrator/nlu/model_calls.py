@@ -39,7 +39,7 @@ CONTEMPLATE = "nlu_contemplate"
 SLOT_FILL = "slot_fill"
 _MESSAGES = 7
 _MOST_LIKELY = 3
-"""Maximum number of flows described in full, besides the current task."""
+"""Maximum number of flows described in full, in addition to the current task's flow."""
 _LEAST_SHARE = 0.02
 _FAR_LESS = 4
 """Maximum ratio between the probability of the likeliest flow and of other flows described in full."""

@@ -229,7 +229,7 @@ class NLU:
         return mentions
 
     def ground(self, flow: type[BaseFlow], values: Mapping[str, Json], now: float) -> JsonObject:
-        """Validate values for a flow's slots, and omit ambiguous and invalid values."""
+        """Return the valid values for a flow's slots, without ambiguous values. `now`: Unix seconds."""
         mentions = {name: Mention(value, str(value)) for name, value in values.items() if value is not None}
         grounded, _ = self._validation.ground_values(mentions, flow.spec, NluContext(today=day_of(now)))
         return {name: mention.value for name, mention in grounded.items() if mention.value is not None}

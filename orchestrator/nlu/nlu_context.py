@@ -22,7 +22,7 @@ _RECENT_COMPLETED = 3
 
 @dataclass(frozen=True, slots=True)
 class PastFlow:
-    """An interrupted flow, or one completed in this session."""
+    """An interrupted flow, or a flow completed in this session."""
 
     spec: FlowSpec
     values: Mapping[str, Json] = field(default_factory=dict[str, Json])
@@ -66,8 +66,8 @@ class NluContext:
 
     `values`: values of the active flow. `completed`: completed flows, latest first. `previous`: the user's
     previous message. `recent`: slots of the active flow filled last. `shown`: the rows displayed last.
-    `table`: the table displayed last. `own`: values of this session only, by entity. `plan`: the running
-    plan. `tasks`: flows in progress, the active flow last. `history`: the conversation, for prompts.
+    `table`: the table displayed last. `own`: values that exist only in this session, by entity. `plan`: the
+    running plan. `tasks`: flows in progress, the active flow last. `history`: the conversation, for prompts.
     `separators`: the user's number format.
     """
 

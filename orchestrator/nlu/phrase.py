@@ -74,9 +74,10 @@ class Phrase:
     def find_left(
         self, slots: Iterable[str], half_used: Iterable[range], known: frozenset[str] | None
     ) -> list[int]:
-        """Return the indexes of words that are neither in `slots` nor in `known`.
+        """Return the indexes of words that are neither in the values of `slots` nor in `known`.
 
-        If `known` is None, return only the indexes of values.
+        `half_used`: spans of which all unused words count, known or not. If `known` is None, return only the
+        indexes of unused values.
         """
         used, words = self.find_used(slots), self.utterance.words
         dropped = {at for one in half_used for at in one}

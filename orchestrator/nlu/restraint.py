@@ -43,7 +43,7 @@ class Restraint:
     ) -> Understanding:
         """Return the interpretation without tasks that the message does not request.
 
-        `text`: in English as far as known. `read`: interprets the rest of a message.
+        `text`: the message, with known words translated into English. `read`: interprets the rest of a message.
         """
         if understood.source in _CLOSED or understood.plain or understood.is_click:
             return understood

@@ -110,7 +110,7 @@ PREPOSITIONS = NARROWING | word_set("to for in at on of with as from into")
 
 
 def is_excepted(words: Sequence[str], place: int, within: int = 2) -> bool:
-    """Return whether one of the words before a position excludes it, as in “not the first”."""
+    """Return whether one of the `within` words before a position excludes it, as in “not the first”."""
     return not _EXCEPTING.isdisjoint(words[max(0, place - within) : place])
 
 

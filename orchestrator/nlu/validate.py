@@ -218,7 +218,7 @@ class Validation:
         return mention if judged.value is mention.value else replace(mention, value=judged.value)
 
     def _find_own(self, mention: Mention, slot: SlotSpec, context: NluContext) -> Mention | None:
-        """Find a value of the session by its name, or by a misspelling that is not a known entity."""
+        """Find one of the session's own values by its name, or by a misspelling that isn't a known entity."""
         own = context.own.get(slot.entity or "")
         if not own:
             return None

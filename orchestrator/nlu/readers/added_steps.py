@@ -64,7 +64,10 @@ class AddedSteps:
         return None
 
     def _find_giver(self, plan: PlanFlow, named: str, flow: FlowSpec) -> PlanStep | None:
-        """Return the step that matches `named` best and whose results the flow takes, or None if several match."""
+        """Return the step that matches `named` best and whose results the flow takes.
+
+        Return None if no step or several steps match.
+        """
         if flow.family in _NO_STEPS:
             return None
         flows, mentioned = self._setup.domain.flows, find_words(named)

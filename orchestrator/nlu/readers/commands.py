@@ -16,7 +16,7 @@ from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.types import Dact
 
 LONGEST_COMMAND = 300
-"""Maximum length of a command, which also limits the cost of patterns."""
+"""Maximum length of a command, in characters. The limit also bounds the cost of matching patterns."""
 
 
 @dataclass(frozen=True, slots=True)

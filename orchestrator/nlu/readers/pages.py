@@ -26,7 +26,7 @@ class PageRequests:
     courtesies: frozenset[str]
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Interpret a page request, or return None if no table was displayed."""
+        """Interpret a page request, or return None for other messages or if no table was displayed."""
         table, text = context.table, message.text
         if table is None or len(text) > _LONGEST or _asks_for_words(context):
             return None

@@ -15,7 +15,7 @@ from orchestrator.types import Json
 _DEFAULT = "en"
 _PARTS = re.compile(r"[,.!?;…¿¡]+\s*|\s+-+\s+")
 _LONGEST = 120
-"""Maximum length of a plain answer, in characters."""
+"""Maximum length of small talk, in characters."""
 
 
 class PlainReader:

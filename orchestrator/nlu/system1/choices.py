@@ -32,7 +32,7 @@ def choose(utterance: Utterance, context: NluContext, flows: Mapping[Dact, FlowS
     if index is None:
         index = _by_name(utterance, names)
     if index is None and _stops_all(utterance.words, shared, context):
-        index = 0  # the words decide that the others are stopped too
+        index = 0  # the words indicate that the other tasks are stopped too
     if index is None:
         return None
     asked = context.question.options[index : index + 1] if "?" in utterance.words else ()

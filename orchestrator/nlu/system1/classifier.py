@@ -1,8 +1,8 @@
 """The trained classifier: predicts a flow, message kind or answer.
 
-Features are words, word pairs and character n-grams. Each extracted value is replaced
-by its kind, so that the value itself does not affect the prediction. Afterwards, the context (the open question and the
-stack) adjusts the scores as prior odds.
+Features are words, word pairs and character n-grams. Each extracted value is replaced by its kind, so that
+the value itself does not affect the prediction. Afterwards, the context (the open question and the stack)
+weights the probabilities as prior odds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GRAM = 4
 END = "$"
 PUNCTUATION = frozenset(".,;:!?'’\"“”()-–—/&%+#€$£")
 _KNOWN = 0.34
-"""Minimum share of known words in a message."""
+"""Minimum share of a message's words that occur in the examples."""
 GRAM_WEIGHT = 0.35
 MOST_TOKENS = 120
 """Maximum number of tokens to classify."""
@@ -68,7 +68,7 @@ class Classifier:
         self.model = model
 
     def classify(self, utterance: Utterance, candidates: Sequence[Candidate]) -> dict[str, float]:
-        """Return the probability of each label, or of an unknown kind if most words don't occur in the examples."""
+        """Return the probability of each label, or only the unknown kind if too few words occur in the examples."""
         tokens = delexicalize(utterance, candidates)
         counted = [one for one in tokens[1:-1] if one not in PUNCTUATION and one != f"<{NAME}>"]
         known = sum(one[0] == "<" or f"w:{one}" in self.model.places for one in counted)
@@ -107,7 +107,7 @@ class Weighed:
 
 
 def weigh(probabilities: Mapping[str, float], context: NluContext) -> Weighed:
-    """Weight the classifier's opinion by the context, and normalize the shares."""
+    """Weight the classifier's probabilities by the context, and normalize them to shares."""
     shares = dict(probabilities)
     for label, weight in _weights_in(context).items():
         if label in shares:

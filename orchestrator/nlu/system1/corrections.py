@@ -1,4 +1,4 @@
-"""Corrections: several slots for a value, and rejected values."""
+"""Corrections that name no slot, and corrections that reject a value."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def find_rejected(
 
 
 def is_ordinary(utterance: Utterance, candidate: Candidate, common: Collection[str]) -> bool:
-    """Return whether a name is only an ordinary word, without a preposition: “nice!” is not a city."""
+    """Return whether a known name is an ordinary word, because no other word introduces a value: “nice!”."""
     words, first = utterance.words, candidate.first
     is_word = candidate.kind.startswith("entity:") and words[first] in common and candidate.last == first + 1
     return is_word and _INSTEAD.isdisjoint([*words[:first], *words[first + 1 :]])

@@ -81,7 +81,8 @@ def kind_of_label(label: str) -> MessageKind:
 class Evidence:
     """Features found in one message before its kind is decided.
 
-    `mentions`: values for slots of the active flow. `rejected`: its slot whose value the message rejects.
+    `mentions`: values for slots of the active flow. `rejected`: the slot of the active flow whose value the
+    message rejects, or None.
     """
 
     utterance: Utterance
@@ -95,7 +96,7 @@ class Evidence:
         return self.weighed.flows[0].score if self.weighed.flows else 0.0
 
     def is_elsewhere(self, active: FlowSpec, least: float) -> bool:
-        """Return whether a flow other than the active flow reaches this probability."""
+        """Return whether the likeliest flow is not the active flow and has at least the probability `least`."""
         return self.best_score >= least and self.weighed.flows[0].dact != active.dact
 
     def covered(self, besides: frozenset[str] = frozenset()) -> float:
@@ -154,7 +155,7 @@ class Decider:
         return MessageKind.DENIAL if is_no or wants_other else kind
 
     def _decide_alone(self, kind: MessageKind, evidence: Evidence, context: NluContext) -> MessageKind:
-        """Decide without an active flow: bare values correct the last completed task (RT-12)."""
+        """Classify without an active flow: bare values correct the last completed task (RT-12)."""
         if context.completed and kind in _BARE_KINDS:
             is_task = kind is MessageKind.TASK
             names = frozenset[str]() if is_task else _slot_words(context.completed[0].spec)
@@ -207,7 +208,7 @@ class Decider:
         return MessageKind.UNKNOWN if kind is MessageKind.SLOT_VALUE else kind
 
     def _decide_question(self, active: FlowSpec, kind: MessageKind, evidence: Evidence) -> MessageKind:
-        """Decide about a question that the user asks instead of answering. It fills no slot (IR-7)."""
+        """Classify a question that the user asks instead of answering. The question fills no slot (IR-7)."""
         codes = {kind for one in evidence.candidates for kind in one.readings if kind.startswith(CODES)}
         others = [one for one in evidence.weighed.flows if one.dact != active.dact]
         if others and not codes.isdisjoint(self._kinds[others[0].dact]):

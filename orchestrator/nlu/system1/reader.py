@@ -61,7 +61,7 @@ class System1(Learnt):
         texts += [text for answer in known.values() for text in answer.examples]
         texts += [text for _kind, text in kind_texts()]
         extractor = Extractor(specs.values(), entities, lower_words(texts), patterns)
-        taught = {name: answer.examples for name, answer in known.items()}  # what is answered teaches nothing
+        taught = {name: answer.examples for name, answer in known.items()}  # answers' texts teach nothing
         version = key_of(specs, entities, taught, patterns)
         examples = partial(_examples, specs.values(), known.values(), extractor.gazetteer)
         labelling = train_once(kept, version, lambda: learn_labels(examples(), extractor))

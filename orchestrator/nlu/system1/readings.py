@@ -51,7 +51,7 @@ _MOST_CUTS = 4  # limits the cost of messages with hundreds of parts; the rest i
 
 @dataclass
 class Learnt:
-    """The trained parts of System 1, and the domain data that they use.
+    """The trained parts of the local classifier, and the domain data that they use.
 
     `rows`: rows that users refer to, by tool. `lexicon`: translates the users' language.
     """
@@ -210,7 +210,7 @@ def _read_part(case: Case, words: str, least: float) -> Reading | None:
 
 
 def _read_plan_value(case: Case) -> Reading | None:
-    """Read “come back on Tuesday” as a correction of the plan, whichever step is running."""
+    """Interpret “come back on Tuesday” as a correction of the plan, regardless of the running step."""
     plan = case.context.plan
     if (
         plan is None
@@ -272,7 +272,7 @@ def read(case: Case) -> Reading:
 
 
 def _task(understand: Callable[..., Understanding], case: Case) -> Understanding:
-    """Read a request for the likeliest flow."""
+    """Interpret a request for the likeliest flow."""
     active = case.context.active
     spec = case.system1.flows[case.evidence.weighed.flows[0].dact]
     about_active = active is not None and active.dact == spec.dact

@@ -52,8 +52,8 @@ class Reference:
 class Message:
     """Inputs for resolving references.
 
-    `current`: the key of the current row. `candidates`: values found in the message. `flows`: tasks that can
-    take a row.
+    `current`: the key of the row that the active flow has, or None. `candidates`: values found in the message.
+    `flows`: flows that may take a row.
     """
 
     utterance: Utterance
@@ -96,7 +96,7 @@ class Message:
 
 
 def find_reference(message: Message) -> Reference | None:
-    """Return the row that a message refers to, or None."""
+    """Return the rows that a message may refer to, or None if it refers to none."""
     if len(message.utterance.words) > 12 or not message.shown.rows:
         return None
     return next((found for find in _WAYS if (found := find(message)) is not None), None)
@@ -146,7 +146,7 @@ def _by_comparison(message: Message) -> Reference | None:
 
 
 def _compare(message: Message, name: str, said: str, places: set[int], *, is_less: bool) -> Reference:
-    """Resolve “cheaper” to the next row below the current row, and “cheapest” to the first of all rows."""
+    """Resolve “cheaper” to the next cheaper row than the current row, and “cheapest” to the cheapest row."""
     rows = sorted((row for row in message.shown.rows if row.get(name) is not None), key=lambda row: row[name])
     ordered = rows if is_less else rows[::-1]
     now = next((row for row in rows if row.get(message.shown.key) == message.current), None)
@@ -217,7 +217,7 @@ def list_others(
     flows: Mapping[Dact, FlowSpec],
     rows: Mapping[ToolId, RowsSpec],
 ) -> Understanding | None:
-    """Read "is there a cheaper one?" about a single offer as a request to look up the alternatives."""
+    """Interpret "is there a cheaper one?" about a single offer as a request to look up the alternatives."""
     active = context.active
     for flow in flows.values():
         spec = next((rows[use.tool_id] for use in flow.tools if use.tool_id in rows), None)

@@ -1,4 +1,4 @@
-"""Analysis of requests: split them, and find their verbs."""
+"""Splitting of messages into requests, and verbs of requests."""
 
 import re
 from collections.abc import Iterable

@@ -45,13 +45,13 @@ _UNMEANT = frozenset({Mood.EXCLUDED, Mood.FORBIDDEN})
 _IS_WRONG = re.compile(r"(?:is|was|'s) (?:all )?(?:wrong|incorrect|(?:a|my) mistake|not (?:right|correct))\b")
 _WORD = r"[^\W\d_]+"
 _SLOT = re.compile(rf"(?P<before>{_WORD}) (?:(?:the|a|an) )?\{{(?P<name>\w+)\}}(?:(?= (?P<thing>{_WORD})))?")
-"""A slot in an example, with a word before it and one after it."""
+"""A slot in an example, with the word before it and the word after it."""
 _LINKS = word_set(
     "the a an it on for is to be should must will as in at by them that this my our up me not - = :"
 )
 """Words that can stand between a slot's name and its value."""
 _GENERIC = word_set("date day time number please") | _LINKS | STOP_WORDS
-"""Words that tell no slot from another."""
+"""Words that don't distinguish slots."""
 _CUES_OF_TYPES = {"source": word_set("from leaving departing"), "target": word_set("to into towards in for")}
 _ARTICLES = word_set("the a an")
 _SEEMING = word_set("is was be been sounds looks seems")
@@ -60,14 +60,17 @@ _UNTIL = word_set("until till through")
 _FORMS = re.compile(r"(?:ing|ed|e|s)$")
 _LOOSE = frozenset({NAME, QUOTE})
 _NEEDS_EVIDENCE = _LOOSE | {NUMBER}
-"""Kinds of values that many words can be, so that a slot takes them only if something else indicates the slot."""
+"""Kinds of values with frequent false positives. A slot takes such a value only with more evidence."""
 _Guess: TypeAlias = tuple[float, Candidate, SlotSpec]
-"""The strength of the evidence that a candidate is for a slot."""
+"""A score for the evidence that a candidate is a slot's value, with the candidate and the slot."""
 _NAMED, _CUED, _COUNTED, _ASKED, _LISTED, _HINTED = 4.0, 2.0, 2.0, 1.0, 1.0, 0.5
 
 
 def read_cues(flows: Iterable[FlowSpec]) -> dict[str, set[str]]:
-    """Return the words directly before each slot in the examples and by its type, by slot name."""
+    """Return the words that indicate a slot if they precede a value, by slot name.
+
+    The words come from the examples and from the slot's type.
+    """
     cues: dict[str, set[str]] = {}
     for flow in flows:
         for example in flow.examples:
@@ -159,7 +162,7 @@ class SlotAssigner:
     def assign(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None
     ) -> dict[str, Mention]:
-        """Assign each slot of the flow the value with the strongest evidence. A value fills at most one slot."""
+        """Assign to each slot of the flow the candidate with the highest score. A candidate fills at most one slot."""
         known, guesses = self._know(flow), list[_Guess]()
         takers = [find_takers(one, flow.slots.values(), known.kinds) for one in candidates]
         for candidate, possible in zip(candidates, takers, strict=True):
@@ -182,7 +185,7 @@ class SlotAssigner:
         return mentions
 
     def find_named(self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec) -> set[str]:
-        """Return the slots of a flow that the words before the candidates name."""
+        """Return the names of a flow's slots that the words before the candidates indicate."""
         known, words = self._know(flow), utterance.words
         found: set[str] = set()
         for one in candidates:
@@ -210,7 +213,7 @@ class SlotAssigner:
         *,
         is_only: bool,
     ) -> list[_Guess]:
-        """Return the slots for which there is no evidence against a candidate, with the evidence for each."""
+        """Return the slots that a candidate may fill, each with a score for the evidence."""
         words = utterance.words
         named = _find_named(words, candidate.first, possible, known.names)
         before, cued = words[: candidate.first][-1:], self._find_cued(words, candidate, possible)
@@ -227,7 +230,7 @@ class SlotAssigner:
             is_counted = behind in known.things[slot.name]
             is_loose = _LOOSE.issuperset(candidate.readings.keys() & known.kinds[slot.name])
             if is_loose and candidate.kind not in _LOOSE and slot.name != asked:
-                continue  # a known name is no free text
+                continue  # a known name is not free text
             score = _ASKED * (slot.name == asked) + _LISTED * (f"{LISTED}{slot.name}" in candidate.readings)
             score += _NAMED * (named is slot) + _COUNTED * is_counted
             if slot in cued:
@@ -241,9 +244,10 @@ class SlotAssigner:
         return guesses
 
     def _is_unlikely(self, words: Sequence[str], candidate: Candidate, *, is_told: bool) -> bool:
-        """Return whether a name is an ordinary word as in “is nice”, or a little-known one as in “collect miles”.
+        """Return whether a candidate may not be meant as a value: “the first”, “is nice”, “collect miles”.
 
-        `is_told`: whether a short word or nothing precedes the name, or there are other names.
+        Positions, ordinary words and little-known names need further evidence. `is_told`: True if a short word
+        or nothing precedes the name, or if there are other names.
         """
         if candidate.kind == DATE and candidate.text.lower().removeprefix("the ") in ORDINALS:
             return True  # “the first” is also a position in a list

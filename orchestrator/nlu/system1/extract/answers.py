@@ -63,7 +63,7 @@ def read_answer(utterance: Utterance, slot: SlotSpec, gazetteer: Gazetteer, toda
 
 
 def in_list(mention: Mention, slot: SlotSpec) -> Mention:
-    """Return a value as a list if the slot holds a list."""
+    """Return the mention with its value in a list, if the slot takes a list."""
     is_single = type_name(slot) in LISTS and mention.value is not None and not is_list(mention.value)
     return replace(mention, value=[mention.value]) if is_single else mention
 
@@ -134,7 +134,7 @@ _QUESTION_WORDS = word_set("is are does do did has was will what which how")
 
 
 def polarity(words: list[str]) -> bool | None:
-    """Return whether an answer means yes or no, by its first decisive word, or None if there is none."""
+    """Return whether an answer means yes or no, by its first decisive word, or None without such a word."""
     return next((word in _YES for word in words[:8] if word in _NO or word in _YES), None)
 
 

@@ -189,7 +189,7 @@ def _read_week(match: re.Match[str], today: date) -> Reading:
 
 
 def _read_ordinal(match: re.Match[str], today: date) -> Reading:
-    """Read "the 3rd" as the next day with this number."""
+    """Parse "the 3rd" as the next day with this number."""
     text = (match.group(1) or match.group(2)).lower()
     day = int(text) if text.isdigit() else ORDINALS[text]
     for ahead in range(13):
@@ -268,7 +268,10 @@ _READERS: tuple[tuple[tuple[str, ...], re.Pattern[str], _Reader], ...] = (
 
 
 def find_days(utterance: Utterance, today: date) -> list[Found]:
-    """Find dates, and place a weekday after the day before it: on a Friday, “monday to friday” doesn't end today."""
+    """Find dates. A weekday after another date is the next such day after that date.
+
+    On a Friday, the end of “monday to friday” is not today.
+    """
     text = utterance.text
     ordered = sorted(find_dates(utterance, today), key=lambda one: one.start)
     for place, (one, other) in enumerate(pairwise(ordered), start=1):

@@ -90,7 +90,7 @@ def is_free_text(slot: SlotSpec) -> bool:
 def kinds_of(slot: SlotSpec) -> tuple[str, ...]:
     """Return the kinds of values for a slot, most specific first.
 
-    An exact slot with a pattern has only this kind.
+    An exact slot with a pattern has only the kind of its pattern.
     """
     if slot.pattern and type_name(slot) == "exact":
         return (pattern_kind(slot.name),)

@@ -17,9 +17,9 @@ from orchestrator.types import Json
 
 FUZZY_LIMIT = 86
 FUZZY_LIMIT_MAIN = 82
-"""Minimum score for similar main values, if the domain marks main values."""
+"""Minimum similarity of a main value, from 0 to 100, if the domain marks main values."""
 FUZZY_SURE = 90
-"""Minimum score for values other than main values, to be used without asking."""
+"""Minimum similarity of other values for use without asking, from 0 to 100."""
 LONGEST_CODE = 4
 LISTED = "value:"
 """Prefix of kinds for a slot's allowed values."""
@@ -58,7 +58,7 @@ class Gazetteer:
         self._longest[first] = max(self._longest.get(first, 0), count)
 
     def find(self, utterance: Utterance) -> list[Found]:
-        """Find the longest known names, left to right, with one result per kind."""
+        """Find the longest known names from left to right, with one result per kind."""
         words = utterance.words
         names, found, until = self._names, list[Found](), 0
         for index, reach in enumerate(map(self._longest.get, words)):
@@ -108,7 +108,7 @@ class Gazetteer:
         return main is not None and (value,) not in main.values()
 
     def is_value(self, kind: str, value: Json) -> bool:
-        """Return whether this is a value itself, not only a name of a value."""
+        """Return whether `value` is a canonical value of this kind, not only a name of a value."""
         return isinstance(value, str | int | float) and value in self._canonical.get(kind, ())
 
     def names(self, kind: str) -> Mapping[str, tuple[Json, ...]]:

@@ -17,7 +17,7 @@ _NEVER = word_set(
 _CAPITAL = "[A-Z\u00c0-\u00d6\u00d8-\u00de]"
 _LINK = r"[’'-]| ?& ?| (?:(?:of|the|de|la|le|du|del|da|di|van|von) )*|(?<=\b(?:St|Dr|Mr|Ms|Jr|Ft|Mt))\. "
 _RUN = re.compile(rf"\b{_CAPITAL}[\w'’]*(?:(?:{_LINK})(?!I\b)(?:{_CAPITAL}|\d)[\w'’]*){{0,7}}")
-"""Capitalized words or numbers, with small connecting words only between them."""
+"""A capitalized word, then capitalized words or numbers, with short connecting words between them."""
 
 
 def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found]) -> list[Found]:

@@ -35,7 +35,7 @@ ORDINALS = {
     "bottom": -1,
     "top": 0,
 }
-"""Positions in a list by ordinal."""
+"""Positions in a list, from 0, by ordinal. The last position is -1."""
 WORDS = frozenset(UNITS) | frozenset(TENS) | frozenset(SCALES)
 
 TIMES = word_set("day days night nights week weeks month months hour hours minute minutes")
@@ -53,7 +53,7 @@ def read_separators(utterance: Utterance, separators: Separators) -> Utterance:
 
 @cache
 def _form_of(separators: Separators) -> tuple[re.Pattern[str], dict[int, str]]:
-    """Return a pattern for numbers in a locale's format that can't be English, and the English separators."""
+    """Return a pattern for a locale's numbers that can't be English, and the locale's separators in English."""
     mark, sep = (
         separators.decimal,
         " " if separators.group.isspace() else separators.group,
@@ -91,7 +91,7 @@ def find_numbers(utterance: Utterance) -> list[Found]:
 
 
 def read_words(words: list[str], first: int) -> tuple[int, int]:
-    """Read the number that begins at a token. Returns the index after the number, and the value."""
+    """Parse the number that begins at a token. Return the index after the number, and the value."""
     total = current = 0
     place = first
     while place < len(words):
@@ -111,7 +111,7 @@ def read_words(words: list[str], first: int) -> tuple[int, int]:
 
 
 _BEFORE_JOINS: Mapping[str, Mapping[str, int]] = {"and": SCALES, "-": TENS}
-"""Words before an “and” or a hyphen inside a number: "two hundred and five", "twenty-five"."""
+"""Words that can precede an “and” or a hyphen in a number: "two hundred and five", "twenty-five"."""
 _SMALL = UNITS | TENS
 
 
@@ -127,7 +127,7 @@ CURRENCIES: dict[str, str] = {
 
 
 def find_money(utterance: Utterance) -> list[Found]:
-    """Find amounts: "$50", "20 euros", "two hundred dollars". Value: {amount, currency}."""
+    """Find amounts of money: "$50", "20 euros", "two hundred dollars". Values have amount and currency."""
     found: list[Found] = []
     for number in find_numbers(utterance):
         first, last = utterance.token_span(number.start, number.end)
@@ -157,7 +157,10 @@ _ALONE = re.compile(r"\b(?:only|just) (?:for )?(?:me|myself)\b(?! and\b)", re.IG
 
 
 def count_people(utterance: Utterance) -> tuple[int, str] | None:
-    """Return the number of enumerated travelers, including the user if they join, and the words, or None."""
+    """Return the number of enumerated travelers, including the user if mentioned, and the words used.
+
+    Return None if the message does not enumerate travelers.
+    """
     text = utterance.text
     if (alone := _ALONE.search(text)) is not None:
         return 1, alone.group()
@@ -182,7 +185,7 @@ def count_people(utterance: Utterance) -> tuple[int, str] | None:
 
 
 def _count_somebody(found: re.Match[str]) -> int | None:
-    """Return the number of people in one part, such as “two kids”, or None if the words don't tell."""
+    """Return the number of people in one part, such as “two kids”, or None if unknown, as in “my kids”."""
     said, who = (found["count"] or "").lower(), (found["who"] or "").lower()
     if said:
         return 1 if said in {"a", "an"} else _small_number(said)

@@ -27,7 +27,7 @@ _SAMPLES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A message, and the label that the classifier should predict for it."""
+    """An example message, and the label that the classifier should predict for the message."""
 
     text: str
     label: str
@@ -53,7 +53,10 @@ def sample_values(slot: SlotSpec, gazetteer: Gazetteer) -> Sequence[str]:
 
 
 def fill(template: str, samples: Mapping[str, Sequence[str]], turn: int) -> str:
-    """Fill a template's placeholders with the samples of one turn. Unknown placeholders stay as plain words."""
+    """Fill a template's placeholders with sample values. Unknown placeholders become plain words.
+
+    `turn`: selects the sample values.
+    """
     places = count(turn)
 
     def sample(found: re.Match[str]) -> str:
@@ -75,7 +78,7 @@ def flow_examples(flow: FlowSpec, gazetteer: Gazetteer) -> Iterator[Example]:
 
 
 def typical_values(flows: Iterable[FlowSpec], gazetteer: Gazetteer) -> list[str]:
-    """Return a few texts per value kind of the domain, for the universal examples."""
+    """Return a few sample values of the domain's slots, for the universal examples."""
     slots = [slot for flow in flows for slot in flow.slots.values()]
     usual = [slot for slot in slots if not (is_boolean(slot) or is_free_text(slot))]
     return list(dict.fromkeys(text for slot in usual for text in list(sample_values(slot, gazetteer))[:2]))
@@ -88,7 +91,10 @@ def lower_words(texts: Iterable[str]) -> frozenset[str]:
 
 @cache
 def kind_texts() -> tuple[tuple[str, str], ...]:
-    """Read the kind and text of every shipped example. The file has a section per kind, and bars between texts."""
+    """Return the kind and text of each universal example.
+
+    The file has a section for each kind, and bars or line breaks between texts.
+    """
     text = files("orchestrator.nlu.system1.training").joinpath("universal_examples.txt").read_text("utf-8")
     sections = (section.partition("]") for section in text.split("[")[1:])
     return tuple(
@@ -100,7 +106,7 @@ def kind_texts() -> tuple[tuple[str, str], ...]:
 
 
 def kind_examples(values: Sequence[str]) -> Iterator[Example]:
-    """Yield the shipped examples with `{*}` replaced by typical values of the domain, in turn."""
+    """Yield the universal examples with `{*}` replaced by typical values of the domain, in turn."""
     turns = cycle(values or ("something",))
     for kind, text in kind_texts():
         for _variant in range(2 if "{*}" in text else 1):

@@ -29,16 +29,16 @@ _SHARPEST = 5.0
 
 
 def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearModel:
-    """Learn from labeled examples. The result is deterministic."""
+    """Train the message classifier from labeled examples. The result is deterministic."""
     labelled = [(tokenize(clean(one.text)), one.label) for one in examples]
     rows = [features_of(delexicalize(said, extractor.find(said, _TRAINING_DAY))) for said, _ in labelled]
     return fit(rows, [label for _, label in labelled], 10.0)
 
 
 def fit(rows: Sequence[Features], labels: Sequence[str], strength: float) -> LinearModel:
-    """Fit a logistic regression, with its confidence calibrated on held-out examples.
+    """Fit a logistic regression, and calibrate its confidence on held-out examples.
 
-    `strength`: inverse of the regularization. Rare labels count as much as frequent ones.
+    `strength`: inverse of the regularization strength. Rare labels count as much as frequent labels.
     """
     known = tuple(sorted(set(labels)))
     if len(known) < 2:
