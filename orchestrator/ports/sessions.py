@@ -25,8 +25,8 @@ class Sessions(Protocol):
     ) -> SessionRecord:
         """Create a session, or return the existing session with this ID.
 
-        `timezone` and `locale` each default to the value in the user's latest session with a value. Raises
-        Refused if the ID belongs to another tenant or domain.
+        `webhook`: URL that receives the session's events. `timezone` and `locale` each default to the value in
+        the user's latest session with a value. Raises Refused if the ID belongs to another tenant or domain.
         """
         ...
 

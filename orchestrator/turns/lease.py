@@ -100,9 +100,9 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """A message that is sent after the commit until the receiver acknowledges it (RT-4).
+    """A message that is sent after the commit and repeated until it is acknowledged (RT-4).
 
-    `kind`: ``internal_flow`` or ``webhook``.
+    `kind`: ``internal_flow`` to start background flows, or ``notes`` to add scratchpad entries.
     """
 
     kind: str

@@ -83,7 +83,9 @@ class Endpoint:
         metadata: True to send `CallMetadata` to a compatible endpoint, unless the endpoint rejects it.
         store: True if OpenAI or Azure may store requests, which then include `CallMetadata`.
         extra_body: additions to every request of the `openai` client.
+        connect_s: maximum time for connecting, in seconds.
         silence_s: maximum wait for the next part of a streamed answer, in seconds.
+        connections: maximum number of connections.
     """
 
     provider: str = COMPATIBLE

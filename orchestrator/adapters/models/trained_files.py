@@ -1,4 +1,4 @@
-"""Trained models as files in one folder. Files that other accounts could have written are ignored.
+"""Trained models as files in one folder. Files that other accounts, except root, could have written are ignored.
 
 Several processes share the folder, and files appear atomically. In a read-only folder, such as a folder in an
 image, files are only read.

@@ -57,6 +57,10 @@ class RunRecord:
     """A background run.
 
     Args:
+        chain_id: shared by a run and its reruns.
+        graph_id: shared by the runs that were started together.
+        redo_count: number of the rerun, from 1, or None for the first run.
+        closing: the result of `after_all`.
         reason: why the run was skipped or blocked.
         error: why the run failed.
         successors: IDs of the runs that wait for this run.
