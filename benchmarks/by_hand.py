@@ -27,14 +27,17 @@ WAIT_S = read_model_s()
 
 
 def make_app(take_turn: Callable[[str, str], str]) -> Celery:
-    """Return a Celery application whose task runs a session's next turn with `take_turn`."""
+    """Return a Celery application whose task runs a session's next turn.
+
+    `take_turn`: receives the session and the message, and returns the reply.
+    """
     app = Celery("by_hand", broker=for_celery(REDIS_URL))
     app.conf.update(
         task_ignore_result=True,
         task_acks_late=True,
         worker_prefetch_multiplier=1,
         task_default_queue=QUEUE,
-        # Kombu keeps ten connections by default. With more concurrent turns, acknowledgments fail.
+        # Kombu's default is ten connections. With more concurrent turns, acknowledgments would fail.
         broker_transport_options={"socket_timeout": 60, "max_connections": 1000},
     )
 

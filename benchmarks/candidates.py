@@ -1,4 +1,4 @@
-"""The implementations to compare: start workers, submit turns and wait for answers."""
+"""The implementations to compare: Parley and a hand-written Celery task."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WAITING = parse("SELECT 1 FROM lanes WHERE pending > 0 LIMIT 1")
 
 
 PATIENCE_S = 120.0
-"""Timeout in seconds. Generous, because a late answer on a busy machine is not a failure."""
+"""Timeout of Redis calls, in seconds. It is long, because a late answer on a busy machine is not a failure."""
 
 
 class Candidate(Protocol):
@@ -42,14 +42,12 @@ class Candidate(Protocol):
     name: str
     workers: list[psutil.Process]
 
-    async def prepare(self, sessions: Iterable[str]) -> None:
-        """Create the sessions."""
-        ...
+    async def prepare(self, sessions: Iterable[str]) -> None: ...
 
     async def submit(self, session: str, text: str) -> object: ...
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
-        """Submit each turn after the previous answer, and return the latencies in seconds."""
+        """Submit each text as a turn after the previous answer. Return the latencies in seconds."""
         ...
 
     async def drained(self) -> None:
@@ -58,7 +56,7 @@ class Candidate(Protocol):
 
 
 async def enqueue(candidate: Candidate, sessions: Iterable[str], texts: list[str]) -> None:
-    """Submit the texts to all sessions concurrently, without waiting for answers."""
+    """Submit each text as a turn to each session, without waiting for answers. Sessions run concurrently."""
 
     async def one(session: str) -> None:
         for text in texts:
@@ -68,7 +66,7 @@ async def enqueue(candidate: Candidate, sessions: Iterable[str], texts: list[str
 
 
 async def drain(candidate: Candidate, sessions: list[str], texts: list[str]) -> Measurement:
-    """Queue turns for new sessions while the workers are stopped, then measure how long the answers take."""
+    """Measure the workers on turns of new sessions that were queued while the workers were suspended."""
     await candidate.prepare(sessions)
     _send(candidate, signal.SIGSTOP)
     try:
@@ -161,7 +159,7 @@ class Ours:
 
 @asynccontextmanager
 async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
-    """Run the hand-written task in two prefork processes, or in one process with threads for more turns."""
+    """Run the hand-written task: two turns in prefork processes, or more turns in threads of one process."""
     slots = read_concurrency(mailbox.PROCESSES)
     with psycopg.connect(stores.database_url) as connection:
         for table in mailbox.TABLES:
@@ -191,7 +189,7 @@ async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
 async def run_ours(
     stores: Stores, folder: Path, *, name: str, application: str, domain: str, processes: int = 2
 ) -> AsyncIterator[Ours]:
-    """Run Parley worker processes in the same way as `parley up`."""
+    """Run Parley worker processes for a domain on these stores. `application`: module of the Celery application."""
     with run_workers(stores, folder, name=name, application=application, count=processes) as workers:
         async with open_ports(settings_of(stores)) as ports:
             yield Ours(ports, workers, name, domain)

@@ -1,7 +1,7 @@
 """A Parley worker whose agent does only the benchmark's work, to measure the runtime's overhead.
 
-Start it with ``celery -A benchmarks.echo worker``. Each turn sleeps `BENCH_MODEL_S` seconds to simulate a model.
-A domain named ``echo-98`` has 98 KB of state.
+Start the worker with ``celery -A benchmarks.echo worker``. Each turn sleeps `BENCH_MODEL_S` seconds to simulate a
+model. Sessions of a domain named ``echo-98`` start with 98 KB of state.
 """
 
 import asyncio

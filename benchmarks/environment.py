@@ -28,16 +28,16 @@ READY_WITHIN_S = 300.0  # a worker may have to train a domain first
 
 @contextmanager
 def open_stores() -> Iterator[tuple[Stores, Path]]:
-    """Run temporary, migrated stores. Yield the stores and the benchmark's folder."""
+    """Run temporary, migrated stores. Yield the stores and the temporary folder that contains them."""
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder, stores(Path(folder)) as running:
         migrate(running.database_url)
         yield running, Path(folder)
 
 
 def own_stores(running: Stores, number: int, redis: int | None = None) -> Stores:
-    """Create a separate database and select a separate Redis number, so that candidates don't share sessions.
+    """Return stores with a new PostgreSQL database and a separate Redis database, which share no sessions.
 
-    `redis`: number of the Redis database to use. Default: `number`. The Redis database is emptied first.
+    `number`: number of the databases. `redis`: another number for Redis, whose database is then emptied.
     """
     name = f"bench_{number}"
     with psycopg.connect(running.database_url, autocommit=True) as connection:
@@ -73,7 +73,7 @@ def run_process(
     environment: Mapping[str, str] | None = None,
     python: str = sys.executable,
 ) -> Iterator[psutil.Process]:
-    """Run a Python program on the stores until the block ends. Yield the process once `ready` accepts its log."""
+    """Run a Python program on the stores until the block ends. Yield the process when `ready` accepts its log."""
     addresses = {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
     program = Program(
         name=name,
@@ -106,7 +106,7 @@ def run_workers(
     environment: Mapping[str, str] | None = None,
     python: str = sys.executable,
 ) -> Iterator[list[psutil.Process]]:
-    """Run worker processes until the block ends. Yield the processes once all are ready."""
+    """Run `count` worker processes until the block ends. Yield the processes when all are ready."""
     name = name.replace(" ", "")
     worker = ("-m", "celery", "-A", application, "worker", "-P", pool, "-c", str(threads), "-Q", queues)
     quiet = ("--without-gossip", "--without-mingle", "-l", "INFO")
@@ -135,13 +135,13 @@ class Report:
         self._told: dict[str, Any] = {"benchmark": name}
 
     def rows(self, what: str, rows: list[dict[str, Any]]) -> None:
-        """Add a table. All rows have the same columns."""
+        """Add a table named `what`. All rows must have the same columns."""
         self._told[what] = rows
         if not self._as_json and rows:
             print_table(list(rows[0]), [[_show(value) for value in row.values()] for row in rows])
 
     def verdict(self, name: str, ratio: float, bar: float) -> bool:
-        """Add a ratio and its limit. Return True if the ratio is within the limit."""
+        """Add a ratio and its upper limit `bar`. Return True if the ratio is within the limit."""
         judged = {"name": name, "ratio": round(ratio, 4), "bar": bar, "kept": ratio <= bar}
         self._told.setdefault("verdicts", []).append(judged)
         return ratio <= bar if self._as_json else verdict(name, ratio, bar)
@@ -158,7 +158,7 @@ def _show(value: Any) -> str:
 
 
 def parse(module: str, description: str | None, **options: tuple[Any, str]) -> argparse.Namespace:
-    """Parse command-line options, given as name = (default, help). A tuple as default lists the choices."""
+    """Parse command-line options, given as ``name=(default, help)``. A tuple as default lists the choices."""
     parser = argparse.ArgumentParser(description=description, prog=f"python -m {module}")
     parser.add_argument("--json", action="store_true", help="print the results as one JSON object")
     for name, (default, text) in options.items():
@@ -170,6 +170,6 @@ def parse(module: str, description: str | None, **options: tuple[Any, str]) -> a
 
 
 def verdict(name: str, ratio: float, bar: float) -> bool:
-    """Print a ratio and its limit. Return True if the ratio is within the limit."""
+    """Print a ratio and its upper limit `bar`. Return True if the ratio is within the limit."""
     print(f"{name}: {ratio:.2f} ({'within' if ratio <= bar else 'outside'} the bar of {bar})")
     return ratio <= bar

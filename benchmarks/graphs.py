@@ -1,6 +1,6 @@
 """Compare the run time of background flow graphs with their critical paths (IF-9): `make bench-graphs`.
 
-Prints the ratio and the overhead per node for random graphs, a chain of empty nodes and a fan-out.
+The benchmark prints the ratio and the overhead per node for random graphs, a chain of empty nodes and a fan-out.
 """
 
 import asyncio
@@ -32,7 +32,10 @@ WORKERS, THREADS = 2, 16
 
 
 def longest_path(nodes: tuple[NewRun, ...], takes_s: dict[str, float]) -> tuple[float, int]:
-    """Return the duration and length of the critical path. `nodes`: in topological order."""
+    """Return the critical path's duration in seconds and its number of nodes.
+
+    `nodes`: in topological order. `takes_s`: duration of each node in seconds.
+    """
     ends: dict[str, tuple[float, int]] = {}
     for node in nodes:
         began, depth = max((ends[needed] for needed in node.depends_on), default=(0.0, 0))
@@ -43,7 +46,7 @@ def longest_path(nodes: tuple[NewRun, ...], takes_s: dict[str, float]) -> tuple[
 def measure(
     nodes: tuple[NewRun, ...], ended: dict[str, RunRecord], asked_s: dict[str, float]
 ) -> dict[str, float]:
-    """Return the metrics of one graph run. `asked_s`: the planned duration of each node."""
+    """Return the metrics of one run of a graph. `asked_s`: planned duration of each node in seconds."""
     critical_s, depth = longest_path(nodes, asked_s)
     created = min(run.created_at for run in ended.values() if run.created_at)
     finished = max(run.finished_at for run in ended.values() if run.finished_at)

@@ -24,11 +24,11 @@ from parley.output import progress
 
 KILOBYTES = (8, 98, 968)
 SHORT, LONG = 100, 100_000
-"""Numbers of queued turns and of idle sessions."""
+"""Small and large numbers of queued turns, and of idle sessions."""
 TURNS_EACH = 10
-"""Turns per queued session."""
+"""Number of queued turns per session."""
 WINDOW = 0.05
-"""Fraction of a long queue over which the rate at each end is measured."""
+"""Fraction of a long queue's turns over which the rate near each end is measured."""
 BAR = 1.2
 ENDED = "SELECT extract(epoch FROM finished_at)::float8 FROM turns WHERE finished_at IS NOT NULL ORDER BY 1"
 OF_SESSIONS = """
@@ -112,7 +112,7 @@ async def _grow_queue(running: Stores, folder: Path, queued: int) -> dict[str, f
 
 
 async def _grow_rest(running: Stores, folder: Path, rest: int, rounds: int, turns: int) -> Results:
-    """Measure a closed loop with few idle sessions, then with many."""
+    """Measure closed loops with few and with many idle sessions, in interleaved rounds."""
     results: Results = defaultdict(list)
     few, many = own_stores(running, 4), own_stores(running, 5)
     options = {"application": "benchmarks.echo", "domain": "echo"}
@@ -133,9 +133,9 @@ async def _grow_rest(running: Stores, folder: Path, rest: int, rounds: int, turn
 
 
 def copy_session(database_url: str, session: str, count: int) -> None:
-    """Create `count` copies of an idle session's rows."""
+    """Copy an idle session's rows in all tables `count` times, as new sessions."""
     with psycopg.connect(database_url, autocommit=True) as connection:
-        # Skip foreign-key checks: the copied rows are as consistent as the originals.
+        # Skip foreign-key checks, because the copied rows are as consistent as the originals.
         connection.execute("SET session_replication_role = replica")
         for (table,) in connection.execute(OF_SESSIONS).fetchall():
             columns = [name for (name,) in connection.execute(COLUMNS, (table,)).fetchall()]
@@ -161,7 +161,7 @@ def copy_session(database_url: str, session: str, count: int) -> None:
 
 
 async def _settle(database_url: str) -> None:
-    """Wait until the sweep has processed all copied rows, then vacuum and analyze like autovacuum."""
+    """Wait until the workers' sweep has checked all copied sessions, then vacuum and analyze like autovacuum."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         while connection.execute("SELECT FROM lanes WHERE check_at IS NOT NULL LIMIT 1").fetchone():
             await asyncio.sleep(0.5)
@@ -174,7 +174,7 @@ def _names(prefix: str, count: int) -> list[str]:
 
 
 def _rate(ended: list[float]) -> float:
-    """Return turns per second from sorted finish times."""
+    """Return turns per second. `ended`: sorted finish times of turns, in seconds."""
     return (len(ended) - 1) / (ended[-1] - ended[0])
 
 
@@ -187,7 +187,7 @@ def _ratio(few: list[Measurement], many: list[Measurement]) -> float:
 
 
 def _rows(results: Results, against: str) -> list[dict[str, Any]]:
-    """Return the medians of the rounds, and the CPU time relative to `against` in the same round."""
+    """Return the medians of each result's rounds, with the CPU time relative to the result `against`."""
     return [
         {
             "closed loop": name,

@@ -1,10 +1,10 @@
 """Measure other sessions' turns while some sessions use hanging, wrong or flooding tools.
 
-Prints p50 and p95 of the other turns, alone and during each tool, with their ratios. Either one session uses
-the tool repeatedly, or many sessions have more hanging calls than tool threads. The benchmark first runs in
-one process without stores, so that nothing hides the cost of a tool, then in one Celery worker with Redis and
-PostgreSQL. Short stretches with and without the tool alternate, so that changes of the machine's speed affect
-both. The other sessions use a synchronous method, which also needs a thread.
+The benchmark prints p50 and p95 of the other turns, alone and while each bad tool is used, with their ratios.
+Either one session uses the tool repeatedly, or many sessions have more hanging calls than there are tool threads.
+The benchmark first runs in one process without stores, so that nothing hides the cost of a tool, then in one
+Celery worker with Redis and PostgreSQL. Short periods with and without the tool alternate, so that changes of the
+machine's speed affect both. The other sessions call a synchronous method, which also needs a thread.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from tests.integration.tools.hurtful_domain import BAD, CROWDS, word_of, write_d
 
 BAR = 1.3
 STRETCH = 40
-"""Number of turns before each change between stretches with and without the tool."""
+"""Number of turns in each period with or without the tool."""
 CROWD = 8 * THREADS_PER_TOOL
 """Number of calls that hang concurrently."""
 READING_S, PAUSE_S = 0.002, 0.1
-"""Pause of a user before the next message, and pause between uses of a bad tool, in seconds."""
+"""Pauses between turns of other sessions, and between uses of a bad tool, in seconds."""
 RING = ("use ring", "please use ring")
 FAILED = {"timeout", "server_error"}
 
@@ -47,11 +47,11 @@ class Place(Protocol):
     """A system that runs the turns."""
 
     async def ring(self, session: str, text: str) -> float:
-        """Run a turn of another user and return the seconds until its reply."""
+        """Run a turn of another session that calls the harmless tool. Return the seconds until its reply."""
         ...
 
     async def use(self, text: str) -> list[str]:
-        """Run a turn in a new session and return the status of each tool call."""
+        """Run a turn in a new session. Return the status of each of its tool calls."""
         ...
 
 
@@ -97,7 +97,7 @@ class OnWorker:
 
 
 async def stretch(place: Place) -> list[float]:
-    """Measure the turns of another session, in seconds."""
+    """Run `STRETCH` turns of another session. Return their latencies in seconds."""
     session, taken = new_id("session"), []
     for number in range(STRETCH):
         taken.append(await place.ring(session, RING[number % 2]))
@@ -107,7 +107,7 @@ async def stretch(place: Place) -> list[float]:
 
 @asynccontextmanager
 async def again_and_again(place: Place, name: str) -> AsyncIterator[None]:
-    """Use the tool repeatedly in one session."""
+    """Use a bad tool repeatedly, one call at a time, until the block ends."""
     enough = asyncio.Event()
 
     async def use() -> None:
@@ -127,7 +127,7 @@ async def again_and_again(place: Place, name: str) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def many_at_once(place: Place, name: str, count: int = CROWD) -> AsyncIterator[None]:
-    """Keep many sessions with hanging calls while the block runs."""
+    """Keep `count` sessions with hanging calls of a bad tool until the block ends."""
     using = [asyncio.create_task(place.use(f"use {word_of(name)}")) for _ in range(count)]
     await place.use("use ring")  # earlier turns have begun
     try:
@@ -158,7 +158,7 @@ class Figures:
 
 
 def _quantile(seconds: list[float], number: int) -> float:
-    """Return a quantile in milliseconds."""
+    """Return a percentile of the latencies, in milliseconds."""
     return 1000 * statistics.quantiles(seconds, n=100, method="inclusive")[number - 1]
 
 
@@ -166,7 +166,7 @@ Disturbance = Callable[[Place, str], Any]
 
 
 async def compare(place: Place, rounds: int) -> dict[str, Figures]:
-    """Return the measurements of every bad tool, by kind."""
+    """Return the measurements for each bad tool and kind of use."""
     cases: list[tuple[str, str, Disturbance]] = [
         *((f"{what}, again and again", name, again_and_again) for name, what in BAD.items()),
         *((f"{what}, {CROWD} at once", name, many_at_once) for name, what in CROWDS.items()),

@@ -1,8 +1,8 @@
 """Measure how turn cost and state size grow with a conversation: `make bench-length` (ST-3, RT-19).
 
-Sessions of the travel domain run in this process on PostgreSQL, without a model. The benchmark measures the
-CPU time of the same round of turns at several points of the conversation. Each turn is paired with a turn in
-a young session, so that other work on the machine slows down both.
+Sessions of the travel domain run in this process on PostgreSQL, without a model. The benchmark measures the CPU
+time of the same round of turns at several points of the conversation. Each measured turn is paired with the same
+turn of a young session, so that other work on the machine slows down both.
 """
 
 import asyncio
@@ -35,9 +35,9 @@ ROUND = (
     "cancel my booking",
     "yes",
 )
-"""A search, side questions, and a booking with a correction. The cancellation frees seats for the next round."""
+"""The messages of a round. The round books a flight, and cancels the booking to free the seats for the next round."""
 PLACES = (10, 30, 60, 100, 250, 500, 1000)
-"""Turns at which a measured round begins, as multiples of the round's length."""
+"""Numbers of turns after which a round is measured. All are multiples of the round's length."""
 FULL_AT = 100
 """Number of turns after which all limits on the state's size apply."""
 BAR = 1.2
@@ -45,14 +45,14 @@ BAR = 1.2
 
 @dataclass
 class Measured:
-    """CPU seconds per turn by position in the round, and the state size in bytes after each round."""
+    """Measurements of rounds. `cpu`: CPU seconds of turns by position in the round. `size`: bytes of state."""
 
     cpu: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     size: list[int] = field(default_factory=list)
 
     @property
     def turn_us(self) -> float:
-        """Mean of the turns' medians, in microseconds."""
+        """The mean of the median CPU times of each position in the round, in microseconds."""
         return 1e6 * statistics.mean(statistics.median(times) for times in self.cpu.values())
 
     @property
@@ -62,7 +62,7 @@ class Measured:
 
 @dataclass
 class Place:
-    """Old sessions at one point of the conversation, and young sessions measured at the same time."""
+    """Measurements of old sessions at one point of the conversation, and of young sessions at the same time."""
 
     old: Measured = field(default_factory=Measured)
     young: Measured = field(default_factory=Measured)
@@ -78,12 +78,12 @@ class Bench:
         self._runner = runner
 
     async def talk(self, session: SessionId) -> None:
-        """Run one round without measuring."""
+        """Run one round in a session without measuring."""
         for text in ROUND:
             await self._turn(session, text)
 
     async def compare(self, old: SessionId, young: SessionId, place: Place) -> None:
-        """Run one round of both sessions, alternating turns."""
+        """Run and measure one round in both sessions, alternating between them after each turn."""
         for position, text in enumerate(ROUND):
             place.old.cpu[position].append(await self._turn(old, text))
             place.young.cpu[position].append(await self._turn(young, text))
@@ -158,7 +158,7 @@ def _report(results: dict[int, Place], report: Report) -> int:
         f"CPU per turn, turn {turn} / turn 10": last.ratio,
         f"bytes of state, turn {turn} / turn {full_at}": last.old.bytes / full.old.bytes,
     }
-    # Before FULL_AT, the state grows: 50 messages, 100 trace entries, 10 completed flows.
+    # Up to FULL_AT, the state grows to its limits: 50 messages, 100 trace entries, 10 completed flows.
     kept = [report.verdict(name, ratio, BAR) for name, ratio in ratios.items()]
     report.end()
     return 0 if all(kept) else 1

@@ -1,7 +1,7 @@
-"""Measure a gateway process with many listeners: memory per listener, and latency of an event to all.
+"""Measure a gateway process with many listeners: memory per listener, and latency of events.
 
-Every listener is an open stream of server-sent events. Durable events are timed from before the commit,
-tokens from before their publication, both until the client has read them.
+Each listener is an open stream of server-sent events. The latency of a durable event starts before its commit, and
+that of a token before its publication. Both end when the client has read the event.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ IDLE_S = 3.0
 
 @dataclass
 class Deliveries:
-    """Latencies in milliseconds, and the number of pending events."""
+    """Latencies of durable and live events in milliseconds. `awaited`: number of pending deliveries."""
 
     durable: list[float] = field(default_factory=list)
     live: list[float] = field(default_factory=list)
@@ -115,7 +115,7 @@ async def _measure(
 async def _listen(
     port: int, sessions: list[SessionId], listeners: int, deliveries: Deliveries
 ) -> tuple[list[asyncio.StreamWriter], list[asyncio.Task[None]]]:
-    """Open all streams, and wait until each is listening."""
+    """Open all streams, wait until each is listening, and start a reader for each. Return writers and readers."""
     gate = asyncio.Semaphore(OPENED_AT_ONCE)
 
     async def open_one(session: SessionId) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -138,7 +138,7 @@ async def _read(reader: asyncio.StreamReader, deliveries: Deliveries) -> None:
 
 
 async def _publish_durable(ports: Ports, lane: Lane, session: SessionId) -> None:
-    """Commit a turn like a worker, and publish its event."""
+    """Submit a turn, commit it like a worker, and publish its event."""
     await ports.stores.inbox.submit(Submission(session, TurnInput("hello"), DEFAULT_TENANT))
     lease = await lane.claim(session)
     assert lease is not None

@@ -1,14 +1,14 @@
-"""Queues, replies and tables shared by the hand-written task and the other frameworks. Has no dependencies.
+"""Queues, replies and tables of the hand-written task and the other frameworks. Imports no other packages.
 
-A session's turns wait in a Redis list. A flag marks that a task is scheduled, which preserves the order.
-Replies return through a list per session, and a counter holds the total number of replies.
+A session's turns wait in a Redis list. A flag marks that the session has a scheduled task, so that turns run one
+after another. Replies return through a list per session, and a counter holds the total number of replies.
 """
 
 QUEUE = "by_hand"
 TASK = "by_hand.run"
 DONE = "hand:done"
 PROCESSES = 2
-"""Number of prefork processes, each running one turn. More concurrent turns run as threads of one process."""
+"""Number of prefork processes, which run one turn each. More concurrent turns run as threads of one process."""
 TABLES = (
     """CREATE TABLE IF NOT EXISTS by_hand_sessions
        (session_id text PRIMARY KEY, version bigint NOT NULL, state text NOT NULL)""",
@@ -37,5 +37,5 @@ FINISH = """
 
 
 def keys(session: str) -> list[str]:
-    """Return the session's Redis keys for queue, flag, replies and the shared counter."""
+    """Return the Redis keys of the session's queue, flag and replies, and of the shared counter."""
     return [f"hand:box:{session}", f"hand:flag:{session}", f"hand:reply:{session}", DONE]

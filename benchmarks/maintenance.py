@@ -1,8 +1,8 @@
 """Measure how maintenance slows down concurrent turns: `make bench-maintenance`.
 
-The limit for 1,000 items is 1.5 times the p95 latency without maintenance. Turns arrive at a fixed rate over
-many sessions. Rounds with and without a run of Internal flows alternate in one process. Each item computes
-for some milliseconds and is recorded. The ratio compares the medians of the rounds' p95.
+Turns arrive at a fixed rate in many sessions. Rounds with and without a background run of 1,000 items alternate.
+Each item computes for some milliseconds and is recorded. The ratio compares the medians of the rounds' p95
+latencies, and its limit is 1.5.
 """
 
 from __future__ import annotations
@@ -64,14 +64,17 @@ async def take_turns(ports: Ports, turns: int, rate: float) -> list[float]:
 
 
 async def start_chores(ports: Ports) -> str:
-    """Start a run with 1,000 items, and return its ID."""
+    """Start a background run with `ITEMS` items, and return its ID."""
     started = await ports.stores.runs.start((NewRun("chores", inputs=tuple(range(ITEMS))),))
     await ports.messages.send_runs(started)
     return started.runs["chores"]
 
 
 async def during_chores(ports: Ports, turns: int, rate: float) -> tuple[list[float], int]:
-    """Return latencies while items run, and the number of items that ended meanwhile. Wait for all items."""
+    """Run turns during a background run, and wait for the run to end.
+
+    Return the turns' latencies in milliseconds, and the number of items that ended during the turns.
+    """
     run_id = await start_chores(ports)
     while (await ports.stores.runs.get(DEFAULT_TENANT, run_id)).progress.total == 0:
         await asyncio.sleep(0.05)
@@ -88,7 +91,7 @@ def p95(latencies: list[float]) -> float:
 
 
 async def measure(ports: Ports, arguments: argparse.Namespace) -> list[tuple[float, float]]:
-    """Return the 95th percentiles of each round, with and without the items."""
+    """Return the p95 latency of each round in milliseconds, without and with the items."""
     turns, rate = arguments.turns, arguments.rate
     rounds: list[tuple[float, float]] = []
     await take_turns(ports, SESSIONS, rate)

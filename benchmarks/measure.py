@@ -1,4 +1,4 @@
-"""Measure the CPU time of workers, PostgreSQL and Redis, and wall time."""
+"""Measurement of wall time, and of the CPU time of workers, PostgreSQL and Redis."""
 
 import statistics
 import time
@@ -13,7 +13,7 @@ GROUPS = ("worker", *PROGRAMS)
 
 @dataclass
 class Measurement:
-    """The cost of one phase of one candidate."""
+    """The cost of one phase of one candidate. `cpu_s`: CPU seconds by group of processes."""
 
     turns: int
     wall_s: float
@@ -29,12 +29,12 @@ class Measurement:
         return 1000 * statistics.median(self.latencies_s) if self.latencies_s else float("nan")
 
     def cpu_us(self, group: str) -> float:
-        """Return CPU microseconds per turn."""
+        """Return a group's CPU microseconds per turn."""
         return 1e6 * self.cpu_s[group] / self.turns
 
 
 class Phase:
-    """A running measurement of the workers and this process's stores, until `end`."""
+    """A running measurement of the workers and of the stores started by this process, until `end`."""
 
     def __init__(self, workers: list[psutil.Process]) -> None:
         children = psutil.Process().children()

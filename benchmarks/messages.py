@@ -1,8 +1,8 @@
 """Measure the cost of one Celery message per turn: ``python -m benchmarks.messages``.
 
-Compares *echo*, whose workers claim ready sessions, with a variant that sends a task for each submission. The
-closed loop and the drain are the same as in `benchmarks.turns`. Rounds are interleaved, and ratios compare
-within a round.
+The benchmark compares *echo*, whose workers claim ready sessions, with a variant that sends a task for each
+submission. The closed loop and the drain are the same as in `benchmarks.turns`. Rounds are interleaved, and each
+ratio compares measurements of the same round.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from parley.output import progress
 
 ECHO, EACH = "echo", "a message a turn"
 BAR = 1.1
-"""Maximum ratio of the time per turn."""
+"""Maximum ratio of the time per turn, with a message per turn to *echo*."""
 
 
 @dataclass

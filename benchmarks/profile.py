@@ -1,8 +1,8 @@
 """Profile a turn's CPU time by layer, on the production path with real stores, in one process.
 
-CPU-time samples show the share of each layer. Then function calls are counted, for sessions in one process
-and sessions that alternate between two; these counts do not depend on the machine. Finally, one session runs
-alone, and PostgreSQL reports the CPU time of each statement (Linux only).
+First, CPU-time samples show the share of each layer. Then function calls are counted, for sessions that stay with
+one lane runner and sessions that alternate between two. These counts don't depend on the machine. Finally, one
+session runs alone, to measure the CPU time that PostgreSQL uses for each statement (Linux only).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ LAYERS = {
     "workers": "other",
 }
 BENEATH = "event loop"
-"""Layer for samples without Parley code on the stack."""
+"""Layer of samples without Parley code on the call stack."""
 
 SERVED = {
     "submit": ("submit",),
@@ -63,9 +63,9 @@ SERVED = {
     "the domain's records": ("get_record", "find_records", "create_record", "update_record"),
     "journal and ledger of effects": ("record_step", "record_effect", "find_effect"),
 }
-"""A turn's statements by purpose."""
+"""Names of a turn's SQL statements by purpose."""
 BEGINNING = 60
-"""Number of leading characters that identify a statement. Later text varies with the arguments."""
+"""Number of leading characters that identify an SQL statement. Later text varies with the arguments."""
 
 WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
 WAL_BYTES = "bytes of WAL"
@@ -133,7 +133,7 @@ class Talk:
     names: list[SessionId] = field(default_factory=list[SessionId])
 
     async def take(self, turns: int, watch: Samples | Calls | Served | None = None) -> None:
-        """Run turns in each session. Measures from claim to commit, or from submission if `watch` is a `Served`."""
+        """Run turns in each session. `watch`: measures from claim to commit, or from submission if it is a `Served`."""
         if not self.names:
             self.names = [SessionId(f"{self.prefix}-{n}") for n in range(self.sessions)]
             for name in self.names:
@@ -152,7 +152,7 @@ class Talk:
                 watch.end()
 
     async def log_bytes(self, turns: int) -> float:
-        """Return the bytes of WAL per turn, including the submission, over `turns` turns in each session.
+        """Return the bytes of WAL per turn, including the submission, measured over `turns` turns in each session.
 
         A checkpoint and some unmeasured turns come first, because the first write to a page after a
         checkpoint logs the whole page.
@@ -201,7 +201,7 @@ class Samples:
 
 
 class Calls:
-    """A counter of function calls, and of the calls in `COUNTED`."""
+    """A counter of all function calls, and of the calls in `COUNTED`."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -213,7 +213,7 @@ class Calls:
         sys.setprofile(None)
 
     def of_one(self, turns: int) -> dict[str, float]:
-        """Return each count per turn."""
+        """Return the average of each count per turn."""
         return {name: self.counts[name] / turns for name in (CALLS, *COUNTED.values())}
 
     def _note(self, frame: FrameType, event: str, called: Any) -> None:
@@ -229,7 +229,7 @@ class Calls:
 
 
 class Served:
-    """CPU time and number of PostgreSQL statements, by purpose."""
+    """A counter of SQL statements and of the CPU time that PostgreSQL uses for them, by purpose."""
 
     def __init__(self) -> None:
         self.cpu_ns: Counter[str] = Counter()

@@ -1,7 +1,7 @@
-"""Measure the throughput of `parley replay` on the demo domains' conversations.
+"""Measure the throughput of `parley replay` on the built-in domains' test conversations.
 
-The conversations run repeatedly on the production path, each in a new session, until there are enough to
-replay.
+The conversations first run repeatedly on the production path, each in a new session, until there are enough
+sessions to replay.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ async def hold_all(running: Stores, count: int, counted: Callable[[int, int], No
 
 
 def conversations(domain: str) -> Iterator[tuple[str, ConversationEntry]]:
-    """Return a demo domain's conversations that need no special configuration."""
+    """Yield the test conversations of a built-in domain that have no configuration, with the domain's name."""
     for path in sorted((ROOT / "domains" / domain / "evaluations").glob("*.yaml")):
         yield from ((domain, one) for one in read_file(path).conversations if not one.config)
 
@@ -71,7 +71,7 @@ def conversations(domain: str) -> Iterator[tuple[str, ConversationEntry]]:
 async def hold(
     ports: Ports, lanes: LaneRunner, domain: str, conversation: ConversationEntry, name: str
 ) -> None:
-    """Run a conversation in a new session, as a separate user."""
+    """Run a conversation in a new session with the ID `name`, as a separate user."""
     remembered: dict[str, str] = {}
     offered: list[JsonObject] = []
     for entry in conversation.turns:

@@ -1,8 +1,7 @@
 """Compare turns per second and CPU per turn of the production path with a hand-written Celery task.
 
-Closed loop: 16 sessions each submit the next turn once the previous turn is answered. Drain: 2,000 turns are
-queued while the workers are stopped, then the workers run them. Rounds are interleaved, and ratios are
-medians.
+Closed loop: each of 16 sessions submits its next turn after the previous answer. Drain: 2,000 turns are queued while
+the workers are suspended, then the workers run these turns. Rounds are interleaved, and ratios are medians.
 """
 
 import asyncio
@@ -57,7 +56,7 @@ async def main() -> int:
 
 @asynccontextmanager
 async def run_candidates(running: Stores, folder: Path, only: list[str]) -> AsyncIterator[list[Candidate]]:
-    """Run the hand-written task, and Parley workers for the echo agent and for the travel domain."""
+    """Run the candidates in `only`: the hand-written task, Parley with the echo agent, and the travel domain."""
     applications = {"echo": "benchmarks.echo", "travel": "workers.app"}
     async with AsyncExitStack() as stack:
         candidates: list[Candidate] = []
@@ -74,7 +73,7 @@ async def run_candidates(running: Stores, folder: Path, only: list[str]) -> Asyn
 
 
 Results = dict[tuple[str, str], list[Measurement]]
-"""Measurements by phase and candidate, one per round."""
+"""Measurements of all rounds, by phase and candidate."""
 
 
 async def measure(
@@ -85,10 +84,10 @@ async def measure(
     keep: Callable[[Results], None] = lambda _: None,
     counted: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Results:
-    """Measure interleaved rounds after a warm-up.
+    """Measure the candidates in interleaved rounds after a warm-up.
 
-    `keep`: called after each phase with all results so far. `counted`: called with the number of finished
-    phases and the total.
+    `turns`: number per session in the closed loop. `queued`: number per session in the drain. `keep` and `counted`:
+    called after each candidate's phases, with the results so far, and with the number of finished steps and the total.
     """
     results: Results = defaultdict(list)
     for number in range(rounds + 1):
@@ -107,7 +106,7 @@ async def measure(
 
 
 async def talk(candidate: Candidate, prefix: str, turns: int) -> Measurement:
-    """Measure a closed loop in which each new session runs its turns one after another."""
+    """Measure a closed loop of `SESSIONS` new sessions, which run `turns` turns each."""
     sessions = _sessions(candidate, prefix, SESSIONS)
     await candidate.prepare(sessions)
     phase = Phase(candidate.workers)
@@ -126,7 +125,7 @@ def _texts(candidate: Candidate, turns: int) -> list[str]:
 
 
 def _report(results: Results, bar: float, report: Report) -> bool:
-    """Report each candidate's medians and ratios to the hand-written task. Return True if all are within the limit."""
+    """Report medians, and ratios to the hand-written task. Return True if all ratios are within the limit `bar`."""
     kept = True
     rows: list[dict[str, Any]] = []
     for (phase, name), rounds in sorted(results.items()):

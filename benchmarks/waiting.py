@@ -1,8 +1,7 @@
 """Measure many sessions that wait for a model in one worker process: ``python -m benchmarks.waiting``.
 
-500 sessions run in closed loops, starting staggered in the first second. Each turn sleeps one second to
-simulate a model, so an ideal turn takes one second. The share of the ideal is one second divided by the mean
-latency.
+500 sessions run in closed loops that start during the first second. Each turn sleeps one second to simulate a model,
+so that an ideal turn takes one second. The share of the ideal is one second divided by the mean latency.
 """
 
 import asyncio
@@ -29,13 +28,13 @@ from parley.output import progress
 SESSIONS = 500
 WAIT_S = 1.0
 BAR_TIME = 1.136
-"""Maximum ratio of mean to ideal latency, which equals an 88 % share of the ideal."""
+"""Maximum ratio of the mean latency to the ideal latency. It corresponds to an 88 % share of the ideal."""
 BAR_MB = 150.0
 
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """One candidate's round. `grown_mb`: growth of the worker's resident memory since it was ready, in MB."""
+    """A candidate's round. `grown_mb`: growth of the worker's resident memory during the round, in MB."""
 
     measured: Measurement
     grown_mb: float
@@ -50,7 +49,7 @@ class Waited:
 
 
 Opener: TypeAlias = Callable[[Stores, Path], AbstractAsyncContextManager[Candidate]]
-"""A function that runs a candidate's single worker process, on separate stores."""
+"""A function that runs a candidate with one worker process on the given stores."""
 Results: TypeAlias = dict[str, list[Waited]]
 
 
@@ -67,7 +66,7 @@ async def measure_waiting(
     turns: int,
     counted: Callable[[int, int], None],
 ) -> Results:
-    """Measure one candidate at a time, so that only the measured candidate's worker runs."""
+    """Measure one candidate at a time, so that only its worker is running. `turns`: number of turns per session."""
     results: Results = defaultdict(list)
     os.environ |= {
         MODEL_S: str(WAIT_S),

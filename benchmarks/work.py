@@ -1,4 +1,4 @@
-"""The work of one turn, which is the same for every candidate: an 8 KB state and a change to it."""
+"""The work of one turn, which is the same for every candidate: load 8 KB of state and change it."""
 
 import os
 from collections.abc import Callable
@@ -12,14 +12,14 @@ KEPT_MESSAGES = 20
 PLAIN = ["say something", "say something else"]
 """Messages for candidates without NLU."""
 MODEL_S, CONCURRENCY = "BENCH_MODEL_S", "BENCH_CONCURRENCY"
-"""Environment variables: simulated model latency in seconds, and concurrent turns per worker process."""
+"""Environment variables: simulated model latency in seconds, and number of concurrent turns per worker process."""
 
 
 _Made = TypeVar("_Made")
 
 
 def made_once(make: Callable[[], _Made]) -> Callable[[], _Made]:
-    """Return a thread-safe function that creates one object per process."""
+    """Return a thread-safe function that calls `make` once per process and then returns the same object."""
     made, making = cache(make), Lock()
 
     @wraps(make)
@@ -39,7 +39,7 @@ def read_concurrency(default: int) -> int:
 
 
 def first_state() -> dict[str, Any]:
-    """Return about 8 KB of JSON: 4 flows with 44 slots, and 20 messages."""
+    """Return about 8 KB of state: 4 flows with 11 slots each, and 20 messages."""
     flows = [
         {
             "flow_id": f"flow_{place:032x}",
@@ -56,7 +56,7 @@ def first_state() -> dict[str, Any]:
 
 
 def advance(state: dict[str, Any], text: str) -> str:
-    """Run one turn: add two messages, set a slot and rotate the stack. Return the reply."""
+    """Apply one turn to the state: add two messages, set a slot and rotate the stack. Return the reply."""
     state["turn"] += 1
     turn = state["turn"]
     reply = f"answer {turn} to {text}"
@@ -76,7 +76,7 @@ def _message(number: int) -> dict[str, str]:
 
 @cache
 def state_of(kilobytes: int) -> bytes:
-    """Return an initial state of this size. Turns change about 8 KB; the rest is old messages."""
+    """Return an initial state of `kilobytes` KB as JSON. Turns change only about 8 KB, because the rest is unused."""
     state = first_state()
     older = _message(0)
     state["older"] = [older] * max(0, (1024 * kilobytes - len(FIRST)) // (len(orjson.dumps(older)) + 1))

@@ -1,8 +1,8 @@
 """Measure throughput by number of worker processes: ``python -m benchmarks.workers``.
 
-Turns are queued while the workers are stopped, then the workers run them. One kind of turn waits for a model
-and has few lanes per process, so only more processes help. The other kind computes and is limited by the
-machine's cores.
+Turns are queued while the workers are suspended, then the workers run these turns. Waiting turns simulate a model
+call, and each process runs few of them concurrently, so that only more processes help. Computing turns are limited by
+the machine's cores.
 """
 
 import asyncio
@@ -23,7 +23,11 @@ COUNTS = (1, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of turn. `sessions`: number of sessions, enough to use all session lanes evenly."""
+    """A kind of turn.
+
+    `wait_s`: simulated model latency in seconds. `lanes`: number of concurrent sessions per process. `sessions`: number
+    of sessions, enough to use all processes evenly. `turns`: number of turns per session.
+    """
 
     wait_s: float
     lanes: int
@@ -58,7 +62,7 @@ async def main() -> None:
 
 
 async def _measure(turns: str, count: int, rounds: int, stores: Stores, folder: Path) -> float:
-    """Return the median rate at which `count` workers process the queue, after a warm-up."""
+    """Return the median number of turns per second of `count` worker processes, after a warm-up."""
     kind = KINDS[turns]
     os.environ |= {"PARLEY_LANES_PER_PROCESS": str(kind.lanes), MODEL_S: str(kind.wait_s)}
     name, application = f"{turns}-{count}", "benchmarks.echo"

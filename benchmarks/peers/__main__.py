@@ -1,4 +1,4 @@
-"""Run the same work on other frameworks and in a hand-written task: `make bench-peers`.
+"""Compare Parley with other frameworks and a hand-written task on the same work: `make bench-peers`.
 
 Each framework has a separate environment. Rounds are interleaved. Results are stored after each phase, so an
 interrupted run keeps its rounds. ``--draw yes`` updates the tables in the documentation from stored results,
@@ -37,7 +37,7 @@ from parley.output import progress
 from parley.processes import log_says
 
 WAITING_TURNS = 5
-"""Queued turns per session. Low, because the slowest candidates would take minutes."""
+"""Number of turns per session in the waiting benchmark. With more turns, the slowest candidates take minutes."""
 
 HERE = Path(__file__).parent
 PEERS = {
@@ -46,13 +46,13 @@ PEERS = {
     "procrastinate": ("procrastinate", {}),
     "DBOS": ("dbos", {}),
 }
-"""Module and environment variables by candidate."""
+"""Module in `benchmarks.peers` and environment variables of each framework candidate."""
 
 
 def install(module: str) -> str:
     """Return the Python executable of a framework's environment.
 
-    Creates the environment if it is missing or the pinned requirements have changed.
+    Create the environment if it is missing or the pinned requirements have changed.
     """
     folder, pinned = ROOT / f".venv-{module}", HERE / f"{module}.txt"
     python, done = folder / "bin/python", folder / ".installed"
@@ -66,7 +66,7 @@ def install(module: str) -> str:
 
 @dataclass
 class Peer:
-    """A candidate whose client runs in a separate environment."""
+    """A candidate whose client runs in a separate environment. `waiting`: results of orders by order number."""
 
     name: str
     client: asyncio.subprocess.Process
@@ -93,7 +93,7 @@ class Peer:
         return await self.waiting[number]
 
     async def listen(self) -> None:
-        """Resolve pending orders as their results arrive."""
+        """Read results from the client until it ends, and resolve the pending orders."""
         assert self.client.stdout is not None
         while line := await self.client.stdout.readline():
             number, result = json.loads(line)
@@ -105,7 +105,7 @@ class Peer:
 
 @asynccontextmanager
 async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Peer]:
-    """Run two worker processes, or one for many turns, and a client that creates the tables."""
+    """Run a framework's client, which creates the tables, and its workers: two processes, or one for many turns."""
     module, environment = PEERS[name]
     slots = read_concurrency(PROCESSES)
     processes = PROCESSES if slots == PROCESSES else 1
@@ -155,7 +155,7 @@ async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Pe
 
 
 OPENERS: dict[str, Opener] = {**OURS, **{name: partial(_run_peer, name) for name in PEERS}}
-"""Candidates whose single worker process runs many turns concurrently."""
+"""Openers of candidates for the waiting benchmark, in which one worker process runs many turns concurrently."""
 
 
 def _keep(results: Results, waiting: Waiting) -> None:

@@ -22,7 +22,7 @@ SLOTS, WAIT_S = read_concurrency(16), read_model_s()
 
 
 def _by_socket(url: str) -> str:
-    """Return the URL with the socket as a query parameter, as SQLAlchemy expects."""
+    """Return the database URL with the socket's folder as a query parameter, as SQLAlchemy expects."""
     start, _, rest = url.rpartition("@")
     place, _, name = rest.partition("/")
     host, _, port = place.rpartition(":")

@@ -1,8 +1,8 @@
 # The dependencies are installed in a separate environment.
 """LangGraph and its PostgreSQL checkpointer, in the hand-written Celery task.
 
-`LANGGRAPH` selects the variant. default: messages with a reducer, checkpoints written asynchronously.
-leanest: a plain dictionary, one checkpoint.
+The variable `LANGGRAPH` selects the variant. ``default``: messages with a reducer, and checkpoints that are written
+asynchronously. ``leanest``: a plain dictionary, and one checkpoint at the end of each turn.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ app = make_app(_take_turn)
 
 class Client:
     async def prepare(self, sessions: list[str]) -> None:
-        """Do nothing: a thread's first turn creates it."""
+        """Do nothing: the first turn of a thread creates the thread."""
 
     async def submit(self, redis: Any, session: str, text: str) -> None:
         if await redis.eval(SUBMIT, 2, *keys(session)[:2], text):

@@ -22,11 +22,11 @@ SAME_WORK: Final = {
     "LangGraph, leanest": "LangGraph",
     "DBOS": "DBOS",
 }
-"""Labels of the candidates in the README."""
+"""Labels of the candidates in the README's table."""
 
 
 def draw(kept: dict[str, Any]) -> None:
-    """Update the generated section of each page."""
+    """Update the generated section of each page from stored results."""
     for page, make in PAGES.items():
         page.write_text(replace_section(page.read_text(encoding="utf-8"), make(kept)), encoding="utf-8")
 
@@ -63,7 +63,7 @@ def make_summary(kept: dict[str, Any]) -> str:
 
 
 def make_tables(kept: dict[str, Any]) -> str:
-    """Return all tables. Ratios are relative to the hand-written task in the same round."""
+    """Return the tables for `docs/performance.md`. Ratios are relative to the hand-written task in the same round."""
     about = kept["environment"]
     machine = f"{about['cores']} cores, {about['system']}, Python {about['python']}, load {about['load']}"
     spread = max(max(row["turns_per_s"]) / min(row["turns_per_s"]) for row in kept["rounds"])

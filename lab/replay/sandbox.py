@@ -49,7 +49,7 @@ _NEW = ":new"
 class RecordedJournal(Journal):
     """A journal that answers calls from recordings. `missed`: keys and requests of calls without a recording.
 
-    `unused`: recorded steps that no call has used.
+    `unused`: recorded steps that calls have not used.
     """
 
     def __init__(self, lane: RecordedLane, lease: Lease, *, asks: bool) -> None:
