@@ -34,9 +34,9 @@ class Grounding:
         self._told = [one.text for one in reversed(messages) if one.role != "user"]
 
     def is_founded(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
-        """Return whether a name, day, time or number was said or displayed.
+        """Return whether `value`, if it is a name, day, time or number, was said or displayed.
 
-        Return True for listed values, because any words can refer to them.
+        Return True for other types and for listed values, because any words can refer to these values.
         """
         kinds, is_name = kinds_of(slot), accepts_names(slot)
         if slot.values or not (is_name or _EXACT.intersection(kinds)):

@@ -105,7 +105,7 @@ NARROWING = word_set(
     "during except excluding inside minus near off onto out over past per since than through throughout till toward "
     "towards under until up upon via within without"
 )
-"""Prepositions that change a value's meaning, unless the domain's examples use them for its slot."""
+"""Prepositions that change a value's meaning, unless the domain's examples use them before the value's slot."""
 PREPOSITIONS = NARROWING | word_set("to for in at on of with as from into")
 
 

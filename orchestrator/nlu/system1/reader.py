@@ -54,14 +54,14 @@ class System1(Learnt):
         rows: Mapping[ToolId, RowsSpec] | None = None,
         lexicon: Lexicon | None = None,
     ) -> System1:
-        """Train for a domain. `kept`: storage of trained models, or None."""
+        """Train a classifier for a domain. `kept`: storage of trained models, or None to train at every start."""
         specs = {flow.dact: flow for flow in flows}
         known = {answer.name: answer for answer in answers}
         texts = [text for flow in specs.values() for text in flow.examples]
         texts += [text for answer in known.values() for text in answer.examples]
         texts += [text for _kind, text in kind_texts()]
         extractor = Extractor(specs.values(), entities, lower_words(texts), patterns)
-        taught = {name: answer.examples for name, answer in known.items()}  # answers' texts teach nothing
+        taught = {name: answer.examples for name, answer in known.items()}  # without the texts of the answers
         version = key_of(specs, entities, taught, patterns)
         examples = partial(_examples, specs.values(), known.values(), extractor.gazetteer)
         labelling = train_once(kept, version, lambda: learn_labels(examples(), extractor))

@@ -134,7 +134,7 @@ _QUESTION_WORDS = word_set("is are does do did has was will what which how")
 
 
 def polarity(words: list[str]) -> bool | None:
-    """Return whether an answer means yes or no, by its first decisive word, or None without such a word."""
+    """Return True for yes or False for no, by the first decisive word, or None without such a word."""
     return next((word in _YES for word in words[:8] if word in _NO or word in _YES), None)
 
 
@@ -173,5 +173,5 @@ def _is_asked_about(words: list[str], place: int) -> bool:
 
 
 def boolean_value(slot: SlotSpec, wanted: bool) -> bool | str:
-    """Return the value as spelled in the slot's list, or unchanged if the list doesn't contain it."""
+    """Return `wanted` as spelled in the slot's list of values, or unchanged if the list doesn't contain it."""
     return next((value for value in slot.values if value.lower() == str(wanted).lower()), wanted)
