@@ -14,7 +14,7 @@ class NoticeKind(StrEnum):
 
     GREETING = "greeting"
     REJECTED = "rejected"
-    """The user's message was rejected before NLU; `why`: the failed check."""
+    """The user's message was rejected before interpretation. `why`: the failed check."""
     BAD_ACTION = "bad_action"
     """An invalid or outdated click."""
     RECALLED = "recalled"

@@ -232,7 +232,7 @@ class DialogueState:
         del self.history.lines[: max(0, len(self.history.lines) - most)]
 
     def archive(self, flows: Iterable[BaseFlow], limits: StateLimits = DEFAULT_LIMITS) -> list[BaseFlow]:
-        """Close the questions and approvals of flows that left the stack, and keep the completed flows (FS-9).
+        """Close the questions and approvals of flows that left the stack, and keep the latest completed flows (FS-9).
 
         Return the flows to archive. Missing outputs of completed flows are filled from slots of the same names.
         """

@@ -54,7 +54,7 @@ Gathered: TypeAlias = Arguments | Choice | NothingFound | Unfed
 
 
 def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
-    """Return the inputs for one call. Missing required inputs are taken from result rows."""
+    """Return the inputs for one call, or why an input is missing. Required inputs can come from result rows."""
     known, arguments = run.flow.values(), Arguments({})
     slots, data, mapping = run.flow.spec.slots, run.data, use.slot_mapping
     for name in tool.inputs:

@@ -154,7 +154,7 @@ def drop_step(
 
 
 def take_for_step(stack: FlowStack, plan: PlanFlow, step: PlanStep, done: BaseFlow, now: float) -> None:
-    """Satisfy a planned step with a completed flow."""
+    """Mark a planned step as answered by a completed flow, and copy the flow's outputs to the step."""
     drop_step(stack, plan, step, ANSWERED, now)
     step.flow_id = done.flow_id
     step.keep_outputs(done.outputs)
