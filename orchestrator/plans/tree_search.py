@@ -58,7 +58,7 @@ class Node(Generic[State]):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A candidate's score from 0 to 1, and its faults for `expand`, worst first."""
+    """A candidate's score from 0 to 1, and its faults, worst first, which `expand` receives as lessons."""
 
     score: float
     faults: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ async def search(
 
 
 class Search(Generic[State]):
-    """A search and its tree. `nodes`: in order of creation; the first is the root, which is not a candidate."""
+    """A search and its tree. `nodes`: all nodes in order of creation, from the root, which is not a candidate."""
 
     def __init__(self, task: Task[State], limit: int) -> None:
         self.nodes: list[Node[State]] = [Node(0, task.root)]

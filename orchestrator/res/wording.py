@@ -160,7 +160,7 @@ def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
 
 
 def label_slot(flow: BaseFlow | type[BaseFlow], name: str) -> str:
-    """Return a slot's label in a list of values."""
+    """Return the label for a slot in lists of values."""
     slot = flow.spec.slots.get(name)
     return name_slot(name) if slot is None else slot.label
 
