@@ -40,7 +40,7 @@ class Decomposed:
 
 @dataclass(frozen=True, slots=True)
 class GoalCheck:
-    """The result of a goal check. `missing`: unmet parts of the goal, and `summary`: the results, as texts for the user."""
+    """The result of a goal check. For the user: `missing`, the unmet parts of the goal, and `summary`, the results."""
 
     complete: bool
     missing: tuple[str, ...] = ()
