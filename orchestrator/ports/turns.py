@@ -108,7 +108,7 @@ class EventLog(Protocol):
     async def last_numbers(
         self, tenant_id: TenantId, session_ids: Sequence[SessionId]
     ) -> Mapping[SessionId, int]:
-        """Return the number of each session's last event, or 0 without events.
+        """Return the number of each session's last event, or 0 for a session without events.
 
         Unknown sessions are omitted.
         """
@@ -126,7 +126,7 @@ class Approvals(Protocol):
         status: ApprovalStatus | None = None,
         limit: int = 100,
     ) -> list[ApprovalRecord]:
-        """Return approvals, newest first, including expired approvals."""
+        """Return approvals, newest first. Default: approvals of all sessions and with any status."""
         ...
 
     async def get(self, tenant_id: TenantId, approval_id: str) -> ApprovalRecord:

@@ -119,7 +119,7 @@ def show_key(text: KeyText) -> str:
 
 
 def read_key(text: str) -> KeyText | None:
-    """Split a key into its parts, or return None if it is malformed."""
+    """Return the ID and the secret in a key's text, or None if the text is malformed."""
     if len(text) > _LONGEST or not text.isascii():
         return None
     prefix, _, rest = text.partition("_")

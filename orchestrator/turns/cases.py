@@ -14,7 +14,9 @@ _OF_ITS_SESSION = re.compile(r"_id$|^candidate$")
 def make_case(
     turns: Sequence[JsonObject], turn_id: str, feedback: JsonObject | None = None
 ) -> JsonObject | None:
-    """Return the conversation up to a turn as a case, or None if no expectation can be derived for the turn.
+    """Return the conversation up to a turn as a case.
+
+    Return None if the turn is not in `turns` or has no user input, or if its feedback yields no expectation.
 
     Args:
         turns: the session's turns with their times, oldest first, at least up to that turn.

@@ -86,7 +86,7 @@ class ScheduledEvent:
         return as_json(self, without=self.INTERNAL)
 
     def as_turn(self) -> Submission:
-        """Return the turn that delivers the event. Its idempotency key depends only on ID and revision."""
+        """Return the turn that delivers the event. All submissions of a revision have the same idempotency key."""
         payload = {"event_id": self.event_id, "name": self.name, "payload": self.payload}
         action = {"name": EVENT, "payload": payload}
         if self.name == RESULT:

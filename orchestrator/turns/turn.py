@@ -81,7 +81,9 @@ class IfBusy(StrEnum):
     ENQUEUE = "enqueue"
     REJECT = "reject"
     INTERRUPT = "interrupt"
+    """Stop the unfinished turn, then run the new turn."""
     ROLLBACK = "rollback"
+    """Like INTERRUPT, and delete the stopped turn's messages unless the turn had side effects."""
     UNDERSTAND = "understand"
     """Interpret the message in the context of the unfinished turn.
 

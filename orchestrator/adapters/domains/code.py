@@ -64,7 +64,7 @@ def import_policies(folder: Path, problems: Problems) -> tuple[PolicyCode, ...]:
 
 
 def forget(folder: Path) -> None:
-    """Unload the modules of a folder, so that the next load reads the files again."""
+    """Unload the modules of a folder that is not built in, so that the next load reads its files again."""
     package = _package(folder)
     if not package.startswith(f"{SHIPPED}."):
         for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:

@@ -60,7 +60,7 @@ def read_text(path: FilePath, name: str, problems: Problems) -> str | None:
 
 
 def read_yaml(path: FilePath, name: str, problems: Problems) -> SourceFile:
-    """Parse a YAML file. If it is broken, report the problem and return an empty source."""
+    """Parse a YAML file. If the file is unreadable or invalid, report the problem and return an empty source."""
     text = read_text(path, name, problems)
     return SourceFile(name) if text is None else parse_yaml(text, name, problems)
 
@@ -98,7 +98,7 @@ def _mistake(name: str, error: yaml.MarkedYAMLError) -> tuple[SourceFile, Path, 
 
 
 def _walk(root: yaml.Node) -> tuple[dict[Path, int], list[tuple[Path, int]]]:
-    """Return the lines of all keys and items, and the duplicate keys with their lines."""
+    """Return the line numbers of all keys and items, and those of duplicate keys. Raises RecursionError."""
     lines: dict[Path, int] = {}
     twice: list[tuple[Path, int]] = []
     pending: list[tuple[Path, yaml.Node]] = [((), root)]

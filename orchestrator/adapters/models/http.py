@@ -43,7 +43,7 @@ def _trusted() -> SSLContext:
 
 
 def open_http_client(*, connect_s: float, connections: int) -> httpx2.AsyncClient:
-    """Create a client with a limited response size. Timeouts are set per request."""
+    """Create a client that limits response sizes. Requests set their own timeouts, except for connecting."""
     return openai.DefaultAsyncHttpxClient(
         timeout=httpx2.Timeout(None, connect=connect_s),
         limits=httpx2.Limits(max_connections=connections),

@@ -26,7 +26,7 @@ _PAGE = parse("SELECT session_id FROM lanes WHERE session_id > %(after)s ORDER B
 
 
 class PostgresMaintenance:
-    """The `maintenance` tool for background flows, across all tenants. Every method raises Unavailable."""
+    """The `maintenance` tool for background flows, across all tenants. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -126,7 +126,7 @@ class PostgresMaintenance:
     async def prune_archive(
         self, *, keep_flows: int, keep_epochs: int, within_s: float
     ) -> tuple[dict[str, int], bool]:
-        """Delete archived flows and epochs beyond the limits per session (ST-3).
+        """Delete archived flows and epochs, except the newest `keep_flows` and `keep_epochs` per session (ST-3).
 
         Return the number of deleted rows by table, and True if pruning finished within `within_s` seconds.
         """

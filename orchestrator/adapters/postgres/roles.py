@@ -187,7 +187,7 @@ def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
 def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None:
     """Revoke functions with which a reader could block all tenants, except from roles that need them.
 
-    Only a server administrator can do this. For other users, PostgreSQL ignores the statement with a warning.
+    Only a server administrator can revoke them. For other users, PostgreSQL only sends a warning.
     """
     row = connection.execute(_TABLE_OWNER).fetchone()
     assert row is not None

@@ -292,7 +292,7 @@ def _lines(row: Row[Any]) -> Iterator[JsonObject]:
 
 
 def _last_of_user(name: str, tenant_id: TenantId, user_id: UserId | None) -> Any:
-    """Return a subquery for a column's value in the user's latest session with a value, or None."""
+    """Return a subquery for a column's value in the user's latest session with a value, or None without a user."""
     if user_id is None:
         return None
     column = lanes.c[name]

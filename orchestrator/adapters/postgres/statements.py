@@ -29,7 +29,7 @@ class Statement:
     formats: tuple[PyFormat, ...]
 
     def ordered(self, arguments: Mapping[str, Any]) -> list[Any]:
-        """Return the arguments in the statement's order. Raises KeyError if one is missing."""
+        """Return the arguments in the statement's order. Raises KeyError if an argument is missing."""
         return [arguments[name] for name in self.names]
 
 

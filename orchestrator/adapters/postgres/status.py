@@ -50,7 +50,7 @@ class PostgresStatus:
         self._database = database
 
     async def read(self) -> SystemStatus:
-        """Return the status of all tenants. Raises Unavailable."""
+        """Return the system's status across all tenants. Raises Unavailable."""
         row = await self._database.fetch_one(statement("status"), {})
         assert row is not None
         *counts, outbox, runs, failing, given_up, jobs = row
@@ -85,7 +85,7 @@ class SessionBacklog:
 
 
 class PostgresLoad:
-    """Load metrics on PostgreSQL. Every method raises Unavailable."""
+    """Load metrics on PostgreSQL. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

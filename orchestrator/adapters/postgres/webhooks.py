@@ -60,7 +60,7 @@ async def add_webhook(
 
 
 class PostgresWebhooks:
-    """Webhook management for operators. Every method raises Unavailable."""
+    """Webhook management for operators. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -152,7 +152,7 @@ class PostgresWebhooks:
 
 
 class PostgresWebhookFeeds:
-    """Webhook feeds, for processes that deliver events. Every method raises Unavailable."""
+    """Webhook feeds, for processes that deliver events. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

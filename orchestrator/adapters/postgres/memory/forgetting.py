@@ -59,7 +59,7 @@ _HERE = text("ctid = CAST(:row_id AS tid)")
 
 
 class PostgresForgetting:
-    """The `forgetting` tool for background flows, across all tenants. Every method raises Unavailable."""
+    """The `forgetting` tool for background flows, across all tenants. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

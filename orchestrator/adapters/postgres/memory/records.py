@@ -53,7 +53,7 @@ class PostgresRecords:
 
 
 class PostgresCollections:
-    """Collections of domain services, across all tenants. Every method raises Unavailable."""
+    """Collections of domain services, across all tenants. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

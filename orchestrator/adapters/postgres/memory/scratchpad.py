@@ -61,7 +61,7 @@ class PostgresScratchpadArchive:
         return {session_id: entries[-CAPACITY:] for session_id, entries in found.items()}
 
     async def remove(self, named: Sequence[tuple[TenantId, SessionId, str]]) -> None:
-        """Remove entries by tenant, session and ID."""
+        """Delete entries, each given by its tenant, session and ID."""
         if named:
             tenants, sessions, entries = map(list, zip(*named, strict=True))
             arguments = {"tenant_ids": tenants, "session_ids": sessions, "entry_ids": entries}

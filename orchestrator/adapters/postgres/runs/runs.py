@@ -45,7 +45,7 @@ LOOK_AT_MOST_EVERY_S = 0.2
 
 
 class PostgresRuns:
-    """Background runs, for senders and operators. Every method raises Unavailable."""
+    """Background runs, for senders and operators. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -27,7 +27,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
 
 
 class PostgresArchive:
-    """Data of past turns. Methods raise NotFound if the tenant doesn't have the session, and Unavailable."""
+    """Data of past turns. Methods can raise Unavailable, and NotFound if the tenant doesn't have the session."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -122,7 +122,7 @@ class PostgresEventLog:
 
 
 class PostgresFeedback:
-    """Feedback on turns. Every method raises Unavailable."""
+    """Feedback on turns. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

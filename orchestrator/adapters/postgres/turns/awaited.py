@@ -57,7 +57,7 @@ class EndingTask:
 
 
 class PostgresAwaitedTasks:
-    """Awaited tasks on PostgreSQL. Every method raises Unavailable."""
+    """Awaited tasks on PostgreSQL. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

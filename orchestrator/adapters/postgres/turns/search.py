@@ -34,7 +34,7 @@ _NOW: Final = TurnId("turn_g")
 
 
 class PostgresTurnSearch:
-    """Search over a tenant's turns. Every method raises Unavailable."""
+    """Search over a tenant's turns. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
