@@ -28,7 +28,7 @@ from parley.output import progress
 
 ECHO, EACH = "echo", "a message a turn"
 BAR = 1.1
-"""Maximum ratio of the time per turn, with a message per turn to *echo*."""
+"""Maximum ratio of the variant's time per turn to the time per turn of *echo*."""
 
 
 @dataclass

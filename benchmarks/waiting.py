@@ -1,7 +1,7 @@
 """Measure many sessions that wait for a model in one worker process: ``python -m benchmarks.waiting``.
 
 500 sessions run in closed loops that start during the first second. Each turn sleeps one second to simulate a model,
-so that an ideal turn takes one second. The share of the ideal is one second divided by the mean latency.
+so an ideal turn takes one second. The share of the ideal is one second divided by the mean latency.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Measure throughput by number of worker processes: ``python -m benchmarks.workers``.
 
 Turns are queued while the workers are suspended, then the workers run these turns. Waiting turns simulate a model
-call, and each process runs few of them concurrently, so that only more processes help. Computing turns are limited by
-the machine's cores.
+call, and each process runs few of them concurrently, so only more processes help. Computing turns are limited by the
+machine's cores.
 """
 
 import asyncio

@@ -13,7 +13,7 @@ class KnownFlows:
     """Parley's background flows and those of the served domains, loaded on first use.
 
     Args:
-        domain: the configured domains.
+        domain: value of PARLEY_DOMAIN, which names the served domains.
         catalogue: flows to use instead. Default: load the flows.
     """
 

@@ -35,7 +35,7 @@ _HURRIED_GRACE_S = 1.0
 class Account:
     """The system account of a program when Parley runs as root.
 
-    `keep_access`: True to keep root's right to access files, because folders are closed to the account.
+    `keep_access`: True to keep root's right to access files, if the account can't reach the needed folders.
     """
 
     uid: int

@@ -17,7 +17,7 @@ WATCHING: Final = "workers.flower_app"  # the Flower application
 # Variable with comma-separated ``user:password`` pairs for Flower.
 FLOWER_AUTH: Final = "FLOWER_BASIC_AUTH"
 
-# Matrices are small, so that more threads slow down training from 2 s to 11 s.
+# The matrices are small, so more threads slow down training, from 2 s to 11 s.
 ONE_THREAD_EACH: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})

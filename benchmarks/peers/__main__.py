@@ -66,7 +66,7 @@ def install(module: str) -> str:
 
 @dataclass
 class Peer:
-    """A candidate whose client runs in a separate environment. `waiting`: results of orders by order number."""
+    """A candidate whose client runs in a separate environment. `waiting`: futures of results by order number."""
 
     name: str
     client: asyncio.subprocess.Process

@@ -97,7 +97,7 @@ class Methods(OperatorMethods[One, Many]):
     def session(self, session_id: str, *, at: int | None = None) -> One:
         """Return a session with its current working state. Raises NotFound.
 
-        `at`: an epoch. The result then has the state, plan and history at this epoch.
+        `at`: an epoch. The result then has the state, plan and history at this epoch. Default: the current state.
         """
         return self._get("sessions", session_id, at=at)
 
@@ -253,9 +253,9 @@ class Methods(OperatorMethods[One, Many]):
         options: JsonObject | None = None,
         parameters: JsonObject | None = None,
     ) -> One:
-        """Start a flow, or all flows of a trigger.
+        """Start a background flow, or all flows of a trigger, and return ``{run_id, runs, joined}``.
 
-        If a run of the flow is already active for the session, return this run.
+        If a run of the flow is already active for the session, the result names this run.
         """
         return self._post(
             "runs",
@@ -307,7 +307,10 @@ class Methods(OperatorMethods[One, Many]):
         user_id: str | None = None,
         labels: tuple[str, ...] = (),
     ) -> One:
-        """Store a document and embed it in the background. If the document already exists, return it."""
+        """Store a document, unless it is already stored, and embed it in the background.
+
+        Return ``{document_id, created, run_id}``.
+        """
         return self._post(
             "documents", text=text, title=title, domain=domain, user_id=user_id, labels=list(labels)
         )
@@ -349,11 +352,11 @@ class Methods(OperatorMethods[One, Many]):
         return self._post("webhooks", url=url, session_id=session_id, events=events)
 
     def close_webhook(self, webhook_id: str) -> One:
-        """Close a webhook and return it. Raises NotFound."""
+        """Close a webhook. Raises NotFound."""
         return self._send(Call("DELETE", path_of("webhooks", webhook_id)))
 
     def failing_webhooks(self, limit: int = 100) -> Many:
-        """List failing and abandoned feeds: for each webhook and session, the undelivered events."""
+        """List feeds whose delivery fails or was abandoned. Each webhook has one feed per session."""
         return self._get("webhooks", "failing", limit=limit)
 
     def retry_webhook(self, webhook_id: str, *, session_id: str | None = None) -> One:

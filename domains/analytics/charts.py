@@ -1,4 +1,4 @@
-"""The rows of charts: bar, line, scatter and histogram. RES draws them (RS-5)."""
+"""The rows of bar, line and scatter charts and histograms. RES draws the charts (RS-5)."""
 
 from __future__ import annotations
 

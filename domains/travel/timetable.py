@@ -21,7 +21,7 @@ CABINS: Mapping[str, tuple[float, int]] = {"economy": (1.0, 60), "premium": (1.7
 CURRENCY = "EUR"
 HOURS = {"morning": ("00:00", "11:59"), "afternoon": ("12:00", "17:59"), "evening": ("18:00", "23:59")}
 SALE_DAYS = 360
-"""Number of days before departure from which on a flight is on sale."""
+"""Maximum number of days between booking and departure."""
 MOST_ATTEMPTS = 50
 """Maximum number of attempts to write a document that other calls change at the same time."""
 _SHORTEST_KM = 80
@@ -101,7 +101,7 @@ class Timetable:
         return {one: _find(documents[route_of(one)], one) for one in flight_ids}
 
     async def find_number(self, flight_number: str, day: str) -> JsonObject:
-        """Return the flight with this number on this day, which an earlier search created.
+        """Return the flight with this number and day, if an earlier search created the flight.
 
         Raises:
             ToolFailure: not_found if the flight does not exist.

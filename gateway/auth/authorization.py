@@ -57,7 +57,7 @@ FOR_EVERYBODY: Final = frozenset(
     }
 )
 
-# The query must name one of the user's own sessions.
+# For users, the query must name a session that belongs to the user.
 LISTS: Final = frozenset(
     {("GET", "/v1/turns"), ("GET", "/v1/approvals"), ("GET", "/v1/runs"), ("GET", "/v1/feedback")}
 )

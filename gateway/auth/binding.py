@@ -1,4 +1,4 @@
-"""Checks that a gateway without authentication listens only on loopback addresses (RT-22)."""
+"""The rule that a gateway without authentication listens only on loopback addresses (RT-22)."""
 
 import ipaddress
 

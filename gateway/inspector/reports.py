@@ -23,7 +23,10 @@ router = APIRouter(prefix="/v1", tags=["operate"])
 
 
 class Report(ResponseModel):
-    """A report, as `parley eval --json` or `parley replay --json` prints it. In lists, the turns are omitted."""
+    """A report, as `parley eval --json` or `parley replay --json` prints it.
+
+    In lists, `confusion`, `outcomes` and `different` are omitted.
+    """
 
     tenant_id: str
     domain: str

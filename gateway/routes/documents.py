@@ -48,7 +48,7 @@ async def _read_document(
     domain: Annotated[DomainName, Query()] = "",
     user_id: Annotated[Identifier | None, Query()] = None,
 ) -> DocumentBody:
-    """Parse a JSON or plain-text body. Raises InvalidInput."""
+    """Parse a body in JSON, plain text or Markdown. Raises InvalidInput."""
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     raw = await request.body()
     domain = domain and sessions.domains.resolve(domain)

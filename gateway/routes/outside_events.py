@@ -65,5 +65,5 @@ async def move_event(
 async def cancel_event(
     session_id: SessionId, event_id: Identifier, turns: TheTurns, tenant: TheTenant
 ) -> Scheduled:
-    """Cancel an event, and its turn if the turn hasn't started. After the turn's start, nothing changes."""
+    """Cancel an event, and its turn if the turn hasn't started. If the turn has started, the event is unchanged."""
     return await turns.scheduled.cancel(tenant, session_id, event_id)

@@ -39,7 +39,7 @@ async def rotate_secret(webhooks: TheWebhooks, tenant: TheTenant) -> responses.W
 
 @router.get("/failing", response_model=list[responses.FailingFeed])
 async def list_failing(webhooks: TheWebhooks, tenant: TheTenant, limit: Limit = 100) -> list[Feed]:
-    """List failing and abandoned feeds: for each webhook and session, the undelivered events."""
+    """List feeds whose delivery fails or was abandoned. Each webhook has one feed per session."""
     return await webhooks.failing(tenant, limit=limit)
 
 

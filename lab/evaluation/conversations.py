@@ -1,6 +1,6 @@
-"""A domain's test conversations: runs them through the real Agent and checks each turn.
+"""Evaluation of a domain's test conversations with the real Agent, which checks each turn.
 
-Each conversation has separate stores in memory. `scores` measures the outcomes.
+Each conversation has separate stores in memory. `lab.evaluation.scores` measures the outcomes.
 """
 
 import re
@@ -96,7 +96,7 @@ async def evaluate(
     notice: Callable[[str], None] = lambda _line: None,
     counted: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Outcome]:
-    """Run the conversations of all files. `counted`: called with the number of finished ones and the total."""
+    """Run all files' conversations. `counted`: called with the number of finished conversations and the total."""
     outcomes: list[Outcome] = []
     total = sum(len(conversations) for conversations in files.values())
     for file, conversations in files.items():
@@ -174,7 +174,7 @@ async def take_turns(
 
 
 def payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
-    """Return the payload of the offered action with the action's name whose payload contains the action's members.
+    """Return the payload of an offered action with the same name, if it contains all members of the action's payload.
 
     Return the action's own payload if no offered action matches.
     """

@@ -17,7 +17,7 @@ from orchestrator.types import JsonObject
 MOST_TURNS = 30
 MOST_WITHOUT_PROGRESS = 3
 CLICKS = 0.3
-"""Share of answers with buttons to which the user replies with a click."""
+"""Probability that the user clicks an available button instead of typing."""
 
 
 class User:

@@ -93,7 +93,7 @@ class Stock:
         return not missing
 
     def _givers(self, name: str, flows: Sequence[FlowSpec], *, creates: bool) -> list[FlowSpec]:
-        """Return the flows with the output `name` that need no other flow's output.
+        """Return the flows that have the output `name` and don't need another flow's output.
 
         `creates`: True to prefer flows with side effects, because users can't name the value, or False to prefer
         lookups.

@@ -51,7 +51,7 @@ def chat(
     url: Url = None,
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
-    """Chat with an assistant. Connects to the gateway that is configured or running, or starts a private system.
+    """Chat with an assistant. Connects to a configured or running gateway, or starts a private system.
 
     With piped input, each line is one turn.
     """

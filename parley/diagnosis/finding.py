@@ -15,8 +15,8 @@ from orchestrator.types import JsonObject
 class Finding:
     """The result of a check.
 
-    `fine`: True if the check passed, or None for a note. `remedy`: the fix, or empty. Secrets in `message`
-    are hidden.
+    `fine`: True if the check passed, False if it failed, or None for a note. `remedy`: the fix, or empty. Secrets in
+    `message` are hidden.
     """
 
     name: str

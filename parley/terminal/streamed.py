@@ -54,7 +54,7 @@ class StreamedWords:
         self._changed()
 
     def answered(self, turn_id: str, reply: str) -> None:
-        """Print a turn's answer when no answers are pending, unless the caller has printed it after `end`."""
+        """Print a turn's answer when no answers are pending, unless `end` has been called for the turn."""
         with self._lock:
             self._others.append((turn_id, reply))
             self._print_others()

@@ -5,8 +5,8 @@ from typing import Any
 from orchestrator.res.markup import to_plain
 from orchestrator.res.templates import INVISIBLE
 
-# Kinds of questions that a bare number answers. For other questions, a number may be a value, so that users
-# choose a suggestion by `/1`.
+# Kinds of questions that a bare number answers. For other questions, a number may be a value, so users choose a
+# suggestion by `/1`.
 NUMBERED = frozenset({"options", "confirmation", "approval"})
 
 

@@ -40,7 +40,7 @@ _Record = TypeVar("_Record")
 
 
 def record_of(kind: type[_Record], row: object, /, **more: Any) -> _Record:
-    """Create a record from a row's attributes with the names of the record's fields, and from `more`."""
+    """Create a record whose fields come from `more` or from the row's attributes of the same names."""
     names = {field.name for field in fields(kind)} - more.keys()  # pyright: ignore[reportArgumentType]
     return kind(**{name: getattr(row, name) for name in names}, **more)
 

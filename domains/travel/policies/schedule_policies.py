@@ -1,1 +1,1 @@
-"""Policies of Schedule flows. Empty, because this domain has none."""
+"""Policies of Schedule flows. Empty, because this domain has no Schedule flows."""

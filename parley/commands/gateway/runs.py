@@ -64,7 +64,7 @@ def start(
     inputs: Annotated[str, typer.Option(help="Inputs, as a JSON list.")] = "[]",
     follow: Annotated[bool, typer.Option("--watch", help="Watch the run until it ends.")] = False,
 ) -> Answer:
-    """Start a flow, or all flows of a trigger. If a run of the flow is active for the session, return this run."""
+    """Start a flow, or all flows of a trigger. If a run of the flow is active for the session, show this run's ID."""
     started = client.start_run(flow, trigger=trigger, session_id=session, inputs=_read_list(inputs))
     run_ids = list(started["runs"].values())
     if not follow:

@@ -158,7 +158,7 @@ class Rule:
 class Script:
     """Rules for answering requests. The first matching rule answers, or `default` if no rule matches.
 
-    `models`: IDs of the listed models.
+    `models`: IDs of the models that the server lists.
     """
 
     rules: tuple[Rule, ...] = ()

@@ -1,4 +1,4 @@
-// A client of the gateway, which handles the API key and problem documents. Independent of the page.
+// A client of the gateway that handles the API key and problem documents. It doesn't depend on the page.
 
 const STORED_KEY = "parley.key";
 

@@ -64,7 +64,7 @@ function showFacts(items) {
   return h("dl", { class: "card-facts" }, items.map(({ label, name, value }) => h("div", {}, h("dt", {}, humanize(label ?? name)), h("dd", {}, showValue(value)))));
 }
 
-/** Show the first facts, and collapse the rest and nested ones. */
+/** Show the first facts. Collapse the other facts and nested facts. */
 function showCard(frame, block) {
   const data = isObject(frame.data) ? frame.data : null;
   const items = (block.items ?? Object.entries(data ?? {}).map(([name, value]) => ({ name, value })))

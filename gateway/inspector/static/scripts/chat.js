@@ -17,8 +17,8 @@ export class Chat {
     this.page = page;
     this.list = byId("turns");
     this.scroller = byId("scroll");
-    this.shown = new Map(); // {element, made} by the entry's key
-    this.until = null; // visible entries in a replay
+    this.shown = new Map(); // {element, made} by entry key
+    this.until = null; // visible entries of a replay, or null for all
     this.stays = true; // keep scrolled to the end, because charts are drawn after their answers
     this.scroller.addEventListener("scroll", () => {
       this.stays = this.isAtEnd();

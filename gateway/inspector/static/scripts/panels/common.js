@@ -25,7 +25,7 @@ export function linkOf({ session_id: session, turn_id: turn }) {
   return `#${new URLSearchParams({ session, panel: "turn", turn })}`;
 }
 
-/** Return the displayed state: the current one, one at an epoch, or one of a replay. */
+/** Return the displayed state: the current state, the state at an epoch, or the state of a replay. */
 export function stateOf(view) {
   return view.state ?? null;
 }

@@ -46,7 +46,7 @@ function branchFrom(epoch, page) {
   return button(`Fork at version ${epoch}`, () => page.branch(epoch), { "data-key": "epochs:branch", disabled: epoch === 0 });
 }
 
-/** Return the rank of a difference, with the most relevant first. */
+/** Return the sort rank of a difference. The most relevant differences have the lowest rank. */
 function weigh({ path }) {
   const at = ORDER.indexOf(path.split(" › ")[0]);
   return at < 0 ? ORDER.length : at;
