@@ -58,7 +58,7 @@ class OutboxSender:
     async def _send(self, messages: Sequence[OutboxMessage]) -> None:
         """Send to sessions concurrently, and in order within a session.
 
-        A failure delays only the affected session.
+        An unexpected error delays only its session, and is raised after the other messages are acknowledged.
         """
         of_sessions: defaultdict[SessionId, list[OutboxMessage]] = defaultdict(list)
         for message in messages:

@@ -322,7 +322,7 @@ class WorkerProcess:
         self._heartbeat.note(Condition.WAITING if missing else Condition.READY, missing)
 
     async def _end_waits(self) -> None:
-        """End senders' tasks whose wait has timed out."""
+        """End senders' tasks whose wait has timed out, and cancel the turns of expired tasks."""
         if await self._submissions.end_waits():
             self._ended_tasks.nudge()
 

@@ -119,8 +119,8 @@ class RepairState(_Proposing):
     """A flow that finds inconsistencies, on schedule or in a dead worker's sessions (parameter `sessions`).
 
     A new finding is only recorded in the scratchpad, and the run requests a rerun. If the rerun has the same
-    finding, it proposes the change to the session lane and repairs rows of other tables. Configuration:
-    `quiet_for_s` (a minute), `dry_run` (only record).
+    finding, the rerun proposes the change to the session lane and repairs rows of other tables. Configuration:
+    `quiet_for_s`, the minimum idle time in seconds (60), and `dry_run` (only record findings).
     """
 
     name: ClassVar[str] = "repair_state"

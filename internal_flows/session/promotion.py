@@ -72,7 +72,7 @@ def data_of(entry: Entry) -> JsonObject:
 
 
 def select(entries: Sequence[Entry], about: About) -> list[Entry]:
-    """Return distinct unpromoted findings with their number of occurrences.
+    """Return distinct unpromoted findings about the user or the business, with their number of occurrences.
 
     Findings of `gather_context` are excluded, because they are already known at their source.
     """

@@ -26,7 +26,7 @@ SAME = 0.9
 def rank(terms: Sequence[str], candidates: Sequence[Candidate], *, limit: int) -> list[Passage]:
     """Return the best passages for a question, best first, without near-duplicates.
 
-    `terms`: the question's search terms. If passages have the same score, newer passages come first.
+    `terms`: the question's search terms. Of passages with the same score, those of newer documents come first.
     """
     asked = set(terms)
     words = _word_scores(asked, candidates)

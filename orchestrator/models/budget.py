@@ -151,7 +151,8 @@ class Budgets:
     ) -> Reservation:
         """Reserve a call's maximum cost in all scopes, or raise BudgetExceeded and reserve nothing.
 
-        If a session has no user, the user limit applies to the session.
+        If a session has no user, the user limit applies to the session. Raises Unavailable if the store does
+        not respond.
         """
         worst = price.of(worst_usage(request))
         check("call", self._limits.call, worst)

@@ -46,7 +46,7 @@ def narrow(request: FailedRequest, flows: Mapping[Dact, FlowSpec]) -> list[FlowS
 
 
 def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
-    """Return the bonus for a flow's similarity to the failed flow."""
+    """Return a flow's bonus as a replacement for the failed flow: the more similar, the higher."""
     if failed is None:
         return 0.0
     near = _FALLBACK_BONUS if failed.fallback == flow.dact else 0.0

@@ -239,7 +239,7 @@ class Decider:
     def _is_answer(
         self, kind: MessageKind, asked: SlotSpec, active: FlowSpec, evidence: Evidence, context: NluContext
     ) -> bool:
-        """Return whether the message answers the open question."""
+        """Return whether the message answers the open question. If so, the mentions in `evidence` have the answer."""
         words, text = evidence.utterance.words, evidence.utterance.text
         if is_free_text(asked):
             if "?" in words or (kind in _LEAVING and len(words) <= _STOP_WORDS):
@@ -272,7 +272,7 @@ def _slot_words(flow: FlowSpec) -> frozenset[str]:
 
 
 def names_only(words: Sequence[str], kind: str, context: NluContext) -> bool:
-    """Return whether all words are typical for this kind or name a task.
+    """Return whether all words are typical for `kind` or name a task.
 
     “Let me think about it” does not cancel.
     """

@@ -181,7 +181,10 @@ def _places_of(message: Message, value: Json) -> set[int]:
 
 
 def _by_missing_name(message: Message) -> Reference | None:
-    """Report a name without a matching row: "the SAS one". Slot values, as in "the morning one", are not names."""
+    """Return a reference without rows for a name that no row has: "the SAS one".
+
+    Slot values, as in "the morning one", are not names.
+    """
     words = message.utterance.words
     end = words.index("one") if "one" in words else 0
     named = [one for one in message.candidates if one.last == end and words[one.first - 1] == "the"]

@@ -281,7 +281,7 @@ def read_as(reading: Reading, text: str) -> Mention:
 
 
 def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
-    """Return whether the message negates this value: "not X", "I don't want to fly to X", "X is wrong"."""
+    """Return whether the message negates this value, such as "not X", "X is wrong", or uses it differently."""
     words = utterance.words
     if _IS_WRONG.match(" ".join(words[candidate.last : candidate.last + 4])) is not None:
         return True

@@ -124,7 +124,10 @@ _MAKE_COLUMNS = (exp.Pivot, exp.Describe, exp.Summarize, exp.Unnest, exp.Lateral
 def _find_unknown_column(
     tree: exp.Expr, tables: Mapping[str, set[str]], entities: Entities
 ) -> RejectedCode | None:
-    """Reject the first column that is neither in a table of the statement nor created by the statement."""
+    """Return a rejection of the first column that is unknown, or None.
+
+    A column is known if a table of the statement has it, or if the statement defines it.
+    """
     columns_of = {called: _columns_of(keys, entities) for called, keys in tables.items()}
     reachable = {key: column for columns in columns_of.values() for key, column in columns.items()}
     own = _names_made_inside(tree) | set(tables)

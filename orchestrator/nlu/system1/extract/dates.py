@@ -119,7 +119,7 @@ def _read_iso(match: re.Match[str], _today: date) -> Reading:
 
 
 def _read_numeric(match: re.Match[str], today: date) -> Reading | None:
-    """Parse 3/4 or 3.4.2026. If day and month are ambiguous, both dates are candidates."""
+    """Parse 3/4 or 3.4.2026. If day and month are ambiguous, both dates are candidates, except with dots."""
     first, second = int(match.group(1)), int(match.group(3))
     year = int(match.group(4)) if match.group(4) else None
     if year is not None and year < 100:
@@ -268,7 +268,7 @@ _READERS: tuple[tuple[tuple[str, ...], re.Pattern[str], _Reader], ...] = (
 
 
 def find_days(utterance: Utterance, today: date) -> list[Found]:
-    """Find dates. A weekday after another date is the next such day after that date.
+    """Find dates. A weekday that follows another date is not before that date.
 
     On a Friday, the end of “monday to friday” is not today.
     """
