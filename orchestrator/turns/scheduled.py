@@ -65,7 +65,7 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledEvent:
-    """A stored event. `revision`: the number of changes since its creation. `turn_id`: set on delivery."""
+    """A stored event. `revision`: how often it was moved, replaced or answered. `turn_id`: set on delivery."""
 
     INTERNAL: ClassVar = frozenset({"tenant_id", "revision", "set_by"})
     """Fields that the APIs don't show."""

@@ -83,7 +83,7 @@ class IfBusy(StrEnum):
     INTERRUPT = "interrupt"
     """Stop the unfinished turn, then run the new turn."""
     ROLLBACK = "rollback"
-    """Like INTERRUPT, and delete the stopped turn's messages unless the turn had side effects."""
+    """Stop the unfinished turn, discard its changes unless it had side effects, then run the new turn."""
     UNDERSTAND = "understand"
     """Interpret the message in the context of the unfinished turn.
 

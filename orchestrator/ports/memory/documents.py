@@ -224,5 +224,5 @@ class Documents(Protocol):
         terms: Sequence[str],
         limit: int = CANDIDATES,
     ) -> list[Candidate]:
-        """Return up to `limit` chunks, half of them nearest to `vector` and half sharing the most `terms`."""
+        """Return up to `limit` chunks: those nearest to `vector`, and those that share the most `terms`."""
         ...

@@ -133,7 +133,7 @@ CREATE TABLE scheduled_events (
     payload    json NOT NULL,
     not_before timestamptz NOT NULL,
     status     text NOT NULL DEFAULT 'scheduled',
-    revision   integer NOT NULL DEFAULT 0, -- number of changes; each revision is delivered at most once
+    revision   integer NOT NULL DEFAULT 0, -- how often it was moved, replaced or answered; each revision is delivered at most once
     turn_id    text,
     set_by     text,                       -- idempotency key of the tool call that scheduled it
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
