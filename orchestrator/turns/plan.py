@@ -7,7 +7,7 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class PlanRecord:
-    """A plan after a turn. `body`: steps, progress, slots and the tree search that selected the plan."""
+    """A plan at the end of a turn. `body`: steps, progress, slots and the tree search that selected the plan."""
 
     plan_id: str
     dact: str

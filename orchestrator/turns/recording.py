@@ -38,7 +38,7 @@ class RecordedTurn:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A recorded run that gathered context for a turn. `found`: its findings, or None if it did not succeed."""
+    """A recorded run that gathered context for a turn. `found`: its findings, or None if the run did not succeed."""
 
     turn_id: str
     ended: datetime | None

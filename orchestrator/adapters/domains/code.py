@@ -101,7 +101,7 @@ def _import(folder: Path, name: str, problems: Problems) -> ModuleType | None:
 
 
 def _line_in(error: BaseException, path: Path) -> int | None:
-    """Return the last line of this file in the error's traceback, or None if the traceback lacks the file."""
+    """Return the last line number of `path` in the error's traceback, or None if `path` is not in it."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)

@@ -93,7 +93,7 @@ class PostgresLoad:
     async def turn_wait_s(self) -> float:
         """Return the 95th percentile of recent user turns' waits for a worker, in seconds.
 
-        Return 0 if there were no user turns.
+        Return 0 if there are no recent user turns.
         """
         arguments = {"since_s": SINCE_S, "newest": NEWEST_TURNS}
         row = await self._database.fetch_one(statement("turn_wait"), arguments)

@@ -24,7 +24,7 @@ ANNOUNCE_EVERY_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredProcess:
-    """A running process.
+    """A running worker or beat process.
 
     Args:
         role: ``worker`` or ``beat``.

@@ -176,7 +176,7 @@ def _failure(
 def _in_words_of_author(
     failure: ToolFailure, tool: ToolSpec, status: int, arguments: JsonObject
 ) -> ToolFailure:
-    """Return the failure with the manifest's message for this status, if any."""
+    """Return the failure with the manifest's message for this status, if any, unless the outcome is unknown."""
     sentence: str | None = tool.options["errors"].get(str(status))
     if sentence is None or failure.undecided:
         return failure

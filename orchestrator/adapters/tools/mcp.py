@@ -183,7 +183,7 @@ def _reported_failure(tool: ToolSpec, report: Json) -> ToolFailure:
 
 
 def find_incompatibility(ours: JsonObject, theirs: JsonObject) -> str | None:
-    """Return why calls that match our input schema may not match the server's schema, or None.
+    """Return why calls that match the manifest's schema may not match the server's schema, or None.
 
     Only names, required inputs and plain types are compared. The server validates the rest at each call.
     """

@@ -65,7 +65,7 @@ class PostgresAwaitedTasks:
     async def add(self, task: AwaitedTask) -> None:
         """Store a task once, even if its message is redelivered.
 
-        If its turn has ended, the task ends immediately.
+        If the turn has already ended, the task ends immediately.
         """
         expires_at = None if task.expires_at is None else task.expires_at.timestamp()
         arguments = {
