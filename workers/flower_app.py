@@ -29,7 +29,7 @@ _OWN_KEYS: Final = {
 
 
 class OwnersServer(HTTPServer):
-    """Flower's server, restricted to the local account because some pages require no password."""
+    """Flower's server, restricted to the account that runs it, because some pages require no password."""
 
     def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
         """Serve a connection, or close it if another account opened it."""

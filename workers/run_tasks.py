@@ -60,7 +60,7 @@ def register_run_tasks(app: Celery, worker: WorkerLifecycle) -> None:
 
     @app.task(name=RUN_ITEMS, bind=True, acks_late=False, shared=False, ignore_result=True, max_retries=None)
     def run_items(self: Any, run_id: str, flow: str) -> None:
-        """Execute a share of a run's items.
+        """Execute shares of a run's items.
 
         The task counts in its chord, although its result is not stored.
         """

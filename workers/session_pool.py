@@ -68,7 +68,7 @@ class SessionPool:
         return self._serving
 
     def start(self, session_id: SessionId) -> None:
-        """Run a session's lane, or run it again after its current run."""
+        """Run a session's lane, or run it again after its current run. Do nothing if the pool is stopping."""
         if self._stopping.is_set():
             return
         if session_id in self._running:

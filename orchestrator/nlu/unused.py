@@ -218,7 +218,7 @@ class UnusedWords:
 
 
 def _with_ordinals(known: frozenset[str], phrase: Phrase, context: NluContext) -> frozenset[str]:
-    """Add the ordinals if a value comes from a displayed row: “the third one”."""
+    """Return `known`, with the ordinals if a value may come from a displayed row: “the third one”."""
     is_of_row = context.shown is not None and not all(phrase.places.values())
     return known | ORDINALS.keys() if is_of_row else known
 

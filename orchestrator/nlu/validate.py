@@ -55,7 +55,7 @@ class Validation:
         self._asked_for = flows.keys() - self._only_steps
 
     def validate(self, understanding: Understanding, context: NluContext) -> tuple[Understanding, list[str]]:
-        """Return the interpretation fitted to the domain, and the problems that were dropped or corrected."""
+        """Return the interpretation fitted to the domain, and descriptions of what was dropped or corrected."""
         problems: list[str] = []
         flows = self._check_flows(understanding.flows, problems)
         kind = _reconsider(understanding, flows, self._flows, context)
@@ -235,7 +235,7 @@ class Validation:
     def ground(self, mention: Mention, slot: SlotSpec) -> Mention:
         """Return the known entity for a value, ignoring case and spelling mistakes.
 
-        Several matches become candidates. Without a match, the value is invalid.
+        Several matches become candidates. Without a match, the value is invalid, unless the slot is open.
         """
         gazetteer, entity = self._extractor.gazetteer, slot.entity or ""
         if gazetteer.is_value(entity_kind(entity), mention.value):

@@ -10,7 +10,7 @@ SOURCE = "what I remember about you"
 
 
 async def recall_for_prompt(context: TurnContext, words: str) -> list[str]:
-    """Return the user's memories that are most relevant to `words`, and add their labels to the session.
+    """Return up to `MOST_RECALLED` memories relevant to `words`, and add their labels to the session.
 
     Memories derived from untrusted text are omitted, because only the user may tell a model what the user
     wants.

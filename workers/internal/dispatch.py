@@ -33,7 +33,7 @@ class Dispatcher:
     def send_again(self, swept: Swept) -> None:
         """Resend work left unfinished by a lost message or a dead worker.
 
-        Execute urgent runs in this process.
+        Execute urgent runs in this process, if this process executes runs.
         """
         urgent = (
             [] if self._execute is None else [hint for hint in swept.hints if hint.urgency is Urgency.URGENT]

@@ -165,7 +165,7 @@ def _read_new_text(case: Case) -> Reading | None:
 
 
 def _read_undone(case: Case) -> Reading | None:
-    """Interpret "cancel it" after tasks as a flow that takes their outputs and has examples with this verb."""
+    """Interpret "cancel it" after tasks as the only flow that takes their outputs and has an example with this verb."""
     context, verbs = case.context, _UNDOING.intersection(case.utterance.words)
     if context.tasks or not verbs:
         return None

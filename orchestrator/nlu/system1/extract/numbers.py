@@ -64,7 +64,7 @@ def _form_of(separators: Separators) -> tuple[re.Pattern[str], dict[int, str]]:
 
 
 def to_number(text: str) -> int | float:
-    """Parse digits with optional thousands separators. The result is an int if the number is whole."""
+    """Parse digits with optional thousands separators. Return a float if the text has a decimal point."""
     plain = text.replace(",", "")
     return float(plain) if "." in plain else int(plain)
 
