@@ -109,7 +109,7 @@ class Journal:
         return any(step.kind == TOOL for step in self._journal.values())
 
     def idempotency_key(self, key: str) -> str:
-        """Return the step's idempotency key for tools. It is equal in all attempts."""
+        """Return the idempotency key of a step. The key is the same in all attempts."""
         return f"{self.turn_id}:{key}"
 
     async def call(

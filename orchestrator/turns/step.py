@@ -17,7 +17,7 @@ class StepStatus(StrEnum):
 class Step:
     """A model or tool call in the journal.
 
-    `key`: equal in all attempts of the turn, for example ``tool:flight_book:1``.
+    `key`: the same in all attempts of the turn, for example ``tool:flight_book:1``.
     """
 
     key: str

@@ -108,7 +108,7 @@ def check_url(url: str) -> str:
 
 
 def event_id(event: Event) -> str:
-    """Return the event's ID. It is equal in all attempts, so that receivers can detect duplicates."""
+    """Return the event's ID, which is the same in all deliveries, so that receivers can detect duplicates."""
     return f"{event.session_id}:{event.number}"
 
 

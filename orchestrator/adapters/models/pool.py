@@ -95,9 +95,9 @@ class ModelPool:
             endpoints: endpoints by name.
             model: the model of domains that don't configure a model.
             fallback: the fallback model of domains that don't configure a fallback model.
-            breaker: policy for pausing calls to a failing model.
+            breaker: circuit-breaker policy. Default: the policy's default values.
             spending: counters shared with other processes. Default: counters of this process.
-            record: receives a signal for every call and every change of a breaker.
+            record: receives a signal for every model call and every state change of a circuit breaker.
             pacing: clock and random numbers.
             keep_prompts: True to include prompts and answers in signals.
         """
@@ -121,7 +121,7 @@ class ModelPool:
 
     @property
     def circuits(self) -> tuple[CircuitView, ...]:
-        """Return the states of this process's breakers."""
+        """Return the states of this process's circuit breakers."""
         return self._board.views()
 
     def engineer(self, config: DomainConfig) -> PromptEngineer | None:

@@ -94,7 +94,7 @@ def placeholders_of(tool: ToolSpec) -> set[str]:
 
 
 def _unused_inputs(tool: ToolSpec) -> list[str]:
-    """Return the inputs that the request doesn't use."""
+    """Return the tool's inputs that no placeholder of the request uses."""
     used = placeholders_of(tool)
     return [name for name in tool.input_schema.get("properties", {}) if name not in used]
 
