@@ -105,7 +105,7 @@ class EndpointProfile:
 class Opaque:
     """An answer in its provider's format, with signatures and encrypted reasoning.
 
-    Only the endpoint that created the answer receives it. Other endpoints receive the message's other fields.
+    Only the endpoint that created the answer receives `body`. Others receive the message's other fields.
     """
 
     endpoint: str
@@ -162,7 +162,7 @@ class OutputSchema:
 class CallMetadata:
     """The origin of a model call.
 
-    The call log always includes this metadata. Endpoints that accept metadata also receive it.
+    The call log always includes this metadata. If so configured, the endpoint also receives the metadata.
     """
 
     prompt_id: str

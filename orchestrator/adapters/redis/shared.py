@@ -38,7 +38,7 @@ class RedisRequestLimits:
 
 
 class RedisTickets:
-    """A Redis-backed `Tickets` that stores only digests."""
+    """A Redis-backed `Tickets`, which stores only digests of tickets."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis: Any = redis

@@ -159,6 +159,6 @@ class Recorded(StrEnum):
     LOST = "lost"
     """The claim is no longer current; nothing was written."""
     MORE = "more"
-    """The run has other unfinished items."""
+    """The run may have other unfinished items."""
     ALL = "all"
     """All items are finished, so `after_all` can start."""
