@@ -158,7 +158,7 @@ class Figures:
 
 
 def _quantile(seconds: list[float], number: int) -> float:
-    """Return a percentile of the latencies, in milliseconds."""
+    """Return the percentile `number` of the latencies, in milliseconds."""
     return 1000 * statistics.quantiles(seconds, n=100, method="inclusive")[number - 1]
 
 

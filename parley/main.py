@@ -165,7 +165,7 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
 
 
 def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
-    """Return the arguments without ``--verbose`` before ``--``, and True if the option was there."""
+    """Return the arguments without ``--verbose`` before ``--``, and whether the option was there."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options, rest = arguments[:end], arguments[end:]
     kept = [word for word in options if word != "--verbose"]

@@ -156,9 +156,9 @@ def run_to_end(command: tuple[str, ...], *, account: Account | None = None) -> N
 
 
 def end_leftovers(notes: Path) -> list[str]:
-    """Stop child processes left behind by a killed run, and return their names.
+    """Stop child processes left behind by a killed run, and return their names. `notes`: folder of `Child` notes.
 
-    The caller must hold the folder's lock, so that every noted process is an orphan.
+    The caller must hold the data folder's lock, so that every noted process is an orphan.
     """
     ended: list[str] = []
     for note in sorted(notes.glob("*.json")):

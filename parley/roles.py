@@ -40,7 +40,7 @@ QUEUES: Final[Mapping[Role, tuple[str, ...]]] = {
     Role.SUBMISSIONS: (SUBMISSIONS,),
     Role.INTERNAL: (INTERNAL, URGENT),
 }
-# Worker threads, and so the number of tasks in progress. All turns of a process run on one event loop.
+# Number of worker threads, which limits the tasks in progress. All turns of a process run on one event loop.
 THREADS: Final[Mapping[Role, int]] = {
     Role.WORKER: 96,
     Role.TURNS: 64,
@@ -55,7 +55,7 @@ class Seat:
     """The listening address of a gateway or Flower, or the options of a worker.
 
     Args:
-        port: port to listen on; required for gateways and Flower.
+        port: port that the gateway or Flower listens on.
         name: Celery node name; ``%h`` stands for the host.
         threads: number of worker threads. Default: the number in THREADS.
         in_flower: True if the worker sends events to Flower.

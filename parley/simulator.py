@@ -231,7 +231,7 @@ class Conversation:
         return [turn_object(turn) for turn in reversed(turns) if turn.turn_id not in ended]
 
     async def submit(self, given: TurnInput) -> JsonObject:
-        """Submit a turn and return the turn object."""
+        """Submit a turn with the given input and return the turn object."""
         simulator = self.simulator
         simulator.now += simulator.pace_s
         receipt = await self._inbox.submit(

@@ -114,7 +114,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("sessions", session_id, "history", before=before, limit=limit)
 
     def session_turns(self, session_id: str, *, before: int | None = None, limit: int = 50) -> Many:
-        """List a session's turns with timestamps and durations, newest first."""
+        """List a session's turns with times, newest first. `before`: only turns with a lower `seq`."""
         return self._get("sessions", session_id, "turns", before=before, limit=limit)
 
     def frames(self, session_id: str) -> Many:

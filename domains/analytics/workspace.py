@@ -181,7 +181,7 @@ def owner_of(call: ToolCall) -> str:
 
 
 def check_name(said: str) -> str:
-    """Convert the user's words to a table name. Raises ToolFailure if the name is invalid or reserved."""
+    """Convert what the user said to a table name. Raises ToolFailure if the name is invalid or reserved."""
     name = "_".join(re.sub(r"\W+", " ", said.casefold()).split())
     if _NAME.fullmatch(name) is None:
         raise invalid(f"{said!r} is not a valid name: use letters, digits and _, a letter first.")
@@ -191,7 +191,7 @@ def check_name(said: str) -> str:
 
 
 def suggest(said: str, names: list[str], *, others: bool = True) -> str:
-    """Return a hint with the closest name. If no name is close and `others` is True, list up to 12 names."""
+    """Return a hint with the name closest to `said`. If no name is close and `others` is True, list up to 12 names."""
     if near := get_close_matches(said.casefold(), names, 1):
         return f" Did you mean {near[0]}?"
     return f" There are {', '.join(names[:12])}." if names and others else ""

@@ -80,7 +80,7 @@ def _list(folder: Path | None, place: str, tenant: TenantId) -> list[JsonObject]
 
 
 def _read(folder: Path | None, place: str, name: str, tenant: TenantId) -> JsonObject:
-    """Return a report with its details. Raises NotFound if the tenant has no such report."""
+    """Return a report in the subfolder `place`. Raises NotFound if the tenant has no such report."""
     file = None if folder is None else folder / place / f"{name}.json"
     report = _load(file, tenant) if file is not None and file.is_file() else None
     if report is None:

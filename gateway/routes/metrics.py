@@ -74,7 +74,7 @@ def _set_gauges(stats: SystemStatus) -> None:
 
 
 def _set_queues(queues: Mapping[str, Queue], names: Iterable[str], waiting: Gauge, oldest: Gauge) -> None:
-    """Set the gauges. Set them to 0 for empty queues, so that alerts can resolve."""
+    """Set the gauges of all queues. `names`: queues to set to 0 if they are empty, so that alerts can resolve."""
     for name in {*names, *queues}:
         queue = queues.get(name, Queue())
         waiting.labels(name).set(queue.waiting)

@@ -1,4 +1,4 @@
-"""Evaluation of a domain's test conversations with the real Agent, which checks each turn.
+"""Evaluation of test conversations: the real Agent runs each turn, and the results are checked.
 
 Each conversation has separate stores in memory. `lab.evaluation.scores` measures the outcomes.
 """

@@ -43,7 +43,10 @@ class Judge:
     async def judge(
         self, criteria: Sequence[str], said: str, answer: str, before: Sequence[str]
     ) -> list[Verdict]:
-        """Ask the model to grade an answer. If the model fails, all criteria stay ungraded."""
+        """Ask the model to grade the answer to the message `said`. If the model fails, all criteria stay ungraded.
+
+        `before`: earlier messages of the conversation.
+        """
         variables: dict[str, Json] = {
             "assistant": self.assistant,
             "criteria": list(criteria),
@@ -63,7 +66,7 @@ class Judge:
 
 
 def verdicts_schema(count: int) -> JsonObject:
-    """Return a JSON schema with one verdict per criterion."""
+    """Return a JSON Schema for verdicts on `count` criteria."""
     verdict = closed(met={"type": "boolean"}, why=bounded_text(LONGEST_REASON))
     return closed(verdicts={**list_of(verdict, count), "minItems": count})
 

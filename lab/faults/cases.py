@@ -77,7 +77,7 @@ def _goes_wrong(conversation: ConversationEntry) -> bool:
 
 
 async def take_kept(sounds: Sounds, kept: Mapping[str, ConversationEntry]) -> list[str]:
-    """Run the fault cases stored with a domain and return a message for each finding."""
+    """Run the fault cases stored with a domain. Return a message for each finding. `kept`: cases by name."""
     said: list[str] = []
     for name, conversation in kept.items():
         findings, _ = await try_case(sounds, read_case(name, conversation))

@@ -47,7 +47,10 @@ class Finding:
 
 
 async def judge(talk: Talk, sounds: Sounds, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
-    """Grade a conversation. To check that unfinished requests can be completed, repeat them."""
+    """Grade the conversation `talk`. To check that unfinished requests can be completed, continue it with repetitions.
+
+    `sound`: the outcome of the same conversation without faults. `sounds`: outcomes of shorter conversations.
+    """
     course = talk.course
     strayed = [*find_strayed(course, sound, faults)]
     turns = {one.at for one in strayed}

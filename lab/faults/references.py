@@ -14,7 +14,7 @@ from orchestrator.domain.evaluations import ConversationEntry, FaultKind, TurnEn
 
 
 def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Heard]:
-    """Yield turns that had effects after another display than in the script, and did not answer a question."""
+    """Yield turns that had effects after another display than in `sound`, and did not answer a question."""
     misheard = {fault.turn for fault in faults if fault.kind is FaultKind.NONSENSE}
     for one in course.script:
         before = course.heard[course.heard.index(one) - 1]
@@ -28,7 +28,7 @@ def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Itera
 async def find_unmeant(
     talk: Talk, sounds: Sounds, sound: Sound, line: Heard, faults: Sequence[Fault]
 ) -> list[str]:
-    """Return the effects that a turn lacks in a conversation without some earlier displays."""
+    """Return the effects of the turn `line` that it lacks in a conversation without some earlier displays."""
     course, with_model = talk.course, any(fault.kind is FaultKind.NONSENSE for fault in faults)
     seen, did = course.seen_before(line), course.effects_in(line.at)
     assert seen is not None

@@ -132,7 +132,7 @@ class Workers:
     ) -> Talk:
         """Run the turns of a conversation and return the talk, so that the caller can continue the conversation.
 
-        `with_model`: True to interpret messages with a model that may be wrong. `is_later`: True for the slower pace.
+        `with_model`: True to interpret messages with a `NonsensePool`. `is_later`: True for the slower pace.
         `goes_on`: returns False if the user leaves the script.
         """
         if self.reset is not None:
@@ -269,7 +269,10 @@ class Talk:
             self._offered[at] = turn["actions"]
 
     async def submit(self, given: TurnInput, *, at: int = 0, key: str | None = None) -> JsonObject:
-        """Submit a turn, run it until it has ended even if workers die, and add it to the course."""
+        """Submit a turn, run it until it has ended even if workers die, and add it to the course.
+
+        `at`: the turn's number in the script, or 0. `key`: idempotency key, or None.
+        """
         receipt = await self._inbox.submit(self._submission(given, key))
         turn = await self._see_through(receipt.turn_id)
         if at:

@@ -85,7 +85,7 @@ class Share:
 
 
 async def try_case(sounds: Sounds, case: Case) -> tuple[list[Finding], list[Heard]]:
-    """Run and grade a case. Return its findings, and the turns as the user saw them."""
+    """Run and grade a case. Return its findings, and its turns as the user saw them."""
     sound = await sounds.of(case.conversation, with_model=case.needs_model)
     talk = await sounds.workers.take(
         case.conversation,
@@ -98,7 +98,7 @@ async def try_case(sounds: Sounds, case: Case) -> tuple[list[Finding], list[Hear
 
 
 def list_faults(sound: Sound, domain: Domain, others: Sequence[str], chance: Random) -> Iterator[Fault]:
-    """Yield the faults that can be injected into a conversation. `others`: unrelated messages to insert."""
+    """Yield faults to inject into a conversation with the outcome `sound`. `others`: unrelated messages to insert."""
     script = sound.course.script
     for heard in script:
         turn = heard.at

@@ -49,7 +49,7 @@ class Sound:
         return _IN_PIECES.sub(_CHANGING, masked)
 
     def done_now(self, course: Course, turn: int) -> set[str]:
-        """Return the calls of a turn that took effect: they wrote records, or need not write records."""
+        """Return the calls of a turn of `course` that took effect: they wrote records, or need not write records."""
         return {
             self.name(call)
             for call in course.done

@@ -100,7 +100,7 @@ def mask_references(text: str) -> str:
 
 
 async def take(talk: Conversation, move: Move) -> JsonObject:
-    """Submit a move, which is a message or a click, and return the turn."""
+    """Submit a move, which is a message or a click, to the conversation. Return the turn."""
     if move.action is None:
         return await talk.say(move.text)
     return await talk.act(move.action["name"], move.action["payload"])

@@ -90,7 +90,7 @@ class Move:
 
 
 def meant(kind: str, *dacts: str) -> Values:
-    """Return a correct interpretation without values, as a model would return it."""
+    """Return a correct interpretation of the message kind and flows, as a model would return it, without slots."""
     return {
         "kind": kind,
         "intent": None,
@@ -179,7 +179,7 @@ class World(Protocol):
     def read(self, text: str, actions: Sequence[Mapping[str, Any]]) -> Seen: ...
 
     def hear(self, wish: Wish, seen: Seen, agreement: Agreement | None) -> None:
-        """Record in the wish the outcome that the answer reports."""
+        """Record the outcome that the answer `seen` reports in the wish."""
         ...
 
     def choose(self, wish: Wish, seen: Seen, chance: Random) -> tuple[str, Values] | None:
@@ -201,7 +201,7 @@ class World(Protocol):
     def untruths(
         self, seen: Seen, store: Store, wishes: Sequence[Wish], effects: Sequence[Effect]
     ) -> list[str]:
-        """Return the statements in the answer that contradict the store."""
+        """Return descriptions of statements in the answer `seen` that contradict the store."""
         ...
 
     def missing(self, wishes: Sequence[Wish], store: Store) -> list[str]:

@@ -190,7 +190,7 @@ class User:
         return Move("hasty yes", "yes", meaning=meaning, agreement=Agreement(wish, deed))
 
     def _refuse(self, wish: Wish, seen: Seen) -> Move:
-        """Correct a wrong value of the offer, or decline an unrelated offer."""
+        """Correct a wrong value of the offer `seen`, or decline an unrelated offer."""
         if wish not in self._begun:
             return self._stop(wish, leave=False)  # the offer belongs to an abandoned wish
         alike = [deed for deed in self.world.deeds(wish) if deed.kind == seen.what]

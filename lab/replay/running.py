@@ -138,7 +138,10 @@ def prepare(wanted: Wanted, recorded: str) -> LoadedDomain:
 
 
 def _find_prompt(said: str, domain: str) -> dict[str, str]:
-    """Return the text of a prompt version, from the package or the domain's `prompts/`, by file name."""
+    """Return the text of a prompt version, given as ``ID@VERSION``, by file name.
+
+    The prompt is in the package or in the domain's `prompts/`.
+    """
     prompt_id, _, version = said.partition("@")
     file = f"{prompt_id}.md"
     shipped = resources.files("orchestrator.models.prompts") / file
@@ -200,7 +203,7 @@ def _cut(wanted: Sequence[SessionId], processes: int) -> Iterator[Sequence[Sessi
 
 
 def _take(parts: Sequence[Sequence[SessionId]], taken: Any) -> Iterator[Sequence[SessionId]]:
-    """Yield unclaimed parts until all are claimed."""
+    """Yield parts that this process claims, until all are claimed. `taken`: shared number of claimed parts."""
     while True:
         with taken.get_lock():
             number = taken.value

@@ -54,7 +54,7 @@ class Judge:
         return expected_arguments(self._goal, self._domain)
 
     def _list_wanted(self, tool_id: ToolId, some: Sequence[JsonObject]) -> list[JsonObject]:
-        """Return the expected arguments, without arguments that the tool does not accept."""
+        """Return sets of expected arguments, without arguments that the tool does not accept."""
         known: JsonObject = self._domain.tools[tool_id].input_schema.get("properties") or {}
         return [{name: value for name, value in one.items() if name in known} for one in some]
 
@@ -107,7 +107,7 @@ def _fits(values: Mapping[str, Any], wanted: JsonObject) -> bool:
 
 
 def _is_same(found: Json, wanted: Json) -> bool:
-    """Return True if two values are equal, ignoring case and outer spaces and dots, or have different types."""
+    """Compare two values leniently: ignore case and outer spaces and dots, and accept values of different types."""
     if isinstance(found, str) and isinstance(wanted, str):
         return found.strip(" .").casefold() == wanted.strip(" .").casefold()
     return found == wanted or (found is not None and type(found) is not type(wanted))

@@ -85,7 +85,7 @@ class Booker:
             )
 
     async def _say(self, session: str, number: int, text: str) -> JsonObject:
-        """Submit a turn until it has ended, with the same idempotency key. Return the turn."""
+        """Submit the conversation's turn `number` with the same idempotency key until it has ended. Return the turn."""
         key = f"{session}:{number}"
         while True:
             turn = await self._insist(

@@ -125,6 +125,6 @@ def _check_order(committed: list[StoredTurn]) -> Iterable[str]:
 
 
 def _check_run(what: str, numbers: list[Any], last: int) -> Iterable[str]:
-    """Yield a message unless the numbers are 1, 2, … `last`."""
+    """Yield a message about `what` unless the numbers are 1, 2, … `last`."""
     if numbers != list(range(1, last + 1)):
         yield f"{what} are not numbered 1 to {last}: {numbers}"

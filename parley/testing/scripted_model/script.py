@@ -271,7 +271,10 @@ def load_script(path: Path) -> Script:
 
 
 def parse_script(document: Json, *, place: str = "script") -> Script:
-    """Parse a script with `default`, `models`, and `rules` that contain `replies`. Raises ConfigurationError."""
+    """Parse a script with `default`, `models`, and `rules` that contain `replies`. `place`: name for error messages.
+
+    Raises ConfigurationError with all problems.
+    """
     problems = [
         Problem(f"{place}: {error.json_path}", error.message) for error in _SCRIPT.iter_errors(document)
     ]
