@@ -107,7 +107,7 @@ def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar with the label `what` on a terminal. Yield a function that takes the done and total counts."""
+    """Show a progress bar labeled `what` on a terminal. Yield a function that takes the finished and total counts."""
     from rich.console import Console  # noqa: PLC0415  # slow to import
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
