@@ -192,7 +192,6 @@ class EventFeed:
                 follower.subscription.nudge()
 
     async def close(self) -> None:
-        """Stop polling."""
         if self._watch is not None:
             self._watch.cancel()
             with suppress(asyncio.CancelledError):

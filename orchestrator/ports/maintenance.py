@@ -7,8 +7,6 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A session's working state at one epoch."""
-
     tenant_id: TenantId
     session_id: SessionId
     epoch: Epoch

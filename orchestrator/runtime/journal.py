@@ -50,10 +50,7 @@ def notify_none(kind: str, payload: JsonObject) -> None:
 
 
 Listen: TypeAlias = Callable[["Journal"], Awaitable[int]]
-"""A function that reads mid-turn messages and returns the session's last `seq`.
-
-It raises TurnCancelled to stop the turn.
-"""
+"""A function that classifies mid-turn messages and returns the last `seq`, or raises TurnCancelled."""
 
 
 async def hear_nothing(_: Journal) -> int:

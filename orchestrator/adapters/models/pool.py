@@ -116,7 +116,6 @@ class ModelPool:
 
     @property
     def configured(self) -> bool:
-        """Return whether any endpoint is configured."""
         return bool(self._endpoints)
 
     @property

@@ -74,10 +74,7 @@ NEWEST_TURNS = 200
 
 @dataclass(frozen=True, slots=True)
 class SessionBacklog:
-    """A session's backlog: the number of due maintenance runs, and the age of the oldest run in seconds.
-
-    `session_id`: None for the backlog of runs without a session.
-    """
+    """The number of due background runs of a session, or without a session, and the oldest run's age in seconds."""
 
     session_id: SessionId | None
     runs: int

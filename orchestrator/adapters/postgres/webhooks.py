@@ -160,10 +160,7 @@ class PostgresWebhookFeeds:
     async def take_due(
         self, *, limit: int, hold_s: float, per_host: int, busy_hosts: Collection[str] = ()
     ) -> list[HeldFeed]:
-        """Claim up to `limit` feeds with due deliveries for `hold_s` seconds.
-
-        At most `per_host` feeds of a host are claimed, and no feeds of `busy_hosts`.
-        """
+        """Claim up to `limit` feeds with due deliveries, at most `per_host` for each host that is not busy."""
         arguments = {
             "limit": limit,
             "hold_s": hold_s,

@@ -131,7 +131,6 @@ class RedisEvents:
             await self._leave(name, channel, subscription)
 
     async def close(self) -> None:
-        """Stop listening and publishing."""
         if self._reader is not None:
             self._reader.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -63,8 +63,6 @@ _SAYINGS: Mapping[FailureCategory, str] = {
 
 
 class HttpTools:
-    """A `ToolTransport` for HTTP."""
-
     def __init__(
         self,
         network: Network,

@@ -39,7 +39,6 @@ class Transports:
         return await carrier.send(tool, arguments, call)
 
     async def close(self) -> None:
-        """Close all connections, sessions and processes."""
         if self._mcp is not None:
             await self._mcp.close()
         await self._http.close()

@@ -150,10 +150,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Embeddings normalized to length 1, in the order of the texts.
-
-    Only vectors of the same `space` are comparable.
-    """
+    """Embeddings in the order of the texts, normalized to length 1 and comparable only within a `space`."""
 
     space: str
     vectors: tuple[tuple[float, ...], ...]

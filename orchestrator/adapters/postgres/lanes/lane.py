@@ -68,7 +68,6 @@ class PostgresLane:
         receives sessions of dead workers. `word`: renders the replies of turns that end without an Agent.
         """
         self.worker = worker
-        """The worker that holds the leases."""
         self._database = database
         self._held: HeldClaims[SessionId] = HeldClaims(
             database, worker, "renew_leases", lease_ttl_s=lease_ttl_s

@@ -16,8 +16,6 @@ _COLUMNS = scratchpad_entries.c
 
 
 class OwnedEntry(NamedTuple):
-    """A scratchpad entry with its tenant and session."""
-
     tenant_id: TenantId
     session_id: SessionId
     entry: Entry
