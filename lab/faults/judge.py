@@ -36,10 +36,7 @@ class Breach(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A breach in a conversation. `turn`: number of the script's turn, or 0 for the whole conversation.
-
-    `why`: a description of the breach.
-    """
+    """A breach in a conversation. `turn`: number of the script's turn, or 0 for the whole conversation."""
 
     breach: Breach
     why: str

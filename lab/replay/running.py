@@ -138,10 +138,7 @@ def prepare(wanted: Wanted, recorded: str) -> LoadedDomain:
 
 
 def _find_prompt(said: str, domain: str) -> dict[str, str]:
-    """Return the text of a prompt version, given as ``ID@VERSION``, by file name.
-
-    The prompt is in the package or in the domain's `prompts/`.
-    """
+    """Return the text of the prompt version ``ID@VERSION``, from the package or the domain folder, by file name."""
     prompt_id, _, version = said.partition("@")
     file = f"{prompt_id}.md"
     shipped = resources.files("orchestrator.models.prompts") / file
