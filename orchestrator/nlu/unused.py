@@ -30,7 +30,7 @@ from orchestrator.nlu.phrase import (
 from orchestrator.nlu.system1.extract.extractor import Extractor
 from orchestrator.nlu.system1.extract.found import Candidate
 from orchestrator.nlu.system1.extract.numbers import ORDINALS
-from orchestrator.nlu.system1.requests import POLITE_WORDS
+from orchestrator.nlu.system1.requests import POLITE_WORDS, REPEATING
 from orchestrator.nlu.system1.slot_assignment import read_cues
 from orchestrator.nlu.system1.training.examples import kind_texts
 from orchestrator.nlu.text import NARROWING, PREPOSITIONS, tokenize, word_set
@@ -131,7 +131,7 @@ class UnusedWords:
         kind, target = understood.kind, understood.target
         has_message_words = understood.later or understood.assumed or (target and target not in self._answers)
         is_kept = not has_message_words and (spec is None or self._flows.get(spec.dact) is spec)
-        key = (kind, spec and spec.dact, frozenset(understood.slots), target, is_offered)
+        key = (kind, spec and spec.dact, frozenset(understood.slots), target, understood.copied, is_offered)
         known = self._known.get(key) if is_kept else None
         if known is None:
             known = self._vocabulary(understood, spec) | (frozenset[str]() if is_offered else POLITE_WORDS)
@@ -151,6 +151,8 @@ class UnusedWords:
         for name in understood.slots:
             if spec is not None and (slot := spec.slots.get(name)) is not None:
                 known |= _words_of_slot(slot)
+        if understood.copied:
+            known |= REPEATING
         if (answer := self._answers.get(understood.target or "")) is not None:
             known.update(*(_words(example) for example in answer.examples))
         return frozenset(known)

@@ -7,7 +7,7 @@ from typing import Final
 from tests.shape.turn_path import follow_turn
 
 # Upper limits.
-FILES: Final = 80
+FILES: Final = 81
 CROSSINGS: Final = 286
 DEPTH: Final = 20
 

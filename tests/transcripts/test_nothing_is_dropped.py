@@ -118,18 +118,29 @@ async def test_what_a_model_drops_is_quoted(heard: dict[str, Any], words: str, w
         assert await booked(talk) == []
 
 
-@for_each("words", ["the same but for friday", "another one for friday", "do that again but to Milan"])
-async def test_a_repetition_without_its_values_books_nothing(words: str) -> None:
-    """IR-7: only a model copies the values of a completed task."""
+@for_each(
+    "words",
+    [
+        "the same but for friday",
+        "book the same flight but on friday",
+        "another one for friday",
+        "same again on friday please",
+        "do that again but for friday",
+    ],
+)
+async def test_the_same_copies_what_was_done_last(words: str) -> None:
+    """IR-7: other values than the day are copied from the booked flight."""
     talk = begin()
-    await talk.say(OFFER)
+    await talk.say("book a flight from oslo to paris on monday in business class for 2 people")
     await talk.say("yes")
-    before = await booked(talk)
-
-    turn = await talk.say(words)
-
-    assert turn["ambiguity"] is None or turn["ambiguity"]["level"] != "confirmation", turn["reply"]
-    assert await booked(talk) == before
+    offer = await talk.say(words)
+    assert await booked(talk) == [("OSL", "CDG")]
+    values = held(talk)
+    assert (values["origin"], values["destination"], values["date"]) == ("OSL", "CDG", "2026-11-27")
+    assert (values["cabin"], values["passengers"]) == ("business", "2")
+    assert offer["ambiguity"]["level"] == "confirmation"
+    await talk.say("yes")
+    assert await booked(talk) == [("OSL", "CDG"), ("OSL", "CDG")]
 
 
 @for_each("words", ["how much is a bag?", "what does lunch cost", "is there wifi on board?"])

@@ -1,20 +1,22 @@
-"""Corrections that name no slot, and corrections that reject a value."""
+"""Corrections that name no slot or reject a value, and repetitions of a completed task."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.understanding import Mention
+from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.memory.tokenizer import STOP_WORDS
-from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.nlu_context import NluContext, PastFlow
 from orchestrator.nlu.system1.extract.dates import count_from
 from orchestrator.nlu.system1.extract.extractor import fits, kinds_by_slot
 from orchestrator.nlu.system1.extract.found import Candidate
+from orchestrator.nlu.system1.requests import REPEATING
 from orchestrator.nlu.system1.slot_assignment import is_negated
 from orchestrator.nlu.text import PREPOSITIONS, Utterance, word_set
 from orchestrator.types import Json
 
+_BEHIND_REPEATING = STOP_WORDS | word_set("one thing please like again but")
 _INSTEAD = PREPOSITIONS | word_set("no not sorry wait actually rather instead mean make")
 """Words around a new value."""
 
@@ -71,3 +73,35 @@ def replace_old(old: str | None, text: str, mentions: Mapping[str, Mention]) -> 
     if old is None or old in mentions or len(mentions) > 1:
         return dict(mentions)
     return {old: next(iter(mentions.values()), Mention(None, text))}
+
+
+def find_repeated(utterance: Utterance, context: NluContext) -> PastFlow | None:
+    """Return the completed task that “the same”, “another” or “again” repeats (IR-7), or None."""
+    words = utterance.words
+    for past in context.completed if context.active is None else ():
+        nouns = {one for word in past.spec.dact.split("_") for one in (word, f"{word}s")}
+        is_deed = past.spec.family is not Family.READ
+        for place, word in enumerate(words):
+            behind = words[place + 1] if place + 1 < len(words) else ""
+            follows = not behind.isalnum() or behind in _BEHIND_REPEATING or behind in nouns
+            is_named = word != "again" or not nouns.union({"do"}).isdisjoint(words[:place])
+            if word in REPEATING and follows and is_named and (word == "same" or (is_deed and behind)):
+                return past
+    return None
+
+
+def repeat(utterance: Utterance, past: PastFlow, said: Mapping[str, Mention]) -> Understanding | None:
+    """Return the task with its old values and those in `said`, without old values that depend on a change."""
+    spec = past.spec
+    counted = count_from({name: one for name, one in said.items() if one.text != "one"}, spec, past.values)
+    changed = {name: one for name, one in counted.items() if one.value != past.values.get(name)}
+    if not (changed or spec.confirm):
+        return None
+    kept = {
+        name: Mention(value)
+        for name, value in past.values.items()
+        if name in spec.slots and changed.keys().isdisjoint(spec.slots[name].depends_on)
+    }
+    scores, slots = (FlowScore(spec.dact, 1.0),), {**kept, **changed}
+    kind, text = MessageKind.TASK, utterance.text
+    return Understanding(kind, Source.SYSTEM1, text, spec.intent, scores, slots, copied=True)

@@ -128,6 +128,13 @@ def _read_choice(case: Case) -> Reading | None:
     return None if chosen is None else Reading(chosen)
 
 
+def _read_repeat(case: Case) -> Reading | None:
+    """Interpret a repetition of a completed task with other values."""
+    past = corrections.find_repeated(case.utterance, case.context)
+    said = {} if past is None else case.find_slots(past.spec)
+    return None if past is None else _rule(corrections.repeat(case.utterance, past, said))
+
+
 def _read_reference(case: Case) -> Reading | None:
     """Interpret a reference to a displayed row, with other values in the message."""
     system1, context = case.system1, case.context
@@ -254,6 +261,7 @@ def _conclude(case: Case) -> Reading:
 READINGS: tuple[Callable[[Case], Reading | None], ...] = (
     _read_choice,
     _read_two_requests,
+    _read_repeat,
     _read_reference,
     _read_new_text,
     _read_undone,

@@ -16,6 +16,7 @@ _PARTS = re.compile(
 )
 _JOINED = re.compile(r",? and (?:please )?|, (?:please )?", re.IGNORECASE)
 """Separators of values. If the first word of a request follows, they separate two requests."""
+REPEATING = word_set("same another again")
 POLITE_WORDS = word_set("""
     please plz pls thx thanks thank hi hello hey dear well great nice lovely quick quickly today now soon asap really
     just maybe perhaps possible possibly kindly love like want need look looking trip time moment favour favor bit
