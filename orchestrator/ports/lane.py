@@ -73,8 +73,8 @@ class Lane(Protocol):
     ) -> LedgerEntry | None:
         """Move an earlier attempt's ledger entry to this attempt's flow.
 
-        A flow that a turn starts gets a new ID in each attempt. Return None if there is no entry. Raises
-        LaneLost.
+        A flow that a turn starts gets a new ID in each attempt. Return the entry, or None if it doesn't
+        exist. Raises LaneLost.
         """
         ...
 
@@ -91,7 +91,7 @@ class Lane(Protocol):
         ...
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
-        """Return dead workers' sessions, and sessions with work unclaimed for more than `grace_s` seconds.
+        """Return dead workers' sessions, and sessions whose work was unclaimed for over `grace_s` seconds.
 
         Also releases dead workers' leases and fails turns whose predecessor in `sequence` is overdue.
         """
@@ -100,7 +100,7 @@ class Lane(Protocol):
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
     ) -> ApprovalRecord | None:
-        """Decide a pending approval, and return the approval. The first decision counts (PX-17).
+        """Decide a pending approval, and return the approval. Only the first decision takes effect (PX-17).
 
         Return None if the session has no such approval.
         """

@@ -13,7 +13,7 @@ from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ModelUnavail
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 MODEL_FAILURES = (ModelUnavailable, ModelOutputInvalid, BudgetExceeded)
-"""All errors of model calls that return no usable answer. A `ChatModel` raises only ModelUnavailable."""
+"""The errors raised when a model call yields no usable answer. A `ChatModel` raises only ModelUnavailable."""
 
 
 class ChatRole(StrEnum):
@@ -87,7 +87,7 @@ class EndpointProfile:
     Args:
         output: the strictest output mode that was not rejected.
         renamed_token_limit: True if the endpoint expects `max_tokens` instead of `max_completion_tokens`, or
-        vice versa.
+            vice versa.
         no_thought_with_tools: True if requests with tools must turn off reasoning.
         refused: request fields that the endpoint rejected.
     """
@@ -137,7 +137,7 @@ class ToolDefinition:
     """A tool offered to the model.
 
     Args:
-        parameters: the JSON Schema of the arguments, as sent to the model. Its type is object.
+        parameters: the JSON Schema of the arguments, as sent to the model. The schema's type is ``object``.
         judged_by: the JSON Schema that validates the model's arguments. Default: `parameters`.
     """
 
@@ -162,7 +162,7 @@ class OutputSchema:
 class CallMetadata:
     """The origin of a model call.
 
-    The call log always includes this metadata. If so configured, the endpoint also receives the metadata.
+    The call log always includes this metadata. If configured, requests include it too.
     """
 
     prompt_id: str
@@ -226,9 +226,9 @@ class ChatReply:
 
 @dataclass(frozen=True, slots=True)
 class CallPiece:
-    """A part of the tool call at index `place` of an answer.
+    """A part of a streamed tool call. `place`: the call's index in the answer.
 
-    The first part has the tool's name; each part continues the arguments.
+    The first part contains the tool's name. Each part continues the arguments.
     """
 
     place: int
@@ -262,7 +262,7 @@ class ChatModel(Protocol):
         ...
 
     def list_price(self, model: str, usage: Usage) -> float:
-        """Return the price of a call in US dollars from the provider's price list, or 0 if unknown."""
+        """Return a call's list price in US dollars, or 0 if the price is unknown."""
         ...
 
     async def complete(self, request: ChatRequest) -> ChatReply:

@@ -42,7 +42,7 @@ class StopCategory(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The function's return value. Untrusted, like all data from a model."""
+    """The function's return value, which is untrusted like all data from a model."""
 
     value: Json
 
@@ -87,7 +87,7 @@ class QueryLimits:
     Args:
         rows: maximum number of rows. The result indicates if rows were dropped.
         process: limits of the process. Without any rows, the interpreter and the database need about 200 MB
-        of address space.
+            of address space.
     """
 
     rows: int = 10_000

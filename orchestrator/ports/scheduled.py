@@ -14,7 +14,7 @@ class ScheduledEvents(Protocol):
     """
 
     async def schedule(self, event: NewEvent) -> ScheduledEvent:
-        """Store an event, and deliver the event if it is due. Raises NotFound, SessionClosed or InboxFull."""
+        """Store an event, and deliver it if it is due. Raises NotFound, SessionClosed or InboxFull."""
         ...
 
     async def move(

@@ -26,7 +26,7 @@ class Sessions(Protocol):
         """Create a session, or return the existing session with this ID.
 
         `webhook`: URL that receives the session's events. `timezone` and `locale` each default to the value in
-        the user's latest session with a value. Raises Refused if the ID belongs to another tenant or domain.
+        the user's latest session that has one. Raises Refused if the ID belongs to another tenant or domain.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""Refreshes of a session's summary and its user's memories, on request of a turn (IF-13)."""
+"""On-demand updates of a session's summary and its user's memories, requested by turns (IF-13)."""
 
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -11,14 +11,14 @@ SUMMARY_DUE: Final = "summary_due"
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """The result of a refresh: the number of the last summarized turn, and the summary if it was stored."""
+    """The result of an update: the number of the last summarized turn, and the summary if it was stored."""
 
     through_turn: int
     summary: str | None = None
 
 
 class SummaryRefresh(Protocol):
-    """On-demand updates of summaries and memories. Every method can raise Unavailable."""
+    """A service that updates summaries and memories on demand. Every method can raise Unavailable."""
 
     async def remembered_through(self, tenant_id: TenantId, session_id: SessionId) -> int:
         """Return the number of the last turn that memory has processed, or 0."""

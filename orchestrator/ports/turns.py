@@ -87,8 +87,8 @@ class LiveEvents(Protocol):
     ) -> AbstractAsyncContextManager[Subscription]:
         """Return a context manager that listens from the moment it is entered.
 
-        `with_streamed`: start with a token that contains all text streamed so far, and repeat this after a
-        loss.
+        `with_streamed`: True to start with a token event that contains all text streamed so far, and to send
+        such an event again after events were lost.
         """
         ...
 

@@ -1,7 +1,7 @@
 """The journal of a turn: records model and tool calls, so that later attempts don't repeat them (RT-8 … RT-10).
 
 Only calls with side effects use the side-effect ledger. Listeners receive hints about running tools (RT-15);
-the turn's commit contains the same events with numbers.
+the turn's commit contains the same events, numbered.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def notify_none(kind: str, payload: JsonObject) -> None:
 
 
 Listen: TypeAlias = Callable[["Journal"], Awaitable[int]]
-"""A function that classifies mid-turn messages and returns the last `seq`, or raises TurnCancelled."""
+"""A function that classifies mid-turn messages. It returns the session's last `seq` or raises TurnCancelled."""
 
 
 async def hear_nothing(_: Journal) -> int:
@@ -96,7 +96,7 @@ class Journal:
         self.effects: set[str] = set()
         """Keys of this turn's steps that had, or may have had, a side effect."""
         self.acting = False
-        """True while a call with a side effect is running. Only a cancellation stops the turn meanwhile."""
+        """True while a call with a side effect runs. During the call, only a cancellation stops the turn."""
         self.at_work: tuple[Hear, object] | None = None
         """The classifier of mid-turn messages and its first argument, or None while the turn is not being processed."""
 
@@ -123,7 +123,7 @@ class Journal:
 
         Args:
             key: identifies the step within the turn, for example ``tool:flight_book:1``. Equal in all
-            attempts.
+                attempts.
             kind: ``model`` or ``tool``.
             request: the call's input, to detect that a key is reused for a different call.
             run: makes the call. Receives the idempotency key.

@@ -135,7 +135,7 @@ class LaneRunner:
     async def run(self, session_id: SessionId) -> None:
         """Run a session's turns until no turn can run. Errors of turns are recorded, not raised.
 
-        Raises: Unavailable: the store does not respond. The reconciler retries the session later.
+        Raises Unavailable if the store does not respond. The reconciler retries the session later.
         """
         async with self._claims:
             lease = await self._lane.claim(session_id)
@@ -243,7 +243,7 @@ class LaneRunner:
         except LaneLost:
             self._record_loss(lease)
             return None
-        except InvalidInput as error:  # The store will reject it in every attempt.
+        except InvalidInput as error:  # The store would reject this commit in every attempt.
             _log.exception("A turn's commit was refused.", session=lease.session_id, turn=lease.work.turn_id)
             await self._fail(lease, _describe(error))
             return None

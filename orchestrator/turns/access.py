@@ -46,7 +46,7 @@ class Caller:
 
     @property
     def only_user(self) -> UserId | None:
-        """Return the only user whose sessions the caller can access, or None if the caller can access all."""
+        """Return the only user whose sessions the caller can access, or None if access is not restricted."""
         return None if self.operates else self.user_id
 
     def require_operator(self) -> None:
@@ -79,7 +79,7 @@ class Caller:
         return claimed or self.name
 
 
-# The caller if authentication is off, which is possible on loopback only.
+# The caller if authentication is off, which is possible only on loopback addresses.
 ANYBODY = Caller(DEFAULT_TENANT, frozenset(Scope), "operator", known=False)
 
 

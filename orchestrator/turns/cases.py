@@ -19,7 +19,7 @@ def make_case(
     Return None if the turn is not in `turns` or has no user input, or if its feedback yields no expectation.
 
     Args:
-        turns: the session's turns with their times, oldest first, at least up to that turn.
+        turns: the session's turns with their times, oldest first, at least up to `turn_id`.
         turn_id: the turn that the case is about.
         feedback: rating, comment and correction of the turn, or None to leave `expect` empty for the author.
     """

@@ -37,7 +37,7 @@ class Effect:
     Args:
         judge: returns the ledger status for a tool result.
         again: True to repeat the side effect even if it may have happened. The user or the status query
-        decides this.
+            decides this.
         compensates: the fingerprint of the earlier side effect that this call undoes.
     """
 

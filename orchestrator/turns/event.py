@@ -22,10 +22,11 @@ class Event:
 
     Args:
         type: accepted, started, flow_pushed, flow_popped, tool_started, tool_finished, token, block,
-        approval_requested, handover_requested, approval_decided, result_awaited, result_arrived,
-        result_overdue, answer, failed, run_progress, proposal_decided, context_gathered, plan or repaired.
+            approval_requested, handover_requested, approval_decided, result_awaited, result_arrived,
+            result_overdue, answer, failed, run_progress, proposal_decided, context_gathered, plan or
+            repaired.
         number: the position in the session's log, from 1. None before the commit and for tokens, which are
-        not stored.
+            not stored.
         at: the time of writing, for events read from the log.
     """
 

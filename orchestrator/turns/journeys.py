@@ -13,7 +13,7 @@ from orchestrator.types import Epoch, Json, JsonObject, SessionId
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Part of a lineage: one session up to and including the epoch `until`, or all of it."""
+    """Part of a lineage: one session up to and including the epoch `until`, or the whole session if None."""
 
     session_id: SessionId
     until: Epoch | None = None
@@ -58,7 +58,7 @@ def show_doing(turn: TurnRecord) -> JsonObject:
 
 
 def find_fork(left: Journey, right: Journey) -> Stretch | None:
-    """Return the last session and epoch that two lineages share, or None if they share none."""
+    """Return the last session and epoch that two lineages share, or None if they share no session."""
     fork = None
     for one, other in zip(left.stretches, right.stretches, strict=False):
         if one.session_id != other.session_id:
@@ -74,7 +74,7 @@ COMPARED = ("said", "reply", "status", "flows", "completed", "tools")
 
 
 def find_differences(left: JsonObject | None, right: JsonObject | None) -> list[str]:
-    """Return the names of members that differ between two turn summaries, or all names if one is missing."""
+    """Return the members that differ between two turn summaries, or all members if a summary is missing."""
     if left is None or right is None:
         return [*COMPARED]
     return [name for name in COMPARED if left[name] != right[name]]

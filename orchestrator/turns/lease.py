@@ -24,7 +24,7 @@ class Work:
         steps: the journal of all earlier attempts, including attempts that did not count.
         accepted_at: Unix seconds by the store's clock. Every attempt uses it as the current time (RT-29).
         failure: why the turn has no attempts left, or None. With a `failure`, the turn must end with its
-        results so far, without further calls (RT-25).
+            results so far, without further calls (RT-25).
     """
 
     turn_id: TurnId

@@ -14,7 +14,7 @@ from orchestrator.types import JsonObject, is_object
 REPAIR = "repair"
 """The action of a system turn that contains a repair order."""
 REPAIRED = "repaired"
-"""The event of a repair, with the operator and the reason."""
+"""The type of the event that reports a repair, with the operator and the reason."""
 _OF_OPERATORS = frozenset({"by", "why"})
 """Fields that only operators see."""
 MOST = 16
@@ -37,7 +37,7 @@ class Mark(RequestBody):
 
 
 class TakeOver(RequestBody):
-    """Start an operator takeover. Meanwhile, the assistant only records the user's messages."""
+    """Start an operator takeover. During the takeover, the assistant only records the user's messages."""
 
     kind: Literal["take_over"]
 

@@ -51,7 +51,8 @@ class NewEvent:
         key: identifies the event within its session.
         not_before: the due time. Default: now.
         set_by: the idempotency key of the tool call that schedules the event, or None for external callers.
-        Another tool call with the same `key` replaces the event. Repeated requests return the existing event.
+            Another tool call with the same `key` replaces the event. A repeated request returns the existing
+            event.
     """
 
     session_id: SessionId
@@ -65,7 +66,10 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledEvent:
-    """A stored event. `revision`: how often it was moved, replaced or answered. `turn_id`: set on delivery."""
+    """A stored event. `turn_id`: set on delivery.
+
+    `revision`: how often the event was moved, replaced or answered.
+    """
 
     INTERNAL: ClassVar = frozenset({"tenant_id", "revision", "set_by"})
     """Fields that the APIs don't show."""
@@ -111,9 +115,9 @@ class ScheduledEvent:
         return _encode(hmac.digest(self.payload[_SIGNED_BY].encode(), signed.encode(), "sha256"))
 
     def answered_with(self, outcome: JsonObject) -> JsonObject | None:
-        """Return the payload with the call's result, or None if it already has this result.
+        """Return the payload with the call's result, or None if the payload already has this result.
 
-        Raise Refused if it has a different result.
+        Raise Refused if the payload has a different result.
         """
         known = self.payload.get(_OUTCOME)
         if known is None:
@@ -146,7 +150,7 @@ def expect_result(
         tool_id: the tool.
         fingerprint: the call's entry in the side-effect ledger, if any.
         due: the time to check on the call if the result has not arrived.
-        set_by: the step or turn that makes the call. If it runs again, the event is kept.
+        set_by: the step or turn that makes the call. If that step or turn runs again, the event is kept.
     """
     payload = {
         "call": call,
@@ -203,7 +207,7 @@ def too_many_events() -> InboxFull:
 
 
 def require_known_event(name: str, known: Collection[str]) -> None:
-    """Raise Refused unless this event starts a flow of the domain."""
+    """Raise Refused unless `name` is one of the `known` events, which start flows of the domain."""
     if name not in known:
         hint = f"known events: {', '.join(sorted(known))}" if known else "no flow lists any `events`"
         raise Refused(f"Unknown event {name[:60]!r}; {hint}.")

@@ -35,7 +35,7 @@ MAX_WAIT_S = 300.0
 
 IDENTIFIER_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}", re.ASCII)
 
-# Up to 128 letters, digits and ``. _ : @ -``.
+# Up to 128 letters, digits and ``. _ : @ -``, starting with a letter or digit.
 Identifier = Annotated[
     str, StringConstraints(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]*$")
 ]

@@ -35,7 +35,7 @@ class Subscription:
 
     Args:
         read_streamed: returns the text streamed so far. The iterator yields this text at the start and after
-        a loss. Default: only new tokens are yielded.
+            a loss. Default: only new tokens are yielded.
     """
 
     def __init__(self, session_id: SessionId, read_streamed: ReadStreamed | None = None) -> None:
@@ -46,7 +46,7 @@ class Subscription:
         self._read_until = 0
 
     def push(self, event: Event, stamp: int = 0) -> None:
-        """Buffer an event. `stamp`: an increasing number that orders tokens, or 0 without a number."""
+        """Buffer an event. `stamp`: an increasing number that orders tokens, or 0 for events without a number."""
         if self._waiting.qsize() >= MOST_WAITING:
             self.drop()
         else:

@@ -123,7 +123,7 @@ class Submission:
 
     Args:
         sequence: the client's number for the turn within the session, from 1. The lane waits for missing
-        predecessors.
+            predecessors.
         if_busy: the policy for this turn. Default: the session's policy.
         create_session: True to create a missing session, with `domain`, `user_id` and `session_if_busy`.
         session_if_busy: the default policy of a new session.
@@ -186,8 +186,8 @@ def require_droppable(turn: TurnRecord) -> None:
 class Receipt:
     """The response to an accepted turn.
 
-    `position`: the number of earlier unfinished turns. `repeated`: an earlier turn had the same idempotency
-    key.
+    `position`: the number of earlier unfinished turns. `repeated`: True if an earlier turn had the same
+    idempotency key.
     """
 
     turn_id: TurnId
@@ -232,7 +232,7 @@ class SessionRecord:
         parent: the session that this session was forked from.
         parent_epoch: the parent's epoch at the fork.
         root: the root of the fork tree, if the session is a fork.
-        locale: the user's locale, or None for the domain's default.
+        timezone, locale: the user's settings, or None for the domain's defaults.
     """
 
     session_id: SessionId

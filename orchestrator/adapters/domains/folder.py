@@ -232,7 +232,7 @@ class DomainRegistry:
 
     Args:
         configured: name of a built-in domain, or path of a folder. This domain is the default for new
-        sessions.
+            sessions.
     """
 
     def __init__(self, configured: str) -> None:

@@ -22,7 +22,7 @@ class Provider:
     Args:
         keys: environment variables with its key or URL. Any of them configures the provider.
         package: module of its client, installed by the extra named after the provider, or empty for the
-        `openai` client.
+            `openai` client.
         compatible: True to assume only the features that all compatible endpoints share.
         base_url: the default URL.
     """

@@ -90,7 +90,7 @@ class Database:
             pooled: True if `database_url` is a pooler, which shares connections between transactions.
             timeout_s: maximum wait for a connection, in seconds.
             tenant_bound: True to set the tenant in every transaction (see `acting_tenant`), as the policies
-            for the gateway's role require.
+                for the gateway's role require.
             role: if set, every transaction has only this role's rights.
             read_only: True to reject all changes.
         """

@@ -45,7 +45,7 @@ class RedisWakeup:
     Args:
         redis: client for short commands.
         waiting: client for the blocking `take`. Its reply timeout exceeds every `timeout_s`. Default: `redis`,
-        for processes that don't call `take`.
+            for processes that don't call `take`.
         send: sends a wake-up message to a worker.
     """
 

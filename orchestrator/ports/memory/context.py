@@ -22,7 +22,7 @@ class ContextQuestion:
     Args:
         flow_id: the blocked flow, which is an instance of `dact`.
         question: the open question, as text.
-        slots: descriptions of the slots whose values would help, by name.
+        slots: descriptions of the slots whose values would help, by slot name.
         known: the flow's slot values.
     """
 
@@ -45,7 +45,7 @@ class Finding:
     Args:
         source: ``scratchpad``, ``tasks``, ``turns``, ``rows`` or ``memory``.
         text: a description for skills.
-        values: slot values, by name.
+        values: slot values, by slot name.
         score: relevance; higher is better.
         labels: capability labels inherited from the sources.
     """
@@ -71,7 +71,7 @@ class Findings:
     found: tuple[Finding, ...] = ()
 
     def values(self) -> JsonObject:
-        """Return slot values, each from the best finding that has a value for the slot."""
+        """Return slot values by slot name, each from the best finding that has a value for the slot."""
         values: JsonObject = {}
         for finding in self.found:
             for name, value in finding.values.items():

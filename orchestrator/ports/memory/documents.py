@@ -40,8 +40,8 @@ class NewDocument:
     Args:
         user_id: the only user who can read the document, or None for all users of the tenant.
         domain: the document's domain, or an empty string for all domains.
-        labels: capability labels of its sources, which propagate to flows that read passages (PX-3).
-        origin: its source, for example the uploader, or a session and a turn.
+        labels: capability labels of the sources, which propagate to flows that read passages (PX-3).
+        origin: the document's source, for example the uploader, or a session and a turn.
     """
 
     tenant_id: TenantId

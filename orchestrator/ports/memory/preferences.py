@@ -43,8 +43,8 @@ class Preference:
     Args:
         value: a rule's value, or a playbook's content.
         text: a description for the user.
-        labels: capability labels of its sources (PX-3).
-        origin: its source, for example a session, turn or run.
+        labels: capability labels of the sources (PX-3).
+        origin: the source, for example a session, turn or run.
         updated_at: Unix seconds; set by the store.
     """
 

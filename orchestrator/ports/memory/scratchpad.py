@@ -70,7 +70,7 @@ def new_entry_id() -> str:
 
 
 class Scratchpad(Protocol):
-    """A scratchpad for concurrent writers, without lost updates. Every method can raise Unavailable."""
+    """A scratchpad that concurrent writers can update without lost updates. Every method can raise Unavailable."""
 
     async def put(
         self,

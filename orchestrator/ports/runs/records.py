@@ -40,7 +40,7 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Numbers of a run's items: in total and by result. The remaining items are unfinished."""
+    """Item counts of a run: in total and by result. The remaining items are unfinished."""
 
     total: int = 0
     done: int = 0
@@ -136,7 +136,7 @@ class Started:
 
     Args:
         runs: run IDs by flow.
-        joined: True if the runs already existed, from the same message or with the same flight key.
+        joined: True if the runs already existed, started by the same message or with the same flight key.
     """
 
     runs: dict[str, str]

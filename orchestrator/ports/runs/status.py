@@ -27,7 +27,7 @@ ENDED = frozenset(
     {RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.BLOCKED}
 )
 SUCCEEDED = frozenset({RunStatus.DONE, RunStatus.SKIPPED})
-"""Statuses that always release successors. Other statuses depend on the run's `OnFailure` policy."""
+"""Statuses that always release successors. For other end statuses, the run's `OnFailure` policy decides."""
 RUN_TRANSITIONS: Final[Mapping[RunStatus, frozenset[RunStatus]]] = {
     RunStatus.WAITING: frozenset({RunStatus.READY, RunStatus.BLOCKED, RunStatus.CANCELLED}),
     RunStatus.READY: frozenset({RunStatus.RUNNING, RunStatus.CANCELLED}),
@@ -95,7 +95,7 @@ class Node:
 
 
 def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
-    """Return the nodes that a rerun of `again` unblocks, with their numbers of unfinished predecessors.
+    """Return the nodes that a rerun of `again` unblocks, each with its number of unfinished predecessors.
 
     `nodes`: all nodes by name; `again` has the status of its next run. Nodes that are also blocked by another
     failure stay blocked.
