@@ -40,7 +40,7 @@ _log = get_logger(__name__)
 
 
 class Agent:
-    """The agent of one domain and process. The data of a turn is in a `RunningTurn`."""
+    """The agent for one domain in one process. The data of a turn is in a `RunningTurn`."""
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
@@ -85,7 +85,7 @@ class Agent:
 
 
 _TAKING_UP = {CONTEXT_READY: resume_with_findings, RESULT: accept_result}
-"""Handlers by action, for system turns that deliver data for which a flow waits."""
+"""Handlers by action, for system turns that deliver data to a waiting flow."""
 
 
 async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules) -> None:

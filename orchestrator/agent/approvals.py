@@ -1,4 +1,4 @@
-"""Decisions on calls that need approval: granted, denied, or expired, which counts as denied (PX-17)."""
+"""Decisions on calls that need approval: granted, denied, or expired, which means denied (PX-17)."""
 
 from orchestrator.agent.handover import PERSON, tell_answer
 from orchestrator.agent.open_question import is_plain, leave_open
@@ -47,7 +47,7 @@ def _may_mean_something_else(
 
 
 def _named(context: TurnContext, understood: Understanding) -> str | None:
-    """Return the approval ID in a click, or None. An old button thus cannot grant a new request."""
+    """Return the approval ID in a click, or None. This ID prevents an old button from granting a new request."""
     payload = (context.action or {}).get("payload") if understood.is_click else None
     named = payload.get("approval_id") if is_object(payload) else None
     return named if isinstance(named, str) else None

@@ -29,7 +29,7 @@ from orchestrator.tools.toolbox import Services, Toolbox
 from orchestrator.types import Dact
 
 REMEMBER = "Memory.remember"
-"""Target of tools with which users store memories; see `orchestrator.memory.user_memory`."""
+"""Target of tools that store users' memories; see `orchestrator.memory.user_memory`."""
 
 
 def build_agent(
@@ -47,7 +47,7 @@ def build_agent(
     Args:
         domain: the compiled domain.
         policies: the domain's own policy classes. Other flows use the default policy.
-        services: creates a tenant's service instances.
+        services: returns a tenant's service instances.
         tool_ports: tool transports other than services, and shared stores. Default: in-process stores.
         engineer: calls models. Default: no models, only the local classifier and templates.
         system1: a trained local classifier to share.

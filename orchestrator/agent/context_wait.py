@@ -22,7 +22,7 @@ from orchestrator.turns.lease import OutboxEntry
 from orchestrator.types import JsonObject, copy_json, is_list
 
 SHARE_OF_TURN = 0.5
-"""Maximum share of a turn's remaining time to wait for context, or for a summary or memories."""
+"""Maximum share of a turn's remaining time that the turn waits for context, a summary or memories."""
 
 
 async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> bool | None:

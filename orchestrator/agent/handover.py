@@ -16,7 +16,7 @@ from orchestrator.types import FlowId, new_id
 _OF_NO_FLOW = FlowId("")
 """Flow ID of a handoff request, which belongs to no task."""
 _HELPLESS_AFTER = 2
-"""Factor for `escalation_turns`, which gives the number of failed rounds before an operator is requested (AM-4)."""
+"""Multiple of `escalation_turns` after which an operator is requested (AM-4)."""
 MOST_TOLD = 6
 """Maximum number of recent messages in a handoff request."""
 

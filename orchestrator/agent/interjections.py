@@ -52,7 +52,7 @@ def _was_agreed_to(turn: RunningTurn) -> bool:
 def _concerns(turn: RunningTurn, understood: Understanding) -> bool:
     """Return whether a message changes or cancels the turn's task.
 
-    Until NLU has read the turn's own message, only a cancellation counts, and only if there is no open task.
+    Until NLU has read the turn's own message, return True only for a cancellation while no task is open.
     """
     state = turn.context.state
     if turn.context.changes.understanding is None and turn.work.input.kind is TurnKind.USER:

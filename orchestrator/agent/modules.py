@@ -1,4 +1,4 @@
-"""The parts of an Agent, one set for each domain and process."""
+"""The parts of an Agent, one set for each domain in each process."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class AgentPorts:
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """The modules of one domain and process.
+    """The modules for one domain in one process.
 
-    `services`: a tenant's service instances. `remembering`: flows with which users store memories.
+    `services`: returns a tenant's service instances. `remembering`: flows that store users' memories.
     `answering`: the flow that answers from documents.
     """
 

@@ -13,7 +13,7 @@ STEP = "page"
 
 
 async def show_page(context: TurnContext, modules: Modules, wanted: str | None) -> None:
-    """Show a page, or report that it doesn't exist.
+    """Show a page of the table displayed last, or report that the page doesn't exist.
 
     `wanted`: first, last, previous or a number. Default: the next page.
     """

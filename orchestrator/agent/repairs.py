@@ -98,7 +98,7 @@ def load_state(place: Place, body: JsonObject) -> DialogueState:
 
 
 def _tell(outcome: Outcome) -> None:
-    """Add messages to the conversation. Earlier offers must be repeated before a “yes” counts (AM-3)."""
+    """Add messages to the conversation. Earlier offers must be repeated before a “yes” confirms them (AM-3)."""
     state = outcome.after
     state.begin_turn()
     state.say("agent", "\n\n".join(outcome.told))
@@ -205,7 +205,7 @@ def _update_note(outcome: Outcome, change: Mark, entry: LedgerEntry) -> None:
 
 
 def _answer_awaited(place: Place, outcome: Outcome, change: Mark, entry: LedgerEntry) -> bool:
-    """Use the mark as the result for which a flow waits (RT-32).
+    """Use the operator's mark as the result that a flow waits for (RT-32).
 
     Return False if no flow waits for the call.
     """

@@ -39,7 +39,7 @@ async def update_plan(context: TurnContext, planner: Planner, plan: PlanFlow) ->
 def _asks(context: TurnContext) -> bool:
     """Return whether the top flow waits for an answer.
 
-    Offers made before the plan changed don't count, because the flow makes a new offer.
+    Offers made before the plan changed are ignored, because the flow makes a new offer.
     """
     state = context.state
     active = state.stack.active

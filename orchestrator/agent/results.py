@@ -87,7 +87,7 @@ def _find_note(turn: RunningTurn, given: JsonObject) -> EffectNote | None:
 
 
 def _read_outcome(given: JsonObject, modules: Modules) -> JsonObject | None:
-    """Return the turn's outcome as an enveloped tool result, or None without an outcome."""
+    """Return the turn's outcome as an enveloped tool result, or None if the turn has no outcome."""
     outcome, spec = given.get("outcome"), modules.domain.tools.get(given.get("tool_id", ""))
     if not is_object(outcome) or spec is None:
         return None

@@ -1,7 +1,7 @@
 """Turns that skip NLU, and mostly PEX.
 
-These are proposals of background flows (IF-12), gathered context (PX-16), operators' repairs, and messages to
-an operator who has taken over (RT-35).
+These turns handle proposals of background flows (IF-12), gathered context (PX-16), operators' repairs, and
+messages to an operator who has taken over (RT-35).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PROPOSAL = "proposal"
 class Decision(StrEnum):
     APPLIED = "applied"
     REBASED = "rebased"
-    """The proposal was applied, although the session has new turns since then."""
+    """The proposal was applied, although the session has had new turns since the proposal."""
     DROPPED = "dropped"
 
 

@@ -9,12 +9,12 @@ from orchestrator.turns.approval import PERSON, ApprovalStatus, ClosedApproval
 
 
 def waits_for_person(state: DialogueState) -> bool:
-    """Return whether the operators' queue contains a request for a person."""
+    """Return whether the operators' queue contains the session's request for an operator."""
     return any(approval.tool_id == PERSON for approval in state.approvals)
 
 
 def take_over(state: DialogueState, operator: str) -> list[ClosedApproval]:
-    """Route a session to an operator. Return the pending requests for a person, now closed.
+    """Route a session to an operator. Return the closed requests for an operator.
 
     Raises Refused if an operator has already taken over.
     """

@@ -61,7 +61,7 @@ def report_awaited(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def _name_call(context: TurnContext, flow: BaseFlow) -> str:
-    """Return the name of the tool for which the flow waits, or else the flow's title."""
+    """Return the name of the tool that the flow waits for, or else the flow's title."""
     awaited = flow.progress.awaits
     spec = None if awaited is None else context.world.domain.tools.get(awaited.tool_id)
     return flow.title if spec is None else spec.name
@@ -205,7 +205,7 @@ def ask_what_to_change(context: TurnContext, flow: BaseFlow, *, after_no: bool =
 
 
 def ask_which_slot(context: TurnContext, flow: BaseFlow, understood: Understanding) -> None:
-    """Ask to which of several slots a value belongs. Nothing changes until the user answers."""
+    """Ask which of several slots a value belongs to. Nothing changes until the user answers."""
     value = next(iter(understood.slots.values())).value
     own = flow is context.state.stack.top
     meant: JsonObject = {"flow_id": flow.flow_id} if own else {"dact": flow.dact}

@@ -1,6 +1,6 @@
 """A session's open questions: the current question, its text, and the number of rounds (AM-1 … AM-4).
 
-`dialogue.questions` defines the texts, and the actions for the answers.
+`dialogue.questions` defines the questions' texts, and the actions for the answers.
 """
 
 from dataclasses import dataclass, field, replace
@@ -49,17 +49,17 @@ class Ambiguity:
         self.words = words
 
     def note_time(self, at: float) -> None:
-        """Record the time of first display, in Unix seconds, if answers only count after the display."""
+        """Record the time of first display, in Unix seconds, if earlier answers are ignored."""
         if self.about.must_be_seen and self.seen_at is None:
             self.seen_at = at
 
     def was_put_after(self, moment: float) -> bool:
-        """Return whether the question was first displayed after `moment`, so that an earlier answer doesn't count."""
+        """Return whether the question was first displayed after `moment`, so that answers from then are ignored."""
         return (self.seen_at or 0.0) > moment
 
 
 class QuestionKind(StrEnum):
-    """The form in which clients show a question."""
+    """The way that clients display a question."""
 
     OPEN = "open"
     """Answered in the user's own words."""
@@ -86,7 +86,7 @@ _NONE: dict[str, int] = {level.value: 0 for level in Level}
 
 @dataclass(slots=True)
 class AmbiguityHandler:
-    """The unresolved questions, latest last. `counts`: the number of questions ever opened, by level."""
+    """A session's unresolved questions, latest last. `counts`: number of questions ever opened, by level."""
 
     stack: FlowStack = field(default_factory=FlowStack)
     open: list[Ambiguity] = field(default_factory=list[Ambiguity])
@@ -141,7 +141,7 @@ class AmbiguityHandler:
         flow_id: FlowId | None = None,
         level: Level | None = None,
     ) -> list[Ambiguity]:
-        """Close `entry`, or all questions with this flow ID and level. Default: the current question.
+        """Close `entry`, or all questions that match `flow_id` and `level`. Default: the current question.
 
         Return the closed questions.
         """
@@ -163,7 +163,7 @@ class AmbiguityHandler:
         return entry is not None and entry.asked >= limit
 
     def blocks(self, flow_id: str) -> bool:
-        """Return whether a flow has an unresolved question, which blocks irreversible effects (AM-3)."""
+        """Return whether a flow has an unresolved question, which blocks irreversible side effects (AM-3)."""
         return any(entry.flow_id == flow_id for entry in self.open)
 
 

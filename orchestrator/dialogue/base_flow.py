@@ -1,6 +1,6 @@
 """A flow in progress: its slots, outputs and status.
 
-The stack moves the flow, and its policy runs it. `flow` defines the base classes of the families.
+The stack decides when the flow is Active, and the policy runs it. `flow` defines a base class per family.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WRITTEN = {
 
 
 SELDOM = ("outputs", "notes", "turn_ids", "plan_id", "interrupted_at", "interruption", "completed_at")
-"""Fields that are serialized as they are, unless empty."""
+"""Fields that are serialized without conversion, unless empty."""
 _PROGRESS = tuple(one.name for one in fields(Progress))
 
 
@@ -75,7 +75,7 @@ class ValueFinder(Protocol):
 class BaseFlow:
     """A task in progress. Subclasses define `spec`; slot values belong to the instance (FS-6).
 
-    Slots only have values that their type accepts. Times are in Unix seconds. `plan_id`: the plan that this
+    Slots only hold values that their types accept. Times are in Unix seconds. `plan_id`: the plan that this
     flow serves. `interruption`: the reason for the interruption. `notes`: a small scratch space for the
     policy.
     """
@@ -173,7 +173,7 @@ class BaseFlow:
         turn_id: TurnId | None = None,
         source: SlotSource = SlotSource.USER,
     ) -> list[SlotProblem]:
-        """Fill slots with values by name. Return the problems of values that don't fit."""
+        """Fill slots with values by name. Return a problem for each value that doesn't fit."""
         problems: list[SlotProblem] = []
         for name, label in labels.items():
             mention = label if isinstance(label, Mention) else Mention(value=label)
@@ -232,9 +232,9 @@ class BaseFlow:
     async def fill_slot_values(
         self, context: ValueFinder | None, memory: ValueFinder | None, *, turn_id: TurnId | None = None
     ) -> list[SlotProblem]:
-        """Fill slots from the conversation, then from memory (FS-2, PX-4). Return the values' problems.
+        """Fill slots from the conversation, then from memory (FS-2, PX-4). Return a problem for each unusable value.
 
-        The finders may call a model. Values from memory are marked as such.
+        The finders may call a model. Values from memory get the source `MEMORY`.
         """
         problems: list[SlotProblem] = []
         for finder, source in ((context, SlotSource.USER), (memory, SlotSource.MEMORY)):
@@ -338,9 +338,9 @@ class BaseFlow:
         return [slot for slot in cls.spec.slots if slot in reached and slot != name]
 
     def still_holds(self, name: str) -> bool:
-        """Return whether a value survives a correction of a slot on which it depends (IR-4).
+        """Return whether a value survives the correction of a slot that it depends on (IR-4).
 
-        Only values from the user survive, except exact tokens.
+        Only values from the user survive. Values of exact slots never survive.
         """
         held = self.slots.get(name) if self.holds(name) else None
         return held is not None and held.source is SlotSource.USER and self.spec.slots[name].type != "exact"

@@ -90,7 +90,7 @@ class NoticeKind(StrEnum):
     APPROVAL_OVER = "approval_over"
     """A decision on an approval that is no longer pending."""
     HANDED_OVER = "handed_over"
-    """A person was asked to answer in the session. `waits`: True if the request was made before."""
+    """An operator was asked to answer in the session. `waits`: True if an earlier request is still pending."""
     PERSON_ANSWERED = "person_answered"
     """An operator's answer, or the message that no operator could help."""
     STILL_WAITING = "still_waiting"

@@ -79,7 +79,7 @@ class Progress:
     user's reference to an earlier value. `reopened_from`: the completed flow that runs again. `replaced`: old
     values of corrected slots. `undo_first`: flows whose side effects are undone before this flow runs.
     `waits_for`: the run that gathers context, its time limit and its cause. `gathered_for`: the slot values
-    for which context was gathered. `awaits`: the call whose result comes later. `out_of_order`: the dates last
+    when context was last gathered. `awaits`: the call whose result comes later. `out_of_order`: the dates last
     reported as out of order, by slot. `scratchpad`: the flow's scratchpad entries.
     """
 

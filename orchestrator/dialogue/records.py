@@ -62,7 +62,7 @@ class PendingApproval:
     found: tuple[str, ...] = ()
     """The arguments that came from a tool result or a document."""
     asked_turn: int = 0
-    """Number of the turn that last asked the user. A plain “yes” counts only in the next turn."""
+    """Number of the turn that last asked the user. A plain “yes” takes effect only in the next turn."""
     operator_only: bool = False
     """True if only an operator can grant the approval."""
 
@@ -142,7 +142,7 @@ PRICE_WORDS = frozenset({"price", "fare", "cost", "rent", "rate", "total", "sum"
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Displayed rows in order, reduced to the fields by which users refer to them (IR-5).
+    """Displayed rows in order, reduced to the fields that users refer to (IR-5).
 
     `tool_id`: the tool that returned the rows. `dact`: the flow that displayed them. `key`: the field that
     identifies a row. `place`: index of the current row, initially the first. `made_from`: the values of the
@@ -169,7 +169,7 @@ class Shown:
         return self.rows[self.place] if self.rows else {}
 
     def name(self, value: Json) -> str | None:
-        """Return the name of the row whose key is `value` (the key if it is a word, or other text columns), or None."""
+        """Return the name of the row with the key `value`: a textual key, or other text columns. Default: None."""
         row = next((row for row in self.rows if row.get(self.key) == value), None)
         if row is None:
             return None
@@ -230,7 +230,7 @@ class Frame:
 
 
 ANSWERED = "answered"
-"""Note on a step that a plan dropped because the answer is already known. The step counts as done."""
+"""Note on a step that a plan dropped because the answer is already known. The plan treats the step as done."""
 
 
 @dataclass(slots=True)
@@ -349,8 +349,8 @@ class History:
 class Intake:
     """Labels and entities that result from external content.
 
-    `labels`: sources of private or untrusted content, because of which calls are checked (PX-3). `entities`:
-    metadata of the session's own values, by entity and value, in addition to the catalogs (AG-3).
+    `labels`: sources of private or untrusted content, for checks of later calls (PX-3). `entities`: metadata
+    of the session's own values, by entity and value, in addition to the catalogs (AG-3).
     """
 
     labels: list[LabelSource] = field(default_factory=list[LabelSource])

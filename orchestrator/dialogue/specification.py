@@ -74,7 +74,7 @@ class SlotSpec:
     same_as: tuple[str, ...] = ()
     """Names of this value in other flows: ``slot``, or ``flow.slot`` for a single flow (FS-7)."""
     not_before: str | None = None
-    """For a date: another date that this date cannot precede, and with which it moves (IR-4)."""
+    """For a date: the slot of another date that this date cannot precede (IR-4)."""
     own_label: str = ""
     """The display name from the domain, or an empty string."""
 

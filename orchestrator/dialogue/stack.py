@@ -62,7 +62,7 @@ class Existing:
 
 @dataclass(frozen=True, slots=True)
 class LimitReached:
-    """The result if the stack is full. `choices`: the open tasks, of which `ask_user` lets the user cancel one."""
+    """The result if the stack is full. `choices`: with `ask_user`, the open tasks that the user can cancel."""
 
     strategy: OnLimit
     max_depth: int

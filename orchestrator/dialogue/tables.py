@@ -1,4 +1,4 @@
-"""The table displayed last, of which users can request other pages."""
+"""The table displayed last, whose other pages users can request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of NLU for a message: its kind, the likeliest flows, and its values (NL-4).
+"""The result of NLU for a message: its kind, the most likely flows, and its values (NL-4).
 
 The Agent decides how the result changes the stack (IR-1).
 """
@@ -189,11 +189,11 @@ class Understanding:
     declines: bool = False
     """True if the message declines the offered call, as in “don't cancel, change it to Sunday instead”."""
     either: tuple[str, ...] = ()
-    """The slots to which a correction's value may apply, if the message doesn't name a slot."""
+    """The slots that a correction's value may apply to, if the message doesn't name a slot."""
     assumed: tuple[Told, ...] = ()
     """Assumptions to report to the user, such as “I took “orgin” for origin.”"""
     unexplained: tuple[str, ...] = ()
-    """Terms of the message that the likeliest flow and its values do not explain."""
+    """Terms of the message that the most likely flow and its values do not explain."""
 
     cues: frozenset[Cue] = frozenset()
     rows: RowQuestion = RowQuestion()
@@ -206,7 +206,7 @@ class Understanding:
 
     @property
     def is_click(self) -> bool:
-        """Return whether the user clicked. Requests postponed from an earlier message count as text."""
+        """Return whether the user clicked. Requests postponed from an earlier message are treated as text."""
         return self.source is Source.ACTION
 
     def agrees_with(self, other: Understanding) -> bool:
@@ -214,7 +214,7 @@ class Understanding:
         return self._gist() == other._gist()
 
     def with_undecided(self, other: Understanding) -> Understanding:
-        """Return this understanding with the values that `other` left open, and its values for slots open here."""
+        """Return a copy with the values that `other` leaves open, and with values from `other` for open slots."""
         if self._gist()[:2] != other._gist()[:2]:
             both = self.kind is other.kind is MessageKind.TASK and other.later
             return replace(self, later=other.text) if both else self  # `other` is the second request
@@ -241,7 +241,7 @@ class Understanding:
         return own is None or (own.value in (None, mention.text) and own.value not in mention.candidates)
 
     def _gist(self) -> tuple[MessageKind, Dact | None, dict[str, Json]]:
-        """Return the kind, the flow of a task, and the values. Corrections count as slot values."""
+        """Return the kind, the flow of a task, and the values. Corrections are treated as slot values."""
         kind = MessageKind.SLOT_VALUE if self.kind is MessageKind.CORRECTION else self.kind
         dact = self.flows[0].dact if kind is MessageKind.TASK and self.flows else None
         return kind, dact, {name: mention.value for name, mention in self.slots.items()}

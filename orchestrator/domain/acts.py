@@ -1,4 +1,4 @@
-"""Primitive acts, each with a hexadecimal digit. A flow's dax consists of the digits of its acts (FS-5).
+"""Primitive acts, each with a hexadecimal digit. A flow's code, the dax, consists of its acts' digits (FS-5).
 
 Flows that share acts are related: rerouting prefers related flows, and look-ups that share two acts are
 edge flows. A dax is never displayed to users.
@@ -93,5 +93,5 @@ def read_acts(dax: str) -> str:
 
 
 def count_shared(dax: str, other: str) -> int:
-    """Return how many acts two daxes have in common."""
+    """Return the number of acts that two daxes share."""
     return len(set(read_acts(dax)) & set(read_acts(other)))

@@ -106,10 +106,10 @@ class Understanding(Section):
 
 
 class Thresholds(Section):
-    """Minimum scores, from 0 to 1, and the length from which answers are streamed."""
+    """Minimum scores, from 0 to 1, and the minimum length of streamed answers."""
 
     confident: Share
-    """Minimum score at which the local classifier's interpretation of a mid-turn message counts."""
+    """Minimum score at which the local classifier's interpretation of a mid-turn message takes effect."""
     likely: Share
     """Minimum score of a flow. If no flow reaches it, the assistant asks what the user means."""
     stream_threshold_tokens: PositiveInt
@@ -189,9 +189,9 @@ class Resilience(Section):
     skill_calls: PositiveInt
     """Maximum number of tool calls per skill run."""
     context_wait_s: PositiveFloat
-    """Maximum time for which a flow waits for missing context, in seconds."""
+    """Maximum time that a flow waits for missing context, in seconds."""
     context_in_turn_s: NonNegativeFloat
-    """Part of `context_wait_s` for which the turn itself waits, in seconds.
+    """Part of `context_wait_s` that the turn itself waits, in seconds.
 
     Then the turn ends, and the flow resumes later.
     """

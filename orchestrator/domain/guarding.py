@@ -50,7 +50,7 @@ class GuardedInput:
 
 
 def read_guarded_inputs(schema: JsonObject) -> tuple[GuardedInput, ...]:
-    """Return the inputs that a checked schema marks with `x-guardrail` (and `x-statements`)."""
+    """Return the inputs that a valid schema marks with `x-guardrail`, and optionally with `x-statements`."""
     return tuple(
         GuardedInput(
             name,
@@ -63,7 +63,7 @@ def read_guarded_inputs(schema: JsonObject) -> tuple[GuardedInput, ...]:
 
 
 def find_mistakes(schema: JsonObject) -> Iterator[tuple[str, str]]:
-    """Yield each problem of a schema's marks, as the input's name and a message."""
+    """Yield each mistake in a schema's guardrail keywords, as the input's name and a message."""
     for name, body in _properties(schema):
         language, statements = body.get(GUARDRAIL), body.get(STATEMENTS)
         if STATEMENTS in body and language != Language.SQL:

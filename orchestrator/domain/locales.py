@@ -141,7 +141,7 @@ def forms_of(tag: str, language: str) -> LocaleForms:
 
 
 def forms_for(locale: str | None, language: str) -> LocaleForms | None:
-    """Return the formats of a locale. Default: those of the language. Return None for plain English."""
+    """Return a locale's formats. Default: the language's formats, or None for English or an unknown language."""
     if locale is None and (language == ENGLISH or not _is_known(language)):
         return None
     return forms_of(locale or language, language)

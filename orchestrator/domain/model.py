@@ -103,7 +103,7 @@ COMPONENT_NAMES = ("context_coordinator", "memory_manager", "flow_stack")
 
 @dataclass(frozen=True, slots=True)
 class SkillSpec:
-    """The instructions and tools with which a language model executes a flow (PX-5).
+    """The instructions and tools that a language model uses to execute a flow (PX-5).
 
     Attributes:
         criteria: quality criteria for a result, for reflection.

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 CALLERS_OWN: Final = ("session_id", "user_id", "callback_url")
-"""Reserved placeholders for data of the caller or the call instead of inputs."""
+"""Placeholders that are reserved for data about the caller or the call."""
 
 _PLACEHOLDER = re.compile(
     r"\$\{user\.(?P<credential>[a-z][a-z0-9_]*)\}"
@@ -20,17 +20,17 @@ _PLACEHOLDER = re.compile(
 
 
 def input_placeholders(text: str) -> list[str]:
-    """Return the names of the inputs whose placeholders a text contains."""
+    """Return the names of the inputs that a text refers to."""
     return [match["name"] for match in _PLACEHOLDER.finditer(text) if match["name"]]
 
 
 def variable_placeholders(text: str) -> list[str]:
-    """Return the names of the environment variables whose placeholders a text contains."""
+    """Return the names of the environment variables that a text refers to."""
     return [match["variable"] for match in _PLACEHOLDER.finditer(text) if match["variable"]]
 
 
 def credential_placeholders(text: str) -> list[str]:
-    """Return the names of the users' credentials whose placeholders a text contains."""
+    """Return the names of the users' credentials that a text refers to."""
     return [match["credential"] for match in _PLACEHOLDER.finditer(text) if match["credential"]]
 
 

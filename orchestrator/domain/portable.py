@@ -45,7 +45,7 @@ _DEEPEST = 12
 
 
 def find_refused(schema: JsonObject) -> list[str]:
-    """Return the schema's top-level keywords for which providers reject a tool."""
+    """Return the schema's top-level keywords that make providers reject a tool."""
     return [keyword for keyword in REFUSED_AT_THE_TOP if keyword in schema]
 
 

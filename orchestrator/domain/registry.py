@@ -36,9 +36,9 @@ class Registry:
         return registry
 
     def learn(self, flow: BaseFlow) -> None:
-        """Replace the session's values with those of a completed flow.
+        """Replace the session's values with the values in a completed flow's outputs.
 
-        The output is removed from the flow, so that the values are stored only once.
+        These outputs are removed from the flow, so that the values are stored only once.
         """
         for output in dict.fromkeys(self._sources.values()):
             told = flow.take_back(output)

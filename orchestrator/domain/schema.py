@@ -113,7 +113,7 @@ class StepEntry(Entry):
 
 
 class FreshnessEntry(Entry):
-    """The maximum age, in turns, of the summary or memories that a flow needs, and the way to refresh them (IF-13)."""
+    """The maximum age, in turns, of the summary or memory that a flow needs, and how to refresh it (IF-13)."""
 
     turns: Annotated[int, Field(ge=1)]
     of: Kept = Kept.SUMMARY

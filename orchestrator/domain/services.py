@@ -11,9 +11,9 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
 
 class Records(Protocol):
-    """Named collections of JSON documents, in which a service stores its data.
+    """Named collections of JSON documents that store a service's data.
 
-    The collections belong to one tenant and domain.
+    Each tenant and domain has separate collections.
     """
 
     async def get(self, collection: str, key: str) -> JsonObject | None: ...

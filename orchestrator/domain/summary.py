@@ -71,8 +71,8 @@ def list_hints(
 ) -> list[str]:
     """Return a sentence for each declaration that is rarely intended.
 
-    `with_policies`: flows whose policy can return more data. `worded`: languages in which the runtime
-    answers.
+    `with_policies`: flows whose policy can return more data. `worded`: languages that the runtime
+    answers in.
     """
     return [
         *_hours(domain),

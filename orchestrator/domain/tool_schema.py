@@ -76,12 +76,12 @@ class FieldSpec(Entry):
 
 
 class RowsSpec(Entry):
-    """The rows in a tool's result from which users choose (IR-5).
+    """The rows in a tool's result that users can choose from (IR-5).
 
     Attributes:
         output: the output with the rows.
         key: the identifying field, which another flow accepts as a slot or input of that name.
-        fields: the fields by which users refer to a row.
+        fields: the fields that users can refer to.
         most: maximum number of displayed rows.
     """
 

@@ -118,7 +118,7 @@ class NeedsInput:
 class Parked:
     """The ending of a flow that waits for an approval (PX-17) or a late result (RT-32).
 
-    Meanwhile, the user can change the subject. `waits_for`: the approval's ID, or the call's reference.
+    During the wait, the user can change the subject. `waits_for`: the approval's ID, or the call's reference.
     """
 
     waits_for: str
@@ -135,7 +135,7 @@ class Failed:
         uncertain: True if a skill cannot continue until a question is settled (PX-6).
         unusable: True if the results are invalid or cannot be displayed (AG-6, PX-15).
         evidence: facts for rerouting.
-        alternative: inputs with which the call would succeed.
+        alternative: inputs that would make the call succeed.
     """
 
     category: FailureCategory

@@ -22,7 +22,7 @@ class BasePolicy(Choices):
     """A flow type's policy, with one instance per process. Steps return an ending, or None to continue."""
 
     dact: ClassVar[str | None] = None
-    """The flow to which a domain's policy applies. A flow can also name its policy in YAML."""
+    """The name of the flow that a domain's policy runs. A flow can also name its policy in YAML."""
 
     check = steps.check
     review = steps.review

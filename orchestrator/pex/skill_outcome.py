@@ -107,7 +107,7 @@ def _finish(data: JsonObject, message: JsonObject, notes: JsonObject) -> JsonObj
 
 @dataclass(frozen=True, slots=True)
 class FinishShape:
-    """The shapes that `finish` must match. `ending`: of its arguments. `result`: of the data after a success."""
+    """The required shapes for `finish`: `ending` for its arguments, `result` for the data after a success."""
 
     ending: Shape
     result: Shape

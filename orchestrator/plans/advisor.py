@@ -41,7 +41,7 @@ MOST_HISTORY = 7
 
 
 class Advisor:
-    """Model calls for planning. `ground`: converts a model's values to slot values."""
+    """A client for the planning calls. `ground`: converts a model's values to slot values."""
 
     def __init__(self, engineer: PromptEngineer | None, ground: Ground) -> None:
         self._engineer = engineer
@@ -61,7 +61,7 @@ class Advisor:
         return check_draft(body, plan, flows, self._ground, room, context.local_now, done)
 
     async def decompose(self, plan: PlanFlow, context: TurnContext, room: int) -> Draft | Refused | None:
-        """Request a decomposition, twice if the first is rejected. Return None if the model does not answer."""
+        """Request a decomposition, with a second attempt after a rejection. Return None if the model fails."""
         problems: tuple[str, ...] = ()
         draft: Draft | Refused | None = None
         for _ in range(2):
@@ -174,7 +174,7 @@ async def _read_notes(context: TurnContext) -> list[str]:
 
 
 def _objects(body: JsonObject | None, name: str) -> list[JsonObject]:
-    """Return the objects in the list `name` of a model's answer, without other entries."""
+    """Return the objects in a model's list `name`. Other entries are skipped."""
     entries = None if body is None else body.get(name)
     return [entry for entry in entries if is_object(entry)] if is_list(entries) else []
 

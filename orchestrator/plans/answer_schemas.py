@@ -1,4 +1,4 @@
-"""JSON Schemas for a model's planning answers, generated from the domain's flows (PL-1).
+"""JSON Schemas for the answers of planning calls, generated from the domain's flows (PL-1).
 
 `DECOMPOSITION` and the other constants at the end are looser schemas that validate the answers, because
 endpoints without schema enforcement omit keys and write slots as an object.

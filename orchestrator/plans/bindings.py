@@ -1,4 +1,4 @@
-"""The values that a plan binds to its steps, and flows and side effects that differ from them (FS-7, PL-1)."""
+"""Bindings of a plan's values to its steps, and comparisons with flows and side effects (FS-7, PL-1)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ def holds(plan: PlanFlow, condition: Condition) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A slot or condition of a step, whose value `held` differs from the plan's value `wanted`."""
+    """A slot or condition of a step whose value `held` differs from the plan's value `wanted`."""
 
     step: str
     slot: str
@@ -97,7 +97,7 @@ def settle(plan: PlanFlow, step: PlanStep) -> None:
 def find_outdated(plan: PlanFlow, effects: Iterable[EffectNote]) -> dict[FlowId, list[Disagreement]]:
     """Return side effects that no longer fit the plan's values or conditions, by the step's flow.
 
-    If the user chose a value for the step in place of the plan's value, this is not a disagreement.
+    A value that the user chose for the step in place of the plan's value is not a disagreement.
     """
     settled = plan.settled
     found: dict[FlowId, list[Disagreement]] = {}

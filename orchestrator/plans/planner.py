@@ -40,7 +40,7 @@ class Decomposed:
 
 @dataclass(frozen=True, slots=True)
 class GoalCheck:
-    """The result of a goal check. For the user: `missing`, the unmet parts of the goal, and `summary`, the results."""
+    """The result of a goal check. `missing`: unmet parts of the goal. `summary`: the results, for the user."""
 
     complete: bool
     missing: tuple[str, ...] = ()
@@ -48,13 +48,13 @@ class GoalCheck:
 
 
 class Planner:
-    """The planner of one domain and process."""
+    """The planner for one domain in one process."""
 
     def __init__(self, advisor: Advisor) -> None:
         self._advisor = advisor
 
     async def decompose(self, plan: PlanFlow, context: TurnContext) -> Decomposed | None:
-        """Return the steps of a request, or further steps if its goal is not met. Return None if there are none."""
+        """Return the steps of a request, or more steps if its goal is not met. Return None if there are no steps."""
         room = context.world.domain.config.plans.max_sub_flows - count_steps(plan)
         if room <= 0:
             return None

@@ -81,7 +81,7 @@ def apply_rules(plan: PlanFlow, context: TurnContext) -> list[Change]:
 
 
 def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
-    """Adopt an earlier side effect with the plan's values as a step, and report that it is not repeated (PL-7)."""
+    """Use an earlier side effect with the plan's values as a step, and report that it is not repeated (PL-7)."""
     for step in plan.steps:
         done = _find_done(plan, step, context) if step.is_planned else None
         if done is None:
@@ -185,5 +185,5 @@ def _find_answer(plan: PlanFlow, step: PlanStep, context: TurnContext) -> BaseFl
 
 
 def count_steps(plan: PlanFlow) -> int:
-    """Return how many sub-flows count toward the limit: all except those dropped before they started."""
+    """Return the number of sub-flows for the limit: all except sub-flows dropped before they started."""
     return sum(not step.was_never_begun for step in plan.steps)

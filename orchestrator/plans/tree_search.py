@@ -69,7 +69,7 @@ class Task(Generic[State]):
     """A search problem.
 
     Attributes:
-        root: the state from which the first candidates follow.
+        root: the state that the first candidates are created from.
         expand: creates up to `width` candidates from a state and its lessons, which are the faults of the
         state and its ancestors, nearest first.
         judge: returns a judgment per candidate.
@@ -163,7 +163,7 @@ class Search(Generic[State]):
     def add(
         self, parent: Node[State], state: State, score: float, faults: tuple[str, ...] = ()
     ) -> Node[State]:
-        """Add a scored candidate, count the score for its ancestors, and return the new node."""
+        """Add a scored candidate, add the score to its ancestors' totals, and return the new node."""
         node = Node(len(self.nodes), state, parent, score=score, faults=faults)
         parent.children.append(node)
         self.nodes.append(node)

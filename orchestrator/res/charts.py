@@ -15,7 +15,7 @@ from orchestrator.types import Json, JsonObject, is_list, is_object
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MOST_POINTS = 5_000
 LOOKED_AT = 50
-"""Number of rows from which column types are inferred."""
+"""Number of rows used to infer column types."""
 
 _NUMBER, _TIME, _WORD = "quantitative", "temporal", "nominal"
 _DATE = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?")

@@ -1,6 +1,6 @@
-"""Escaping and streaming of text that a model writes.
+"""Escaping and streaming of model-written text.
 
-Its only markup is paragraphs and list items (RS-4, RS-7).
+The text's only markup is paragraphs and list items (RS-4, RS-7).
 """
 
 import re

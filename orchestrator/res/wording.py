@@ -1,6 +1,6 @@
 """Display forms of values: names instead of codes, dates with weekdays, amounts with currencies.
 
-Dates, times, numbers and amounts follow the user's locale, if known (`forms_in_use`, RT-29).
+Dates, times, numbers and amounts follow the user's locale if it is known (`forms_in_use`, RT-29).
 """
 
 from collections.abc import Collection, Iterable, Mapping

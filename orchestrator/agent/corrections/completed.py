@@ -1,4 +1,4 @@
-"""Corrections of completed flows and of plans: what they affect, and what runs again (IR-4, PL-7)."""
+"""Corrections of completed flows and of plans: affected side effects, and flows that run again (IR-4, PL-7)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def set_back(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def bound_names(plan: PlanFlow, flow: BaseFlow, slots: Collection[str]) -> dict[str, str]:
-    """Return the plan's own slots by the slots of `flow`, which is the plan or one of its sub-flows."""
+    """Return the plan's slots by the slots of `flow`, which is the plan or one of its sub-flows."""
     if flow is plan:
         return {slot: slot for slot in slots}
     step = plan.step_of(flow.flow_id)

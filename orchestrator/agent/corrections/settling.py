@@ -84,7 +84,7 @@ def ask_about_outdated(context: TurnContext, plan: PlanFlow) -> bool:
 
 
 def _show(context: TurnContext, plan: PlanFlow, found: Disagreement) -> JsonObject:
-    """Return the used and the plan's current value for display, or why the plan no longer needs the step."""
+    """Return the used value and the plan's current value for display, or why the plan no longer needs the step."""
     step = plan.step_named(found.step)
     assert step is not None
     spec = context.world.domain.flows[step.dact]
@@ -200,7 +200,7 @@ def _redo_in_plan(context: TurnContext, plan: PlanFlow, flow: BaseFlow, values: 
 
 
 def _find_payload(context: TurnContext, name: Decision) -> JsonObject | None:
-    """Close the question that has this option. Return the option's payload, or None without such a question."""
+    """Close the question that has this option. Return the option's payload, or None if there is no such question."""
     clicked: JsonObject = (context.action or {}).get("payload") or {}
     for entry in list(context.state.ambiguity.open):
         for option in entry.options:

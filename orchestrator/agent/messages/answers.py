@@ -127,14 +127,14 @@ def _decline(context: TurnContext, flow: BaseFlow, entry: Ambiguity) -> None:
 def _may_be_changed(flow: BaseFlow) -> bool:
     """Return whether the task has a slot that the user can change.
 
-    Slots that are both input and output do not count.
+    Slots that are both input and output are ignored.
     """
     own = (name for name in flow.spec.slots if name in flow.slots and flow.spec.slots[name].description)
     return any(name not in flow.spec.inputs or name not in flow.spec.outputs for name in own)
 
 
 def confirm(context: TurnContext, understood: Understanding) -> None:
-    """Handle a “yes”. If it adds or changes a value, it does not confirm anything (PX-18)."""
+    """Handle a “yes”. A “yes” that adds or changes a value confirms nothing (PX-18)."""
     if not understood.slots and answer_open(context):
         return
     entry = context.state.ambiguity.current

@@ -1,4 +1,4 @@
-"""Cancellation of the task to which the user refers (IR-1)."""
+"""Cancellation of the task that the user refers to (IR-1)."""
 
 from orchestrator.agent.messages.answers import act
 from orchestrator.agent.messages.resumption import find_words, match_words
@@ -13,7 +13,7 @@ from orchestrator.types import FlowId
 
 
 def cancel_task(context: TurnContext, understood: Understanding) -> None:
-    """Cancel the task to which the user refers, or all tasks, unless the open question defines another action.
+    """Cancel the task that the user refers to, or all tasks, unless the open question defines another action.
 
     If `understood.flows` names another task, start that task (FS-12).
     """

@@ -1,4 +1,4 @@
-"""Correction of the task to which the user refers (IR-4)."""
+"""Correction of the task that the user refers to (IR-4)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from orchestrator.dialogue.understanding import Understanding
 
 
 def take_correction(context: TurnContext, understood: Understanding) -> None:
-    """Correct the flow to which the user refers, or ask what to change if the message has no value.
+    """Correct the flow that the user refers to, or ask what to change if the message has no value.
 
     A flow that waits for a result cannot be corrected until the result arrives.
     """
@@ -67,7 +67,7 @@ def find_corrected(context: TurnContext, understood: Understanding) -> BaseFlow 
 
 
 def _concerns(plan: PlanFlow, flow: BaseFlow, understood: Understanding) -> bool:
-    """Return whether the values are for the plan rather than for its running flow."""
+    """Return whether the message's values are for the plan rather than for its running flow."""
     labels = understood.slots.keys()
     is_named = [score.dact for score in understood.flows[:1]] == [plan.dact]
     return (

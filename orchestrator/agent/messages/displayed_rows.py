@@ -86,7 +86,7 @@ def _name(listed: Shown, row: JsonObject) -> str:
 
 
 def _tell(row: JsonObject, *, without: str = "", currency: str = "") -> list[JsonObject]:
-    """List fields for display. `counts`: True if the name is the unit of the value, as in “205 minutes”."""
+    """List fields for display. In the result, `counts` is True if the name is the unit, as in “205 minutes”."""
     return [
         {
             "name": name_slot(name),

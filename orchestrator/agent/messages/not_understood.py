@@ -10,11 +10,11 @@ from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.wording import name_task
 
 WORTH_OFFERING = 0.1
-"""Minimum score at which a flow is offered, from 0 to 1."""
+"""Minimum score of an offered flow, from 0 to 1."""
 
 
 def be_unsure(context: TurnContext, understood: Understanding) -> None:
-    """Repeat the open question, or ask for the desired task and offer the likeliest tasks."""
+    """Repeat the open question, or ask which task the user wants and offer the most likely tasks."""
     state = context.state
     entry = state.ambiguity.current
     context.changes.carry_on = False

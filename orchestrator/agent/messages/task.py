@@ -125,7 +125,7 @@ def start_task(context: TurnContext, dact: Dact, labels: Labels) -> None:
 
 
 def _report_waiting(context: TurnContext, flow: BaseFlow) -> None:
-    """Explain the reason why a parked flow waits."""
+    """Explain to the user why a parked flow waits."""
     if flow.status == AWAITING_RESULT:
         report_awaited(context, flow)
         return
@@ -136,8 +136,8 @@ def _report_waiting(context: TurnContext, flow: BaseFlow) -> None:
 def _is_beyond_plan(step: BaseFlow | None, values: JsonObject) -> bool:
     """Return whether a request is for a new task rather than a plan's step (PL-8).
 
-    This is the case if several required values all differ from the step's values, or if the step has no slots
-    and is not due.
+    Return True if several required values all differ from the step's values, or if the step has no slots and
+    is not due.
     """
     if step is None or step.plan_id is None:
         return False

@@ -220,8 +220,8 @@ def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> Call
 def decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
     """Return the decoded state of a lease, and its stored form.
 
-    After a failed or stopped turn, drop pending calls, so that offers are repeated before a “yes” counts
-    (AM-3).
+    After a failed or stopped turn, drop pending calls, so that offers are repeated before a “yes” confirms
+    them (AM-3).
     """
     state, stored = _read(lease, modules)
     if not state.follow(Epoch(lease.epoch + 1)):

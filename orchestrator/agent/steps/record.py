@@ -158,7 +158,7 @@ def make_commit(
 
 
 def _tell_answer(context: TurnContext, reply: str, frames: list[JsonObject]) -> None:
-    """Log the reply and its blocks. Their contents are in the turn object and the frames."""
+    """Log the reply and the types of its blocks. The blocks' data is in the frames."""
     for frame in frames:
         names = ("frame_id", "flow_id", "display_type", "display_name")
         context.log.event("block", **{name: frame[name] for name in names})

@@ -88,9 +88,9 @@ def apply_changes(flow: BaseFlow, changes: Labels, *, turn_id: TurnId | None = N
 
 
 def move_along(flow: BaseFlow, changes: JsonObject) -> JsonObject:
-    """Return new dates for slots whose lower limit moves past them, with the same distance from the limit.
+    """Return new dates for slots whose dates would precede their new lower limit.
 
-    Dates in `changes` are not moved.
+    The distance from the limit stays the same. Dates in `changes` are not moved.
     """
     moved: JsonObject = {}
     for name, slot in flow.spec.slots.items():

@@ -17,9 +17,9 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
     A user who searched flights to Rome and now books a flight from Paris does not want Rome's date. Slots
     that the message leaves undecided stay open, as do slots that an earlier task asks for again.
 
-    Return the slots filled from differently named values of other tasks. A look-up keeps these values only if
-    the message `refers` to earlier values or no required slot stays empty, and if no task on record relied on
-    a model for such a reference.
+    Return the slots filled from differently named values of other tasks. A flow without confirmation keeps
+    these values only if the message `refers` to earlier values or no required slot stays empty, and if no
+    model resolved such a reference for a task on record.
     """
     said = {**dict.fromkeys(_find_asked_again(state)), **said}
     shown = None if state.shown is None else state.find_shown(flow.spec.inputs)
@@ -186,7 +186,7 @@ def _is_default(giver: BaseFlow, name: str) -> bool:
 
 
 def _depends_on_another(flow: BaseFlow, name: str, giver: BaseFlow) -> bool:
-    """Return whether `giver` found the value with other values of the slots on which the value depends."""
+    """Return whether `giver` found the value with other values of the slots that the value depends on."""
     spec = flow.spec.slots.get(name)
     said = [slot for slot in (spec.depends_on if spec else ()) if slot in flow.slots]
     return any(

@@ -55,8 +55,8 @@ def stack_steps(
     """Push the flows of the planned steps, with the first flow on top and Active.
 
     A running flow stays on top. A waiting flow becomes a step's flow only if it `agrees` with the plan.
-    Nothing happens if the plan has ended, or if the top flow isn't part of the plan, which then waits as a
-    whole. Return the new flows on the stack, in step order.
+    Nothing happens if the plan has ended or the top flow isn't part of the plan. Return the new flows on the
+    stack, in step order.
     """
     top = stack.top
     if top is None or plan.is_finished or (top is not plan and stack.plan_of(top) is not plan):

@@ -1,6 +1,6 @@
 """Repair of stored states that violate an invariant.
 
-This works on the JSON form, so that maintenance of many sessions doesn't need their domains.
+Repair works on the JSON form, so that maintenance of many sessions doesn't need their domains.
 """
 
 from orchestrator.types import Json, JsonObject, copy_json
@@ -10,7 +10,7 @@ def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:
     """Return the repaired state, and a sentence for each problem.
 
     Only the top flow can be Active. Approvals and plan references must belong to flows on the stack. Repair
-    is deterministic: a flow that was Active below the top counts as interrupted since its start.
+    is deterministic: a flow that was Active below the top becomes interrupted, since its start.
     """
     mended: JsonObject = copy_json(body)
     stack: list[JsonObject] = mended["stack"]
@@ -30,7 +30,7 @@ def repair(body: JsonObject) -> tuple[JsonObject, list[str]]:
         if flow.get("plan_id") not in {None, *there}:
             del flow["plan_id"]
             wrong.append(f"{flow['dact']} belonged to a plan that no longer exists.")
-    # an approval without a flow requests a person and outlives all tasks
+    # an approval without a flow is a request for an operator and doesn't depend on tasks
     kept = [approval for approval in mended["approvals"] if approval["flow_id"] in {"", *there}]
     if len(kept) < len(mended["approvals"]):
         wrong.append(

@@ -40,7 +40,7 @@ class Wording(Protocol):
 
     @property
     def doing(self) -> str:
-        """Return the flow's activity, such as “booking a flight”, or an empty string without a flow."""
+        """Return the flow's activity, such as “booking a flight”, or an empty string if there is no flow."""
         ...
 
     @property

@@ -63,7 +63,7 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """An action that decides about a committed call that no longer fits."""
+    """An action that applies the user's decision about a committed call that no longer fits."""
 
     decision: Decision
 

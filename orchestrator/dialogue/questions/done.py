@@ -12,7 +12,7 @@ from orchestrator.types import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleDone(Question):
-    """A question about committed calls. Nothing changes before the user decides.
+    """A question that asks what to do about committed calls. Nothing changes before the user decides.
 
     `proposed`: the decision that a “yes” selects. `shown`: past calls and possible changes, for the template.
     """

@@ -83,7 +83,7 @@ class ChangeWhat(Question):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhichSlot(Question):
-    """A question that asks to which of several slots a new value belongs. “Yes” selects none of them."""
+    """A question that asks which of several slots a new value belongs to. “Yes” selects none of them."""
 
     kind: Literal["which_slot"] = "which_slot"
 

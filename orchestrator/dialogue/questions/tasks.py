@@ -12,7 +12,7 @@ from orchestrator.saying import Told
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unclear(Question):
-    """A question about the desired task. Its options are the likeliest tasks."""
+    """A question that asks which task the user wants. Its options are the most likely tasks."""
 
     kind: Literal["unclear"] = "unclear"
 

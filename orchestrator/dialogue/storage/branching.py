@@ -1,4 +1,4 @@
-"""The stored state from which a fork continues (ST-4)."""
+"""The stored state that a fork starts with (ST-4)."""
 
 from collections.abc import Collection
 from typing import cast
@@ -12,8 +12,8 @@ _WAITING = [{"state": one.state.value, "reason": one.reason} for one in (AWAITIN
 def branch_state(state: JsonObject, session_id: SessionId) -> JsonObject:
     """Create the first state of a fork from its parent's state, without consent (PX-17).
 
-    Pending or granted approvals are requested again; a call's later result goes to the parent only. Offers
-    stay: the fork repeats them, because its first epoch differs from the state's (`DialogueState.follow`).
+    Pending or granted approvals are requested again. The late result of a call goes to the parent only.
+    Offers stay, but the fork repeats them, because its first epoch differs (`DialogueState.follow`).
     """
     stack = cast("list[JsonObject]", state.get("stack", []))
     waiting = {flow["flow_id"] for flow in stack if any(flow.items() >= one.items() for one in _WAITING)}

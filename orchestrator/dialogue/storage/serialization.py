@@ -42,7 +42,7 @@ def load(kind: type[Record], body: Json) -> Record:
 class Outline:
     """A summary of a session's state, for maintenance flows.
 
-    It has the IDs of flows on the stack, and the numbers of pending approvals and of unsummarized turns.
+    Contains the IDs of flows on the stack, and the counts of pending approvals and unsummarized turns.
     """
 
     flows: list[str]

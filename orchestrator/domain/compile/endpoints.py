@@ -1,4 +1,4 @@
-"""Find problems of a tool's HTTP endpoint or MCP server in the manifest, without connecting."""
+"""Find problems in the manifest's HTTP endpoints and MCP servers, without connecting."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from orchestrator.domain.tool_schema import HttpEntry, McpEntry
 from orchestrator.types import Json, is_list, is_object
 
 Mistake: TypeAlias = tuple[str, str]
-"""The affected key, and the problem."""
+"""The affected key, and a description of the problem."""
 
 OWN_HEADERS = frozenset(
     {"idempotency-key", "host", "content-length", "transfer-encoding", "connection", "accept-encoding"}
@@ -27,7 +27,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def find_http_mistakes(entry: HttpEntry, inputs: Sequence[str], required: Sequence[str]) -> Iterator[Mistake]:
-    """Yield the problems of an endpoint.
+    """Yield each mistake in an endpoint's declaration.
 
     `inputs`: names of the tool's inputs. `required`: names of the mandatory inputs.
     """
@@ -86,7 +86,7 @@ def is_surely_not_done(status: int) -> bool:
 
 
 def find_mcp_mistakes(entry: McpEntry) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the problems of an MCP server entry. A problem of the whole entry has an empty key."""
+    """Yield each mistake in an MCP server entry, with its key path, or () if it concerns the whole entry."""
     if not (entry.tool and (entry.url or entry.command)):
         yield (), "should name a tool, and its server by url or command"
     if entry.url and entry.command:

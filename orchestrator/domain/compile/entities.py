@@ -80,7 +80,7 @@ def _compile_entity(
 def _provide(
     provider: Any, entry: EntityEntry, file: SourceFile, path: Path, problems: Problems
 ) -> tuple[EntityValue, ...]:
-    """Call a domain's provider, and report any exception as a problem of the domain."""
+    """Call a domain's provider, and report any exception as a problem."""
     try:
         values = list(cast("Iterable[Any]", provider(**entry.options)))
     except Exception as error:  # noqa: BLE001 - a domain's code may raise anything

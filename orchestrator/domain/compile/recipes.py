@@ -18,7 +18,7 @@ _NOT = "not "
 
 @dataclass(slots=True)
 class RecipeCheck:
-    """The check of one Plan flow.
+    """A check of one Plan flow's steps.
 
     `families`: families by intent. `seen`: flows of the steps so far, by step name.
     """

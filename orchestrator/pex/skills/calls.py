@@ -119,7 +119,7 @@ class Calls:
         return {"tool": confirmed.tool_id, "arguments": confirmed.arguments, "result": result}
 
     def _take_awaited(self, confirmed: Candidate | None) -> JsonObject | Interrupted | None:
-        """Return the accepted call with its result, or None without an accepted call."""
+        """Return the accepted call with its result, or None if there is no accepted call."""
         awaited = find_awaited(self.run, confirmed)
         if awaited is None:
             return None

@@ -116,7 +116,7 @@ async def search_documents(context: TurnContext, question: str) -> list[Passage]
 
 
 def note_labels(context: TurnContext, passages: Sequence[Passage]) -> None:
-    """Add the labels of the read documents to the session (PX-3)."""
+    """Add the labels of the passages' documents to the session (PX-3)."""
     for passage in passages:
         source = f"the document {passage.title or passage.document_id}"
         join_labels(context.state, passage.labels, source)

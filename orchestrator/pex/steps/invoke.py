@@ -95,7 +95,7 @@ async def _run_skill(run: Execution, policy: Choices) -> Ending | None:
 
 
 def _prefer_tools(run: Execution, data: JsonObject) -> JsonObject:
-    """Return the model's data, in which the outputs of tools with side effects take precedence."""
+    """Return the model's data, replacing outputs that came from tools with side effects by the tools' values."""
     merged = dict(data)
     for tool, returned in run.answers:
         if tool.has_effect:

@@ -41,7 +41,7 @@ def ask_for(run: Execution, slot: str) -> NeedsInput:
 
 
 def _drop_too_early(run: Execution) -> str | None:
-    """Clear one of two days that are out of order, report this, and return its slot, or None.
+    """If two days are out of order, clear one of them, tell the user, and return its slot. Default: None.
 
     The end day is cleared, unless the user gave only that day or repeated both days (IR-4, AM-4).
     """

@@ -178,7 +178,7 @@ async def clarify(response: Response) -> None:
     text = question.about.word(speech) if form is None else _ask_form(speech, form)
     entry.put(text)
     _put_labels(handler, entry, templates)
-    # A user who did something else in between has not failed to answer, so add the options silently.
+    # If the user did something else in the meantime, add the options without an apology.
     pressing = question.escalate and not context.changes.asks_again and not context.changes.completed
     if pressing:
         if not _REGRETS.intersection(answer.templates):  # one apology is enough
@@ -231,7 +231,7 @@ def _approval_options(context: TurnContext) -> list[Option]:
 
 
 def ways_out(context: TurnContext, flow: BaseFlow | None, entry: Ambiguity) -> list[Option]:
-    """Return the fallback options: the slot's values, a simpler task, cancellation, help, a person (AM-4)."""
+    """Return the fallback options: the slot's values, a simpler task, cancellation, help, an operator (AM-4)."""
     options: list[Option] = []
     if flow is not None:
         slot, flows = flow.slot(entry.slot or ""), context.world.domain.flows

@@ -25,7 +25,7 @@ from orchestrator.saying import Saying, Told, say
 from orchestrator.types import FlowId, Json, JsonObject, ToolId, are_rows, is_list, is_object
 
 LOOKED_AT = 20
-"""Number of rows from which columns and their types are inferred."""
+"""Number of rows used to infer columns and their types."""
 MOST_ITEMS = 40
 """Maximum number of facts on a card."""
 
