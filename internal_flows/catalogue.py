@@ -130,7 +130,7 @@ class Catalogue:
         flight: str | None = None,
         depends_on: tuple[str, ...] = (),
     ) -> NewRun:
-        """Return a run to start. `flight`: a key for which this flow has at most one run at a time.
+        """Return a run to start. `flight`: a key that limits this flow to one run at a time.
 
         Raises:
             NotFound: the flow doesn't exist.

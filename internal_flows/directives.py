@@ -71,7 +71,7 @@ class DataResponse:
 Directive: TypeAlias = Skip | RedoRun | BeforeAllResponse | DataResponse
 
 
-# Function-style names, with which flows return directives.
+# Function-style names for the directives that flows return.
 skip, redo_run = Skip, RedoRun
 before_all_response, data_response = BeforeAllResponse, DataResponse
 
@@ -92,7 +92,7 @@ _KINDS: Final[dict[str, type[Directive]]] = {
     "BeforeAllResponse": BeforeAllResponse,
     "DataResponse": DataResponse,
 }
-"""Directives by their kind in JSON form."""
+"""Directive classes by their `kind` in JSON form."""
 _NAMES: Final[dict[type[Directive], str]] = {
     Skip: "skip",
     RedoRun: "redo_run",

@@ -78,7 +78,7 @@ class RunContext:
         config: the flow's configuration when the run started.
         data: the result of `before_all`.
         material: the declared session content, by name. Values are None outside `before_all` and without a
-        session.
+            session.
         tools: the declared tools, by name.
         now: start of this phase or share of items, in Unix seconds.
     """
@@ -112,7 +112,7 @@ class InternalFlow:
     material: ClassVar[tuple[str, ...]] = ()
     """Required session content: ``conversation``, ``habits`` or ``history`` (see `ports.material`)."""
     input_type: ClassVar[Any] = Any
-    """The type to which inputs are validated and converted."""
+    """The type that validates and converts the inputs."""
     options: ClassVar[Options] = Options()
     on_failure: ClassVar[OnFailure] = OnFailure.BLOCK
     urgency: ClassVar[Urgency] = Urgency.BACKGROUND

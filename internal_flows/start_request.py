@@ -23,8 +23,8 @@ MAX_START_BYTES = 16 * 1024 * 1024
 class StartRequest(Model):
     """A request to start either a flow or all flows of a trigger.
 
-    `slot`: a key for which each flow has at most one run at a time. Default: the session. `after`: ID of a
-    run that must end first.
+    `slot`: a key that limits each flow to one run at a time. Default: the session. `after`: ID of a run that
+    must end first.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

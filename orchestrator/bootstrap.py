@@ -67,9 +67,9 @@ from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.toolbox import Services
 
 TAKE_REPLY_TIMEOUT_S = 5.0
-"""Timeout of Redis replies to runners that wait for sessions, in seconds. It exceeds the longest such wait."""
+"""Timeout of Redis replies to runners that wait for sessions, in seconds. Longer than the longest such wait."""
 PROBED_WITHIN_S = 2.0
-"""Time after which a store counts as unavailable, in seconds."""
+"""Time without a response after which a store counts as unavailable, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Ports:
 
 
 async def _complaint(ping: Callable[[], Awaitable[None]]) -> str | None:
-    """Return why a store does not respond, or None."""
+    """Return why a store does not respond, or None if it responds."""
     try:
         async with asyncio.timeout(PROBED_WITHIN_S):
             await ping()
@@ -150,7 +150,7 @@ async def _complaint(ping: Callable[[], Awaitable[None]]) -> str | None:
 
 @asynccontextmanager
 async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> AsyncGenerator[Ports]:
-    """Open the adapters that every API needs, even if the stores are not available yet.
+    """Open a process's adapters, even if the stores are not available yet.
 
     `tenant_bound`: restrict database queries to the acting tenant, through row-level security.
     """

@@ -1,6 +1,6 @@
 """The data of a turn.
 
-`TurnContext` has the turn's inputs and collects its results. Steps write to `TurnChanges`, which are
+`TurnContext` has the turn's inputs and collects its results. Modules write to `TurnChanges`, which are
 discarded if the turn fails, and to `TurnLog`, which is kept. RES generates the `Answer` from these.
 """
 
@@ -143,7 +143,7 @@ class ApprovalChanges:
 
 @dataclass(slots=True)
 class PlanChanges:
-    """Changes of plans in a turn.
+    """A turn's changes to plans.
 
     Args:
         log: revisions to store (PL-6).
@@ -160,7 +160,7 @@ class PlanChanges:
 
 @dataclass(slots=True)
 class TurnChanges:
-    """All changes of a turn, until they are committed or discarded.
+    """All changes that a turn makes, until they are committed or discarded.
 
     Args:
         messages: the parts of the answer in order: messages, and flows with results (RS-1).
@@ -171,7 +171,7 @@ class TurnChanges:
         silent: completed flows to omit from the answer, because their plan continues (RS-2).
         climbed: the recovery steps that were used, by flow.
         asks_again: True if the open question is repeated after the user did something else, so that it
-        doesn't count as a failed answer (AM-4).
+            doesn't count as a failed answer (AM-4).
         streamed: True if part of the answer was streamed.
         page: the table page to display, with its rows.
         outbox: additional messages to send after the commit.

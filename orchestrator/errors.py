@@ -163,7 +163,8 @@ class ToolFailure(ParleyError):
         message: the problem and what the user can do, in the domain's language.
         undecided: True if the side effect may have happened.
         retry_after_s: the tool's retry delay, in seconds.
-        alternative: inputs that would succeed, which are offered if the call requires a confirmation.
+        alternative: inputs that would make the call succeed, offered to the user if the call requires a
+            confirmation.
     """
 
     code = "tool_failure"

@@ -1,7 +1,7 @@
 """Redaction of secrets in logs and printed errors.
 
-Known secrets are hidden in all encodings, as are texts that look like secrets. User content is not
-recognized; see `telemetry.logs`.
+Known secrets are hidden in their JSON, Python, URL and base64 forms, as are texts that look like secrets.
+User content is not recognized; see `telemetry.logs`.
 """
 
 import json
@@ -86,7 +86,7 @@ def forms_of(secret: str) -> Iterator[str]:
 
 
 def password_of(address: str) -> Iterator[str]:
-    """Yield the password in a URL, encoded and decoded, if it has one."""
+    """Yield the password in a URL, encoded and decoded, if the URL has one."""
     try:
         password = urlsplit(address).password
     except ValueError:
@@ -103,7 +103,7 @@ def _keep_name(found: re.Match[str]) -> str:
 _redactor = Redactor()
 """The redactor of this process.
 
-It is shared by all parts of the process, because each part can have different secrets.
+All components share this redactor, because each component can have different secrets.
 """
 
 

@@ -13,7 +13,7 @@ class Saying:
 
     Args:
         code: the key of its entry in `res/templates/<language>/sayings.toml`.
-        values: the entry's variables, as JSON or other sayings.
+        values: values for the entry's variables, as JSON or other sayings.
         detail: text for developers and models, or an empty string.
     """
 
@@ -25,12 +25,12 @@ class Saying:
         return replace(self, detail=detail)
 
     def quoting(self, quote: Callable[[str], str]) -> Saying:
-        """Return the saying with `quote` applied to each of its `words`."""
+        """Return the saying with `quote` applied to each item of its value `words`, if any."""
         words: list[str] | None = self.values.get("words")
         return self if words is None else replace(self, values={**self.values, "words": [*map(quote, words)]})
 
     def __str__(self) -> str:
-        """Return the detail or, if it is empty, the code and the values."""
+        """Return the detail, or the code and the values if the detail is empty."""
         if self.detail:
             return self.detail
         told = ", ".join(f"{name}: {value}" for name, value in self.values.items())

@@ -69,7 +69,7 @@ class Isolation:
             task.add_done_callback(lambda _: self._running.pop(session_id, None))
 
     async def close(self) -> None:
-        """Start no further processes. Each running process exits after its turn, and this process exits after them."""
+        """Stop starting processes. Running processes exit after their turns, and this process exits after them."""
         running = list(self._running.values())
         for task in running:
             task.cancel()

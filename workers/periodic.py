@@ -9,7 +9,7 @@ from orchestrator.telemetry import get_logger
 RENEW_EVERY_S = 1.0
 MEASURE_LOAD_EVERY_S = 0.5
 OUTBOX_GATHERS_S = 0.25
-"""Interval in seconds between sends, which batches the messages of several turns."""
+"""Interval between sends, in seconds. A send batches the messages of several turns."""
 END_WAITS_EVERY_S = 1.0
 DELIVER_EVENTS_EVERY_S = 0.5
 PROBE_EVERY_S = 2.0

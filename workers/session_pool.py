@@ -18,10 +18,10 @@ TAKE_AT_ONCE = 16
 TAKE_FOR_S = 1.0
 RECONNECT_AFTER_S = 0.5
 OFFERED_FOR_S = 10.0
-"""Time for which the reconciler remembers that it offered a session, in seconds."""
+"""Time that the reconciler remembers an offered session, in seconds."""
 
 LEFT_TO_OTHERS_S = 10.0
-"""Time for which a process that can't run turns skips sweeps after a failed offer, in seconds."""
+"""Time that a process that can't run turns skips sweeps after a failed offer, in seconds."""
 
 _log = get_logger(__name__)
 
@@ -134,7 +134,7 @@ class SessionPool:
             _log.warning("Can't claim sessions now.", error=error)
             await asyncio.sleep(RECONNECT_AFTER_S)
             return []
-        # Meanwhile, the pool may have been stopped, or woken with another session.
+        # During the wait, the pool may have been stopped, or woken with another session.
         fitting = 0 if self._stopping.is_set() else self.room
         for session_id in taken[:fitting]:
             self.start(session_id)
@@ -143,7 +143,7 @@ class SessionPool:
         return taken
 
     async def _wait_for_room(self) -> None:
-        """Wait for room. Meanwhile, don't count this process as awake, so that offers wake other workers."""
+        """Wait for room. During the wait, this process doesn't count as awake, so that offers wake other workers."""
         await self._wakeup.retire(force=True)
         self._room.clear()
         if self._capacity <= len(self._running) and not self._stopping.is_set():

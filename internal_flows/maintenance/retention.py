@@ -18,7 +18,7 @@ async def delete_session(run: RunContext, tenant_id: TenantId, session_id: Sessi
     pad = run.tools["scratchpad"]
     await pad.forget(tenant_id, session_id)
     await run.tools["maintenance"].delete_session(tenant_id, session_id)
-    # Another process may have added entries meanwhile. Deleted sessions accept no new entries.
+    # Another process may have added entries in the meantime. Deleted sessions accept no new entries.
     await pad.forget(tenant_id, session_id)
 
 

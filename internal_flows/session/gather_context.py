@@ -108,7 +108,7 @@ def _read_question(run: RunContext) -> ContextQuestion:
 
 
 def _words_of(question: ContextQuestion) -> frozenset[str]:
-    """Return the words by which texts are scored."""
+    """Return the words that determine a text's score."""
     texts = [question.question, *question.slots, *question.slots.values()]
     texts += [value for value in question.known.values() if isinstance(value, str)]
     return find_words(" ".join(texts).replace("_", " "))
@@ -206,7 +206,7 @@ def _from_rows(rows: list[JsonObject], question: ContextQuestion, labels: tuple[
 
 
 def _pick(body: Json, question: ContextQuestion) -> JsonObject:
-    """Return the values of the requested slots."""
+    """Return the values in `body` for the requested slots."""
     if not is_object(body):
         return {}
     return {name: body[name] for name in question.slots if body.get(name) is not None}

@@ -97,7 +97,7 @@ def with_data(entry: Entry, more: JsonObject) -> Entry:
 
 
 def find_cause(entry: Entry, known: float, bars: Bars) -> Cause | None:
-    """Return why an entry is worth keeping, or None. Entries without a salience are not salient.
+    """Return why an entry is worth keeping, or None if it isn't. Entries without a salience are not salient.
 
     Args:
         entry: an entry from `select`.

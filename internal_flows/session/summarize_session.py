@@ -175,8 +175,8 @@ def summarize(earlier: str, lines: list[JsonObject], kept: int, length: int) -> 
     """Return the earlier summary and the `kept` most relevant new sentences, in order.
 
     If the result is too long, the oldest sentences are dropped first, and users' statements about themselves
-    last. A sentence's score is the mean frequency of its words in the conversation. The user's sentences
-    count double.
+    last. A sentence's score is the mean frequency of its words in the conversation. The user's sentences have
+    double weight.
     """
     sentences = _split(lines)
     counts = Counter(word for _, sentence in sentences for word in _words(sentence))

@@ -19,11 +19,11 @@ DIMENSIONS = 384
 GRAM = 4
 PAIR_WEIGHT = 0.5
 GRAM_WEIGHT = 0.6
-"""Total weight of a word's n-grams, relative to the word."""
+"""Total weight of a word's n-grams, relative to the weight of the whole word."""
 
 
 class HashingEmbedder:
-    """An `Embedder` that never fails."""
+    """An `Embedder` that needs no model and never fails."""
 
     def __init__(self, dimensions: int = DIMENSIONS) -> None:
         self._dimensions = dimensions

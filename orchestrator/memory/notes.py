@@ -78,7 +78,7 @@ class Notes(Protocol):
 
 class Preferences(Protocol):
     async def rules(self, flow: BaseFlow, slots: Iterable[SlotSpec]) -> dict[str, Preference]:
-        """Return the remembered values of slots (PX-4), by slot name."""
+        """Return the remembered rules for slots (PX-4), by slot name."""
         ...
 
     async def find(self, words: str) -> list[Preference]:

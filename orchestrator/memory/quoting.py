@@ -23,7 +23,7 @@ def split_heading(passage: Passage | Candidate) -> tuple[str, str]:
 
 
 def quote(question: str, title: str, section: str, text: str) -> str:
-    """Return up to `MOST_SENTENCES` most relevant sentences of a passage for a question, in the passage's order."""
+    """Return a passage's most relevant sentences for a question, at most `MOST_SENTENCES`, in the passage's order."""
     asked = set(find_terms(question)) - set(find_terms(f"{title} {section}"))
     sentences = [_BULLET.sub("", part.strip()) for part in _SENTENCE.split(text) if part.strip()]
     scores = [len(asked & set(find_terms(sentence))) for sentence in sentences]

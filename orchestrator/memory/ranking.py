@@ -1,7 +1,7 @@
 """Ranking of candidate chunks, without a model, to select the best passages (CO-4).
 
-The criteria are similarity, terms, heading terms and the terms in the rest of the document. The weights were
-chosen with `tests/unit/memory/test_retrieval_quality.py`.
+The criteria are similarity, shared terms, shared terms in headings, and the relevance of the whole document.
+The weights were chosen with `tests/unit/memory/test_retrieval_quality.py`.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ SAME = 0.9
 def rank(terms: Sequence[str], candidates: Sequence[Candidate], *, limit: int) -> list[Passage]:
     """Return the best passages for a question, best first, without near-duplicates.
 
-    `terms`: the question's search terms. Of passages with the same score, those of newer documents come first.
+    `terms`: the question's search terms. If scores are equal, passages from newer documents come first.
     """
     asked = set(terms)
     words = _word_scores(asked, candidates)

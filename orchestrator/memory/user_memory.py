@@ -1,4 +1,4 @@
-"""Memories of users' statements about themselves, which users can list and forget (CO-4).
+"""Users' statements about themselves, stored as memories that users can list and forget (CO-4).
 
 A sentence is stored as a note in the user's words. If the sentence names a slot value, a rule is also stored.
 """
@@ -82,7 +82,7 @@ class UserMemory:
         return {"remembered": said, "lasting": call.user_id is not None}
 
     async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
-        """Return everything remembered, or the part that is relevant to `about`."""
+        """Return all memories, or the memories that match `about`, if given."""
         known = await self._store.of_user(call.tenant_id, owner_of(call.user_id, call.home))
         shown = [one for one in _find(known, about) if not _is_of_note(one)]
         return [
@@ -118,7 +118,7 @@ class UserMemory:
     def _ground(self, text: str) -> dict[str, str]:
         """Return values by slot, if a sentence names exactly one value for the slot and contains no negation.
 
-        An entity counts only if the user names it as an origin, because users mention many places that they
+        An entity is used only if the user names it as an origin, because users mention many places that they
         like.
         """
         if _NEGATION.search(text):
@@ -212,7 +212,7 @@ def name_note(text: str) -> str:
 
 
 def _choose(rules: list[Preference], dact: str, spec: SlotSpec) -> Preference | None:
-    """Return the rule for this task, for all tasks, or for another task with a slot of this name.
+    """Return the first available rule: for this task, for all tasks, or for another task with a slot of this name.
 
     Only explicit rules can determine a task's target.
     """

@@ -1,7 +1,7 @@
 """Token and cost budgets per call, turn, session, user, tenant and day.
 
 Each call first reserves its maximum cost, so that concurrent calls can't exceed a limit together. After the
-answer, the reservation is corrected. Counters of turns are kept in this process, all other counters in a
+answer, the reservation is corrected. Turn counters are kept in this process, and all other counters in a
 store.
 """
 
@@ -32,7 +32,7 @@ class Tariff(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ListPrice:
-    """A provider's list price. `cost`: returns US dollars."""
+    """A provider's list price. `cost`: returns the cost of a usage, in US dollars."""
 
     cost: Callable[[Usage], float]
 
@@ -80,7 +80,7 @@ class BudgetLimits:
 
 @dataclass(slots=True)
 class Spending:
-    """The tokens and cost of one turn, counted by all calls of the turn.
+    """The tokens and cost of one turn, updated by all of its model calls.
 
     `refused_by`: the `BudgetLimits` field that last blocked a call, or None.
     """
@@ -203,7 +203,7 @@ def check(scope: str, limit: Limit, wanted: Spent) -> None:
 
 
 def worst_usage(request: ChatRequest) -> Usage:
-    """Return the maximum usage of a request: its estimated prompt and its answer limit."""
+    """Return the maximum usage of a request: its estimated prompt tokens and its answer limit."""
     return Usage(prompt_tokens(request), request.max_tokens)
 
 

@@ -148,7 +148,7 @@ class ModelCaller:
     async def stream(
         self, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[ChatDelta, None]:
-        """Stream an answer. Raises the errors of `complete`. Does not retry after text or tool calls arrived."""
+        """Stream an answer. Raises the errors of `complete`. Does not retry after text or tool calls have arrived."""
         choices = self._choices(request)
         has_begun = False
 

@@ -40,7 +40,8 @@ class ModelConfig:
 
     Args:
         default: the model for prompts without an entry in `per_prompt`, or None for no model.
-        per_prompt, max_tokens_per_prompt, effort_per_prompt: settings by prompt ID.
+        per_prompt, max_tokens_per_prompt, effort_per_prompt: models, answer limits and reasoning efforts by
+            prompt ID.
         prices: prices by model. Default: the provider's list price.
         meant: maps configured choices, such as ``provider:name``, to resolved choices.
     """

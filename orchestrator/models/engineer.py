@@ -206,7 +206,7 @@ class PromptEngineer:
             tool_choice: the choice mode, or the name of the tool that the model must call.
             find_fault: returns why an otherwise valid answer is unusable, or None.
             publish: receives tool calls while they stream, unless the answer comes from the journal or is a
-            repair.
+                repair.
         """
         shapes = {tool.name: Shape(tool.judged_by or tool.parameters) for tool in tools}
 
@@ -337,7 +337,7 @@ class PromptEngineer:
 
     @contextmanager
     def _recorded(self, prompt: Prompt, call: CallContext) -> Generator[CallLog, None, None]:
-        """Record one signal for the block, even if it fails."""
+        """Record one signal for the block, even if the block fails."""
         log = CallLog()
         started = self._pacing.clock()
         outcome = "answered"

@@ -153,7 +153,7 @@ def validate_tools(
 
 
 def _decode_members(arguments: JsonObject) -> JsonObject:
-    """Return the arguments with lists and objects decoded that the model encoded as JSON strings."""
+    """Decode the lists and objects that the model encoded as JSON strings."""
 
     def decode(value: Json) -> Json:
         decoded: Json = _parse(value) if isinstance(value, str) else None

@@ -39,7 +39,7 @@ _Reaction = Callable[[Action, NluContext, Mapping[Dact, FlowSpec]], Understandin
 def react(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
     """Interpret an action.
 
-    Raises: InvalidInput: the name is unknown, or the payload lacks a required value.
+    Raises InvalidInput if the name is unknown or the payload lacks a required value.
     """
     reaction = _REACTIONS.get(action.name)
     if reaction is None:
@@ -96,7 +96,7 @@ def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, Flo
 
 
 def _fill_form(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Fill several slots of the flow in `dact`. Default: the active flow."""
+    """Fill several slots of the flow that the payload's `dact` names. Default: the active flow."""
     slots = _values(action, "values")
     if not slots:
         raise InvalidInput(
@@ -138,7 +138,7 @@ def _choose_flow(
 
 
 def _cancel_flow(action: Action, _context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Cancel a flow, and start the flow in `then`, if any (FS-12)."""
+    """Cancel a flow, and start the flow that the payload's `then` names, if any (FS-12)."""
     then = Dact(_text(action, "then") or "")
     scores = (FlowScore(then, 1.0),) if then in flows else ()
     return _say(MessageKind.CANCELLATION, action, flows=scores, slots=_values(action, "slots"))

@@ -24,7 +24,7 @@ _SENTENCE_ENDS = word_set(". ! ? ;")
 _BEGINNING = word_set("please so can could")
 _ENDS = word_set(". ! ? ; but because then")
 _AFTER_NOT = word_set("more less later earlier before after over under only just sure yet until bad much")
-"""Words before which “not” limits a value instead of excluding it, as in “not more than 300”."""
+"""Words that turn a preceding “not” into a limit instead of an exclusion, as in “not more than 300”."""
 _DEGREES = word_set("that so too very quite")
 _NEGATED_VERBS = word_set(
     "don't dont doesn't doesnt didn't didnt never won't wont wouldn't wouldnt shouldn't shouldnt mustn't mustnt "
@@ -43,7 +43,7 @@ _KNOWING = (("wants", "to", "know"), ("want", "to", "know"), ("would", "like", "
 _OTHERS = word_set("he she they somebody someone everybody everyone people nobody who")
 _POSSESSIVES = word_set("my our his her their your the a an one")
 _OWN_SAYING = word_set("told heard dreamed dreamt promised read thought said")
-"""Words for conversations of the user with others: “I told my wife …”. “I told you” repeats a request."""
+"""Verbs for the user's conversations with others: “I told my wife …”. “I told you” repeats a request."""
 _FIRST = word_set("i we i've we've i'd we'd")
 _HAVING = word_set("have has had 've already just once recently yesterday finally actually also even")
 _IRREGULAR = word_set("bought sent made took got did flew paid gave found went chose set put wrote")

@@ -46,7 +46,7 @@ def narrow(request: FailedRequest, flows: Mapping[Dact, FlowSpec]) -> list[FlowS
 
 
 def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
-    """Return a flow's bonus as a replacement for the failed flow: the more similar, the higher."""
+    """Return a flow's bonus as a replacement, which increases with its similarity to the failed flow."""
     if failed is None:
         return 0.0
     near = _FALLBACK_BONUS if failed.fallback == flow.dact else 0.0
@@ -59,7 +59,7 @@ def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
 def reroute(request: FailedRequest, system1: System1, context: NluContext) -> Understanding:
     """Choose another flow without a model, by classifier scores, similarity and the slots of the evidence.
 
-    The kind is `UNKNOWN` if no flow is likely.
+    The kind of the result is `UNKNOWN` if no flow is likely.
     """
     text, opinion = request.text, system1.opinion(request.text, context)
     scored = sorted(
@@ -111,5 +111,5 @@ def _score(flow: FlowSpec, request: FailedRequest, likelihood: float) -> float:
 
 
 def _carry(context: NluContext, flow: FlowSpec) -> dict[str, Mention]:
-    """Return the failed flow's values for which the new flow has slots."""
+    """Return the failed flow's values that the new flow has slots for."""
     return {name: Mention(value) for name, value in context.values.items() if name in flow.slots}

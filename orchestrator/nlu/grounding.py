@@ -86,9 +86,10 @@ class Grounding:
     def read_again(
         self, slot: SlotSpec, flow: FlowSpec, open_: Collection[str], taken: list[Json]
     ) -> Mention | None:
-        """Return the message's only value that fits `slot` and no other slot in `open_`, or None.
+        """Return the only value in the message that fits `slot` but no other slot in `open_`.
 
-        `taken`: the message's values for other slots. Unlisted names and quotes are ignored.
+        Return None if there isn't exactly one. `taken`: the message's values for other slots. Unlisted names
+        and quotes are ignored.
         """
         utterance = tokenize(clean(self._said[0]))
         counted = {one.first: names for one, _, names in self._counted(utterance, flow)}

@@ -42,7 +42,7 @@ _MOST_LIKELY = 3
 """Maximum number of flows described in full, in addition to the current task's flow."""
 _LEAST_SHARE = 0.02
 _FAR_LESS = 4
-"""Maximum ratio between the probability of the likeliest flow and of other flows described in full."""
+"""Maximum ratio of the highest flow probability to the probability of another flow described in full."""
 _SAID_BY_NAME = frozenset({"base", "category", "source", "target", "exact"})
 """Slot types that need no description beyond the name."""
 
@@ -50,7 +50,7 @@ _SAID_BY_NAME = frozenset({"base", "category", "source", "target", "exact"})
 def choose_likely(
     flows: Sequence[FlowSpec], rated: Mapping[Dact, float], context: NluContext
 ) -> tuple[FlowSpec, ...]:
-    """Return the flows to describe in full: the current task's flow and the likeliest flows."""
+    """Return the flows to describe in full: the current task's flow and the most likely flows."""
     known = {flow.dact: flow for flow in flows}
     order = sorted(known, key=lambda dact: -rated.get(dact, 0.0))[:_MOST_LIKELY]
     least = max(_LEAST_SHARE, rated.get(order[0], 0.0) / _FAR_LESS) if order else 0.0

@@ -103,8 +103,8 @@ class NLU:
     ) -> Understanding:
         """Interpret a message: ask the NLU components in order until an interpretation is final.
 
-        `call`: the context of model calls. Default: no model call. `only_sure`: return `UNKNOWN` for messages
-        that need a model.
+        `call`: the context of model calls. Default: no model call. `only_sure`: True to return `UNKNOWN` for
+        messages that need a model.
         """
         context = self._read_context(state, turn)
         recall = partial(recall_for_prompt, turn)
@@ -210,7 +210,7 @@ class NLU:
     ) -> dict[str, Mention]:
         """Find slot values in the conversation and in document passages (PX-4).
 
-        Return nothing if no model answers.
+        Return an empty dictionary if no model answers.
         """
         asker = self._asker
         if asker is None or not asker.available or not slots:

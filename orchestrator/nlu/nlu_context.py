@@ -65,10 +65,10 @@ class NluContext:
     """The session data that NLU uses.
 
     `values`: values of the active flow. `completed`: completed flows, latest first. `previous`: the user's
-    previous message. `recent`: slots of the active flow filled last. `shown`: the rows displayed last.
-    `table`: the table displayed last. `own`: values that exist only in this session, by entity. `plan`: the
-    running plan. `tasks`: flows in progress, the active flow last. `history`: the conversation, for prompts.
-    `separators`: the user's number format.
+    previous message. `recent`: the slots of the active flow that were filled last. `shown`: the rows
+    displayed last. `table`: the table displayed last. `own`: values that exist only in this session, by
+    entity. `plan`: the running plan. `tasks`: flows in progress, the active flow last. `history`: the
+    conversation, for prompts. `separators`: the user's number format.
     """
 
     today: date

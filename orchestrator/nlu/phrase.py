@@ -45,7 +45,7 @@ class Phrase:
 
     @cached_property
     def places(self) -> dict[str, list[range]]:
-        """Return the positions of each value's words."""
+        """Return the positions of the words of each slot's value, by slot."""
         return {name: self._places_of(mention) for name, mention in self.slots.items()}
 
     def _places_of(self, mention: Mention) -> list[range]:
@@ -76,8 +76,8 @@ class Phrase:
     ) -> list[int]:
         """Return the indexes of words that are neither in the values of `slots` nor in `known`.
 
-        `half_used`: spans of which all unused words count, known or not. If `known` is None, return only the
-        indexes of unused values.
+        `half_used`: spans whose unused words are all included, even if they are known. If `known` is None,
+        return only the indexes of unused values.
         """
         used, words = self.find_used(slots), self.utterance.words
         dropped = {at for one in half_used for at in one}

@@ -19,7 +19,7 @@ from orchestrator.types import Dact
 _WISHING = word_set("want need like wish please can could")
 _FIRST = word_set("i we i've we've i'd we'd")
 _CLOSED = frozenset({Source.COMMAND, Source.ACTION, Source.SYSTEM2})
-"""Sources without this check: models understand negation (NL-9), and commands and actions are unambiguous."""
+"""Sources that skip this check: models understand negation (NL-9), and commands and actions are unambiguous."""
 _VAGUE = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION, MessageKind.CANCELLATION})
 _BESIDES = frozenset({MessageKind.CORRECTION, MessageKind.TASK})
 _LONGEST_READ = 400

@@ -126,7 +126,7 @@ class Validation:
         understanding: Understanding,
         context: NluContext,
     ) -> FlowSpec | None:
-        """Find the flow with the slots of an interpretation."""
+        """Return the flow whose slots an interpretation fills, or None if there is no such flow."""
         if kind is MessageKind.TASK:
             return self._flows[flows[0].dact]
         if kind is MessageKind.CANCELLATION and flows and flows[0].score == 1.0:

@@ -125,7 +125,7 @@ class Settings(BaseSettings):
     model_endpoints: Annotated[dict[str, ModelEndpoint], WORKERS] = Field(
         default_factory=dict[str, ModelEndpoint]
     )
-    """JSON object: additional model endpoints, by the name to which a domain's `provider` refers."""
+    """JSON object: additional model endpoints, by the name that a domain sets as its `provider`."""
     keep_prompts: Annotated[bool, TURNS] = False
     """Store model prompts and answers with each turn, so that operators can read them in the inspector.
 
@@ -135,7 +135,7 @@ class Settings(BaseSettings):
     model_failures: Annotated[int, WORKERS, Form("failures")] = Field(5, ge=1)
     """The number of consecutive failures after which calls to a model are suspended."""
     model_cooling_s: Annotated[Seconds, WORKERS] = Field(15.0, ge=0)
-    """The time for which calls to a failing model are suspended, in seconds."""
+    """How long calls to a failing model are suspended, in seconds."""
 
     auth: Annotated[Literal["open", "required"], GATEWAY] = "open"
     """``required``: the gateway requires a key or a token. ``open``: no authentication, on loopback only."""
@@ -201,15 +201,15 @@ class Settings(BaseSettings):
     sweep_every_s: Annotated[Seconds, WORKERS] = Field(1.0, gt=0)
     """Interval at which each worker looks for unclaimed sessions, in seconds."""
     sweep_grace_s: Annotated[Seconds, WORKERS] = Field(1.0, ge=0)
-    """Time for which a session must have been ready before the search offers it to workers, in seconds."""
+    """Minimum time that a session has been ready before the search offers it to workers, in seconds."""
     turn_deadline_s: Annotated[Seconds, TURNS] = Field(120.0, gt=0)
     """Maximum duration of a turn from its first claim, in seconds."""
     sequence_gap_timeout_s: Annotated[Seconds, WORKERS] = Field(30.0, gt=0)
-    """Time for which a session waits for a turn that is missing in the client's `sequence`, in seconds."""
+    """Maximum time that a session waits for a turn that is missing in the client's `sequence`, in seconds."""
     shutdown_grace_s: Annotated[Seconds, WORKERS] = Field(25.0, ge=0)
     """Time for running turns to finish when a worker stops, in seconds. Other workers retry unfinished turns."""
     runner_linger_s: Annotated[Seconds, TURNS] = Field(5.0, ge=0)
-    """Time for which an idle worker waits for sessions before its Celery task ends, in seconds."""
+    """Time that an idle worker waits for sessions before its Celery task ends, in seconds."""
     flower_url: Annotated[WebAddress | None, MayBeEmpty, GATEWAY] = None
     """The URL of Flower, which the inspector links to."""
     evaluations_folder: Annotated[Path | None, GATEWAY] = None
@@ -219,11 +219,11 @@ class Settings(BaseSettings):
     defer_above_s: Annotated[Seconds, INTERNAL] = Field(0.25, gt=0)
     """Defer maintenance while the 95th percentile of recent turns' waits for a worker exceeds this many seconds."""
     defer_at_most_s: Annotated[Seconds, INTERNAL] = Field(60.0, ge=0)
-    """Maximum time for which maintenance is deferred, in seconds. After that, maintenance runs slowly."""
+    """Maximum time that maintenance is deferred, in seconds. After that, maintenance runs slowly."""
     background_nice: Annotated[int, INTERNAL, Form("nice increment")] = Field(10, ge=0, le=19)
     """Reduction of the CPU priority of workers for background flows, as a nice increment."""
     trained_folder: Annotated[Path | None, WORKERS] = None
-    """The folder in which trained local classifiers are stored for reuse. Default: train at every start."""
+    """The folder that stores trained local classifiers for reuse. Default: train at every start."""
     heartbeat_file: Annotated[Path | None, PULSES] = None
     """A file that a responsive worker or scheduler updates every second, for `parley health`.
 

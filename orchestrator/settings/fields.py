@@ -93,7 +93,7 @@ class ModelEndpoint(BaseModel):
 
     Args:
         provider: a provider such as ``anthropic``, or ``compatible`` for an endpoint with the
-        chat-completions API.
+            chat-completions API.
         base_url: the URL. Default: the provider's URL.
         responses: True to use the Responses API of a compatible endpoint.
         metadata: True to include session, turn and prompt IDs in requests.

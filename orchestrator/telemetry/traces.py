@@ -1,4 +1,4 @@
-"""Traces, in which each turn is one trace across all processes (RT-24).
+"""Traces: each turn is one trace across all processes (RT-24).
 
 Trace IDs are derived from turn IDs, so retries, other workers and background flows continue the trace without
 propagation. Tracing is off until `set_up_tracing` finds an endpoint.
@@ -81,7 +81,8 @@ def turn_span(
 ) -> AbstractContextManager[object]:
     """Open a span in a turn's trace.
 
-    `waited_s`: the duration of an additional, preceding span for the wait in the queue.
+    `waited_s`: the time that the turn waited in the queue, in seconds, shown as an additional, preceding
+    span.
     """
     if _State.tracer is None:
         return _NOTHING

@@ -295,5 +295,5 @@ class OutputCheck:
         return tool.check_output(data)
 
 
-# Outermost first. The rate limit counts each attempt, but no cache hits. The timeout applies to one attempt.
+# Outermost first. The rate limit counts each attempt, but not cache hits. The timeout applies to one attempt.
 MIDDLEWARE: tuple[Callable[[CallSetting], Middleware], ...] = (Cache, Retry, RateLimit, TimeOut, OutputCheck)

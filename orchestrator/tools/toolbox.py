@@ -28,7 +28,7 @@ from orchestrator.types import FlowId, Json, JsonObject, TenantId, ToolId, is_ob
 # A function that returns a tenant's service instances by class name.
 Services = Callable[[TenantId], Mapping[str, object]]
 
-# A function that returns the problem of a value, or None.
+# A function that returns what is wrong with a value, or None if the value is valid.
 Check = Callable[[Json], str | None]
 
 
@@ -169,9 +169,9 @@ class ToolError:
 
     Attributes:
         undecided: True if the tool was stopped or failed unexpectedly, so that its side effect may have
-        happened.
+            happened.
         retry_after_s: the delay before a retry in seconds, or None if unknown.
-        alternative: inputs with which the call would succeed.
+        alternative: inputs that would make the call succeed.
     """
 
     category: FailureCategory

@@ -56,7 +56,7 @@ def find_cause(
 
 
 def _find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> Saying | None:
-    """Return a message about the first value that is unknown or above its limit, or None."""
+    """Return a message about the first value that is unknown or above its limit, or None if all are within limits."""
     for name, bound in spec.approval_above.items():
         value, called = known.get(name), name.replace("_", " ")
         if not isinstance(value, int | float) or isinstance(value, bool) or math.isnan(value):

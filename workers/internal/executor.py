@@ -66,7 +66,7 @@ class RunExecutor:
         local: True if this process can execute runs when messages can't be sent.
         backpressure: defers maintenance while turns wait, or None to never defer.
         live: receives progress events, which are also in the sessions' logs.
-        max_attempts: maximum number of attempts at a phase or item, after which crashes fail it.
+        max_attempts: maximum number of attempts at a phase or item. After that, the phase or item fails.
         sessions: gives flows, which have no rights on sessions, limited access to them.
     """
 
@@ -121,7 +121,7 @@ class RunExecutor:
                 return outcome
 
     async def items(self, run_id: str, flow: str, *, task_id: str | None, in_chord: bool) -> Later | None:
-        """Execute shares of a run's items while unclaimed shares remain. Return a deferral, or None.
+        """Execute shares of a run's items while unclaimed shares remain. Return a deferral, or None if none is needed.
 
         Outside a chord, send the run's task after the last item.
         """

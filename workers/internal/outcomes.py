@@ -52,7 +52,7 @@ class Rerun:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A deferred run, because turns wait, the run is not due, or this worker is stopping."""
+    """A run deferred because turns wait, the run is not due, or this worker is stopping."""
 
     after_s: float
 

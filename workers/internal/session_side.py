@@ -44,7 +44,7 @@ class _Proposal:
 
 @dataclass(frozen=True, slots=True)
 class NotedProposals:
-    """The tool `proposals`, with which a flow proposes changes to sessions (IF-12)."""
+    """The tool `proposals`, which flows use to propose changes to sessions (IF-12)."""
 
     scratchpad: Scratchpad
     noted: list[_Proposal] = field(default_factory=list[_Proposal])

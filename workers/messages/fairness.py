@@ -1,9 +1,9 @@
 """Prevent one tenant's burst of submissions from delaying other tenants (RT-30).
 
 A Redis queue is first in, first out. While the queue is long, one worker at a time reads new messages, and
-moves messages of tenants without waiting messages to the front. At intervals, the worker reads the whole
-queue, and also moves the oldest messages of all tenants except the largest. The order within a tenant is
-kept. RabbitMQ queues stay unchanged.
+moves the messages of tenants that have no waiting messages to the front. At intervals, the worker reads the
+whole queue, and also moves the oldest messages of all tenants except the largest. The order within a tenant
+is kept. RabbitMQ queues stay unchanged.
 """
 
 import asyncio

@@ -62,7 +62,7 @@ class FlowerEvents:
             self._dispatcher.send("task-retried", uuid=turn_id, exception=HIDDEN)
 
     def _took_s(self, turn_id: TurnId) -> float | None:
-        """Return the seconds since this worker's attempt started, or None without an attempt."""
+        """Return the seconds since this worker's attempt started, or None if this worker has not started one."""
         began = self._began.pop(turn_id, None)
         return None if began is None else time.monotonic() - began
 

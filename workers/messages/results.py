@@ -59,7 +59,7 @@ class _Backend(RedisBackend):
             count(request, state, result, propagate, **kwargs)
 
     def _claim_expires_in_s(self, group_id: str) -> float:
-        """Return the seconds until another worker's claim on an unsent body expires, or 0 without a claim."""
+        """Return the seconds until another worker's claim on an unsent body expires, or 0 if there is no claim."""
         size, claim = (self.get_key_for_group(group_id, member) for member in (".s", ".c"))
         with self.client.pipeline() as pipeline:
             is_unsent, left_ms = pipeline.exists(size).pttl(claim).execute()

@@ -194,7 +194,7 @@ def _present(plan: PlanFlow) -> PlanStep | None:
 
 
 def find_step(plan: PlanFlow, said: str) -> PlanStep | None:
-    """Return the remaining step with the most words in common, or None for no match or a tie."""
+    """Return the remaining step that shares the most words with `said`, or None if there is no match or a tie."""
     mentioned = find_words(said)
     waiting = [step for step in plan.steps if not step.is_finished]
     shared = [(len(mentioned & list_step_words(plan, step)), step) for step in waiting]

@@ -26,7 +26,7 @@ GRAM = 4
 END = "$"
 PUNCTUATION = frozenset(".,;:!?'’\"“”()-–—/&%+#€$£")
 _KNOWN = 0.34
-"""Minimum share of a message's words that occur in the examples."""
+"""Minimum share of a message's words that must occur in the examples to predict a label."""
 GRAM_WEIGHT = 0.35
 MOST_TOKENS = 120
 """Maximum number of tokens to classify."""
@@ -96,7 +96,7 @@ _APPLICABLE: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """The likeliest label with its share, and the three likeliest flows with their shares, best first.
+    """The most likely label with its share, and the three most likely flows with their shares, best first.
 
     The shares of all flows are added before comparison with other labels.
     """

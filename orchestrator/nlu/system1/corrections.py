@@ -1,4 +1,4 @@
-"""Corrections that name no slot or reject a value, and repetitions of a completed task."""
+"""Corrections that don't name a slot or that reject a value, and repetitions of a completed task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from orchestrator.types import Json
 
 _BEHIND_REPEATING = STOP_WORDS | word_set("one thing please like again but")
 _INSTEAD = PREPOSITIONS | word_set("no not sorry wait actually rather instead mean make")
-"""Words around a new value."""
+"""Words that often surround a new value."""
 
 
 def find_owners(
@@ -91,7 +91,7 @@ def find_repeated(utterance: Utterance, context: NluContext) -> PastFlow | None:
 
 
 def repeat(utterance: Utterance, past: PastFlow, said: Mapping[str, Mention]) -> Understanding | None:
-    """Return the task with its old values and those in `said`, without old values that depend on a change."""
+    """Return the task with its old values, changed by `said`, without old values that depend on a changed value."""
     spec = past.spec
     counted = count_from({name: one for name, one in said.items() if one.text != "one"}, spec, past.values)
     changed = {name: one for name, one in counted.items() if one.value != past.values.get(name)}

@@ -51,7 +51,7 @@ _CHATTY = frozenset(
 _BARE_KINDS = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
 _PLEASANT = frozenset({MessageKind.CHITCHAT, MessageKind.CONFIRMATION})
 _LEAVING = frozenset({MessageKind.CANCELLATION, MessageKind.RESUMPTION})
-"""Kinds that are never the answer to a question for text."""
+"""Kinds of messages that never answer a question that asks for text."""
 _OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
 _INTERRUPTS = frozenset({*_CHATTY, MessageKind.DENIAL, MessageKind.CONFIRMATION})
 _NO_MORE_THAN_THAT = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION, MessageKind.CORRECTION})
@@ -64,7 +64,7 @@ _CORRECTING = word_set(
     "actually sorry oops wait instead rather meant mean change set update switch correct correction wrong should "
     "said and also but can could you let's us go going leave leaving"
 )
-"""Words around corrected values."""
+"""Words that often surround corrected values."""
 
 
 def kind_of_label(label: str) -> MessageKind:
@@ -96,7 +96,7 @@ class Evidence:
         return self.weighed.flows[0].score if self.weighed.flows else 0.0
 
     def is_elsewhere(self, active: FlowSpec, least: float) -> bool:
-        """Return whether the likeliest flow is not the active flow and has at least the probability `least`."""
+        """Return whether the most likely flow is not the active flow and has at least the probability `least`."""
         return self.best_score >= least and self.weighed.flows[0].dact != active.dact
 
     def covered(self, besides: frozenset[str] = frozenset()) -> float:

@@ -41,7 +41,7 @@ _DEEDS = word_set("cancel delete remove drop undo refund change modify move add 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Rows that a reference may mean. `places`: positions of its words. `why`: reason why no row fits."""
+    """Rows that a reference may mean. `places`: positions of the reference's words. `why`: reason why no row fits."""
 
     rows: list[JsonObject]
     places: frozenset[int]
@@ -157,7 +157,7 @@ def _compare(message: Message, name: str, said: str, places: set[int], *, is_les
 
 
 def _by_value(message: Message) -> Reference | None:
-    """Return the rows with a value in the message, such as an airline, a time or a price."""
+    """Return the rows with a value that the message contains, such as an airline, a time or a price."""
     words = message.utterance.words
     for name in message.spec.fields:
         hits = [(row, found) for row in message.shown.rows if (found := _places_of(message, row.get(name)))]
@@ -200,7 +200,7 @@ def _by_missing_name(message: Message) -> Reference | None:
 
 
 def _find(words: Sequence[str], phrase: Sequence[str]) -> set[int]:
-    """Return the positions of a phrase, or an empty set."""
+    """Return the positions of a phrase's words, or an empty set if the phrase does not occur."""
     starts = range(len(words) - len(phrase) + 1) if phrase else range(0)
     first = next((at for at in starts if [*words[at : at + len(phrase)]] == [*phrase]), None)
     return set() if first is None else set(range(first, first + len(phrase)))

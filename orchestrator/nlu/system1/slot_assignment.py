@@ -88,8 +88,9 @@ def read_cues(flows: Iterable[FlowSpec]) -> dict[str, set[str]]:
 class _FlowSlots:
     """Values that a flow's slots take, and the words that indicate a slot.
 
-    `kinds`: value kinds by slot. `names`: words of a slot's name, and of a day's description and examples. `things`:
-    nouns that a slot counts. `singles`: slots by the noun that they count, in the singular.
+    `kinds`: value kinds by slot. `names`: words of each slot's name, and for dates of its description and
+    examples. `things`: nouns that each slot counts. `singles`: slots by the noun that they count, in the
+    singular.
     """
 
     kinds: Mapping[str, tuple[str, ...]]
@@ -281,7 +282,7 @@ def read_as(reading: Reading, text: str) -> Mention:
 
 
 def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
-    """Return whether the message negates this value, such as "not X", "X is wrong", or uses it differently."""
+    """Return whether the message negates a value ("not X", "X is wrong") or uses its words differently."""
     words = utterance.words
     if _IS_WRONG.match(" ".join(words[candidate.last : candidate.last + 4])) is not None:
         return True
@@ -295,7 +296,7 @@ def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
 def _find_named(
     words: Sequence[str], first: int, possible: Sequence[SlotSpec], names: Mapping[str, frozenset[str]]
 ) -> SlotSpec | None:
-    """Return the slot that the words before a value name: "the destination should be Prague", "back on Monday"."""
+    """Return the slot named by the words before a value: "the destination should be Prague", "back on Monday"."""
     known = frozenset[str]().union(*(names[slot.name] for slot in possible))
     said: set[str] = set()
     place = first - 1

@@ -42,8 +42,8 @@ def apply_guardrails(
         raw_code: code, possibly with fences and prose.
         language: the required language.
         valid_entities: tables with their columns. None skips this check; {} allows no tables.
-        python: the domain's rules.
-        sql: the tool's rules.
+        python: the domain's rules for Python.
+        sql: the tool's rules for SQL.
 
     Returns:
         The regenerated code, which is the only text that may run, or a rejection with a message for the

@@ -211,7 +211,7 @@ def public_names(module: str) -> frozenset[str]:
 
 
 def find_unknown_keys(tree: ast.Module, entities: Entities) -> Iterator[RejectedCode]:
-    """Reject keys that the code reads, unless they are names of tables or columns, or written by the code."""
+    """Reject keys that the code reads but does not write, unless they are names of tables or columns."""
     known = {*entities, *(column for columns in entities.values() for column in columns)}
     written = set(_written_keys(tree))
     for key in _read_keys(tree):

@@ -103,7 +103,7 @@ def _exact(year: int, month: int, day: int) -> Reading:
 
 
 def _coming(month: int, day: int, today: date) -> Reading:
-    """Find the next such day from today on. For February 29, find the next leap year."""
+    """Return the next date with this month and day, from today on. For February 29, use the next leap year."""
     for year in range(today.year, today.year + 9):
         try:
             when = date(year, month, day)

@@ -128,14 +128,14 @@ def kinds_by_slot(slots: Mapping[str, SlotSpec]) -> dict[str, tuple[str, ...]]:
 
 
 def fits(candidate: Candidate, slot: SlotSpec, kinds: Collection[str]) -> bool:
-    """Return whether the slot takes a kind of the candidate's readings."""
+    """Return whether one of the candidate's readings has a kind that the slot takes."""
     return bool(find_takers(candidate, [slot], {slot.name: kinds}))
 
 
 def find_takers(
     candidate: Candidate, slots: Iterable[SlotSpec], kinds: Mapping[str, Collection[str]]
 ) -> list[SlotSpec]:
-    """List the slots that may take a candidate. `kinds`: accepted kinds by slot."""
+    """List the slots that may take a candidate. `kinds`: the accepted kinds by slot."""
     may_be_name, read = candidate.kind == NAME, candidate.readings.keys()
     return [
         slot
@@ -149,7 +149,7 @@ _RANK = {DATE: 0, TIME: 1, MONEY: 2, QUOTE: 7, NAME: 9, CODE: 6, NUMBER: 8}
 _LISTED_RANK = 5
 """Rank of kinds with their own extractor: entities, values and patterns."""
 _OWN_KINDS = frozenset({"value", "pattern"})
-"""Prefixes of kinds for single slots. A span can have several such kinds."""
+"""Prefixes of kinds that belong to a single slot. A span can have several such kinds."""
 Find = Callable[[Utterance], list[Found]]
 _UNITS: tuple[tuple[str, Find], ...] = ((TIME, find_times), (MONEY, find_money))
 """Expressions that end a name, in addition to dates."""

@@ -19,7 +19,7 @@ FUZZY_LIMIT = 86
 FUZZY_LIMIT_MAIN = 82
 """Minimum similarity of a main value, from 0 to 100, if the domain marks main values."""
 FUZZY_SURE = 90
-"""Minimum similarity of other values for use without asking, from 0 to 100."""
+"""Minimum similarity of other values that are used without asking the user, from 0 to 100."""
 LONGEST_CODE = 4
 LISTED = "value:"
 """Prefix of kinds for a slot's allowed values."""
@@ -99,7 +99,7 @@ class Gazetteer:
         return reading_of(values) if sure else Reading(candidates=values)
 
     def is_main_name(self, word: str) -> bool:
-        """Return whether a normalized word is a main name. If the domain marks no main names, all names count."""
+        """Return whether a normalized word is a main name. Without main names in the domain, return True."""
         return any(word in (self._main.get(kind) or names) for kind, names in self._by_kind.items())
 
     def is_little_known(self, kind: str, value: Json) -> bool:
@@ -116,7 +116,7 @@ class Gazetteer:
         return self._by_kind.get(kind, {})
 
     def _search(self, kind: str, key: str) -> tuple[tuple[Json, ...], bool]:
-        """Find the values of the most similar name. Also return True if they can be used without asking."""
+        """Return the values of the most similar name, and whether they can be used without asking the user."""
         known, main = self._by_kind.get(kind), self._main.get(kind)
         if not known or len(key) > 80:
             return (), False

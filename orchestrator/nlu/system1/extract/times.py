@@ -56,7 +56,7 @@ _SAID_PART = re.compile(rf"{_MERIDIEM}|morning|afternoon|evening|night|noon|midd
 
 
 def in_part_of_day(value: str, text: str, part: str | None) -> str:
-    """Shift an hour to the slot's part of the day if the words don't specify a part.
+    """Shift an hour to `part`, the slot's part of the day, if `text` doesn't specify a part.
 
     Without a part, spoken hours before six are in the afternoon: “half past three”.
     """
@@ -69,7 +69,7 @@ def in_part_of_day(value: str, text: str, part: str | None) -> str:
 
 
 def nearest_hour(value: str, text: str, held: str) -> str:
-    """Choose a.m. or p.m. for an hour without this information: the half of the day nearer to `held`."""
+    """Choose a.m. or p.m. if `text` doesn't specify it: the half of the day nearer to `held`."""
     hour = int(value[:2])
     if not 1 <= hour <= 12 or ":" in text or text[:1] == "0" or _SAID_PART.search(text):
         return value
