@@ -135,7 +135,7 @@ class Settings(BaseSettings):
     model_failures: Annotated[int, WORKERS, Form("failures")] = Field(5, ge=1)
     """The number of consecutive failures after which calls to a model are suspended."""
     model_cooling_s: Annotated[Seconds, WORKERS] = Field(15.0, ge=0)
-    """How long calls to a failing model are suspended, in seconds."""
+    """Time that calls to a failing model are suspended, in seconds."""
 
     auth: Annotated[Literal["open", "required"], GATEWAY] = "open"
     """``required``: the gateway requires a key or a token. ``open``: no authentication, on loopback only."""
