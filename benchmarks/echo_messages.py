@@ -2,7 +2,7 @@
 
 import asyncio
 
-from benchmarks.echo import app as app  # noqa: PLC0414  # Celery looks for it here
+from benchmarks.echo import app as app  # noqa: PLC0414  # Celery looks for `app` here
 from orchestrator.types import SessionId
 from workers.session_pool import SessionPool
 

@@ -28,7 +28,7 @@ SHORT, LONG = 100, 100_000
 TURNS_EACH = 10
 """Number of queued turns per session."""
 WINDOW = 0.05
-"""Fraction of a long queue's turns over which the rate near each end is measured."""
+"""Fraction of a long queue's turns used to measure the rate near each end."""
 BAR = 1.2
 ENDED = "SELECT extract(epoch FROM finished_at)::float8 FROM turns WHERE finished_at IS NOT NULL ORDER BY 1"
 OF_SESSIONS = """
@@ -105,7 +105,7 @@ async def _grow_queue(running: Stores, folder: Path, queued: int) -> dict[str, f
                 rates["short"] = _rate(ended)
                 continue
             window = int(WINDOW * length)
-            # Skip the first window, in which the workers wake up.
+            # Skip the first window, because the workers are still waking up.
             rates |= {"long": _rate(ended), "long, its first": _rate(ended[window : 2 * window])}
             rates["long, its last"] = _rate(ended[-window:])
     return rates

@@ -1,7 +1,7 @@
 """Measure a gateway process with many listeners: memory per listener, and latency of events.
 
-Each listener is an open stream of server-sent events. The latency of a durable event starts before its commit, and
-that of a token before its publication. Both end when the client has read the event.
+Each listener is an open stream of server-sent events. A latency starts just before the commit
+of a durable event or the publication of a token. It ends when the client has read the event.
 """
 
 from __future__ import annotations

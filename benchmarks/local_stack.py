@@ -1,7 +1,8 @@
 """Measure the size, memory and CPU of an idle `parley up`.
 
-Memory is the proportional set size, which counts a shared page once. The installed size is that of this
-environment's site-packages. To measure the stack of `make run` or `make up`, use the environment that they create.
+Memory is the proportional set size, which counts a shared page once. The installed size is the size
+of this environment's site-packages. To measure the stack of `make run` or `make up`, use the environment that they
+create.
 """
 
 import socket

@@ -1,4 +1,4 @@
-"""Queues, replies and tables of the hand-written task and the other frameworks. Imports no other packages.
+"""Queues, replies and tables of the hand-written task and the other frameworks.
 
 A session's turns wait in a Redis list. A flag marks that the session has a scheduled task, so that turns run one
 after another. Replies return through a list per session, and a counter holds the total number of replies.

@@ -1,7 +1,7 @@
 """Measure how maintenance slows down concurrent turns: `make bench-maintenance`.
 
 Turns arrive at a fixed rate in many sessions. Rounds with and without a background run of 1,000 items alternate.
-Each item computes for some milliseconds and is recorded. The ratio compares the medians of the rounds' p95
+Each item computes for about ten milliseconds and is recorded. The ratio compares the medians of the rounds' p95
 latencies, and its limit is 1.5.
 """
 

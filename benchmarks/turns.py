@@ -86,8 +86,8 @@ async def measure(
 ) -> Results:
     """Measure the candidates in interleaved rounds after a warm-up.
 
-    `turns`: number of turns per session in the closed loop. `queued`: the same in the drain. `keep`: called with the
-    results so far. `counted`: called with the number of finished steps and the total.
+    `turns`: number of turns per session in the closed loop. `queued`: number of turns per session in the
+    drain. `keep`: called with the results so far. `counted`: called with the number of finished steps and the total.
     """
     results: Results = defaultdict(list)
     for number in range(rounds + 1):

@@ -144,7 +144,7 @@ def leave_of(
 ) -> Leave:
     """Return permission to receive events while the caller's credentials are valid.
 
-    `longest_s`: maximum duration in seconds. `renew`: called after each successful check.
+    `longest_s`: maximum duration of the permission, in seconds. `renew`: called after each successful check.
     """
     until = time.monotonic() + longest_s
 

@@ -13,8 +13,8 @@ class KnownFlows:
     """Parley's background flows and those of the served domains, loaded on first use.
 
     Args:
-        domain: value of PARLEY_DOMAIN, which names the served domains.
-        catalogue: flows to use instead. Default: load the flows.
+        domain: value of PARLEY_DOMAIN, which selects the served domains.
+        catalogue: the flows, or None to load them.
     """
 
     def __init__(self, domain: str, catalogue: Catalogue | None = None) -> None:
@@ -23,7 +23,7 @@ class KnownFlows:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """The flows, except flows in invalid files, whose problems the workers report."""
+        """The flows, except flows in invalid files. Workers report the problems of invalid files."""
         if self._given is not None:
             return self._given
         own = [import_internal_flows(folder, Problems()) for folder in served_folders(self._domain)]

@@ -85,7 +85,7 @@ def problem_of_request(error: RequestValidationError) -> Response:
 
 
 def problem_of_framework(request: Request, error: HTTPException) -> Response:
-    """Return the problem of a framework error: unknown URL, wrong method or undecodable body."""
+    """Return a problem document for a framework error: unknown URL, wrong method or undecodable body."""
     if error.status_code == HTTPStatus.BAD_REQUEST:
         return problem_of(InvalidInput("The body is not JSON in UTF-8.", field="body"))
     headers = dict(error.headers or {})
@@ -105,7 +105,7 @@ def _methods(request: Request) -> set[str]:
 
 
 def problem_of_fault(path: str, error: Exception) -> Response:
-    """Log an unexpected error, and return a problem without details."""
+    """Log an unexpected error, and return a problem document without details."""
     _log.error("A request failed unexpectedly.", path=path[:LONGEST_LOGGED], exc_info=error)
     detail = "An unexpected error occurred. It was logged; try again later."
     return problem(500, ParleyError.code, detail)

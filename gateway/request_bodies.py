@@ -52,7 +52,7 @@ PreferenceText = Annotated[str, StringConstraints(max_length=LONGEST_TEXT, patte
 DomainName = Annotated[str, StringConstraints(max_length=128, pattern=NO_NUL)]
 Title = Annotated[str, StringConstraints(max_length=200, pattern=NO_NUL)]
 
-# JSON Schema for constraints that the types can't express.
+# JSON Schemas of members that must be present or absent, which the types can't express.
 GIVEN: JsonDict = {"not": {"type": "null"}}
 ABSENT: JsonDict = {"type": "null"}
 

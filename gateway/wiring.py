@@ -29,7 +29,7 @@ from orchestrator.telemetry import log_signal
 async def open_dependencies(
     settings: Settings, tokens: TokenReader | None = None, flows: KnownFlows | None = None
 ) -> AsyncGenerator[Dependencies]:
-    """Open the ports, even if the stores don't respond yet.
+    """Open the ports and yield the dependencies, even if the stores don't respond yet.
 
     `flows`: background flows to use instead of those of the configured domains.
     """

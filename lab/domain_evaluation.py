@@ -91,7 +91,8 @@ async def evaluate_domain(
 
     Each variant is a separate run. Variants without a model use only the local classifier. Runs with limited
     examples are reported, but not stored or checked. `judge`: the model that grades answers, or None. `bounds`:
-    minimum scores. `against`: a stored run to compare the last run with, or None. `folder`: where runs are stored.
+    minimum scores, such as ``slot_f1=0.9``. `against`: a stored run to compare the last run with, or None. `folder`:
+    folder for stored runs.
     `notice`: called with each message for the author.
 
     Raises:
@@ -178,7 +179,7 @@ def _notice_unjudged(outcomes: Sequence[Outcome], notice: Callable[[str], None])
 async def open_model(
     model: str | None, record: RecordSignal = drop_signal
 ) -> AsyncGenerator[ModelPool | None]:
-    """Yield a pool that calls `model`, or None if `model` is None. Raises InvalidInput without an endpoint."""
+    """Yield a pool that calls `model`, or None if `model` is None. Raises InvalidInput if no endpoint is configured."""
     if model is None:
         yield None
         return

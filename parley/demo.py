@@ -1,6 +1,6 @@
 """The demo of `make demo`: a worker is killed while it books a flight, yet the flight is booked exactly once.
 
-A lock on the table of bookings delays the call, like a slow booking system. The worker is killed during the
+A lock on the bookings table delays the call, like a slow booking system. The worker is killed during the
 call, so the outcome of the call is unknown.
 """
 
@@ -29,7 +29,7 @@ from parley_client import Client
 SESSION: Final = "demo"
 QUESTIONS: Final = ("Book a flight from Oslo to Madrid tomorrow", "wait, are pets allowed?")
 WAIT_S: Final = 30.0
-READING_S: Final = 2.0  # seconds after each line, in a terminal
+READING_S: Final = 2.0  # pause after each line in a terminal, in seconds
 STARTED: Final = """
     SELECT workers.pid
     FROM effects
@@ -112,7 +112,7 @@ def _book_beside_a_kill(screen: Screen, stack: RunningStack, client: Client) -> 
 
 @contextmanager
 def _held_up(database_url: str) -> Generator[None]:
-    """Lock the table of bookings until the block ends."""
+    """Lock the bookings table until the block ends."""
     with psycopg.connect(database_url) as connection:
         connection.execute("LOCK TABLE records IN SHARE ROW EXCLUSIVE MODE")
         yield

@@ -54,7 +54,7 @@ def fork_program(
 
     `name`: process name in ``top``; ``ps`` shows the arguments of this process. `streams`: descriptors of
     stdin, stdout and stderr; all others are closed. `dies_by`: signal that the kernel sends to the fork when this
-    process exits. `folder`: working directory. Default: the current directory. `umask`: -1 to inherit.
+    process exits. `folder`: working directory. Default: the current one. `umask`: file mode mask, or -1 to inherit.
     """
     parent, here = os.getpid(), folder or Path.cwd()
     sys.stdout.flush()

@@ -140,7 +140,7 @@ class _Operation:
         return {"type": "object", "required": [http["wrap_as"]], "properties": {http["wrap_as"]: schema}}
 
     def _errors(self) -> Iterator[tuple[int, str]]:
-        """Yield status and description of each error after which the call surely had no effect."""
+        """Yield the status and description of each error that rules out a side effect of the call."""
         for status, response in self._operation.get("responses", {}).items():
             text = self._resolve(response).get("description", "").strip()
             if str(status).isdecimal() and is_surely_not_done(int(status)) and text and int(status) != 422:

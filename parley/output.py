@@ -36,7 +36,7 @@ class Answer:
 
 
 def print_result(result: Any, *, as_json: bool) -> None:
-    """Print a command's result: `Rows` or an `Answer` as text or JSON, any other value as JSON, None not at all."""
+    """Print `Rows` or an `Answer` as text or JSON, and any other value as JSON. Print nothing for None."""
     match result:
         case None:
             return

@@ -1,4 +1,4 @@
-"""Start, readiness and stop of a child process, and cleanup of processes left behind by a killed run.
+"""Child processes: start, readiness, stop, and cleanup of processes left behind by a killed run.
 
 `parley.stack` defines the programs and their order.
 """

@@ -146,7 +146,7 @@ class Simulator:
         return MemoryPorts(self.preferences, context, self.scratchpad)
 
     def _make_services(self, stand_ins: Mapping[str, object]) -> Services:
-        """Return a function that returns a tenant's services by name, with `stand_ins` in place of some."""
+        """Return a function that returns a tenant's services by class name. `stand_ins`: services to use instead."""
         own = make_services(
             self.loaded.domain,
             self.loaded.services,

@@ -155,7 +155,7 @@ async def _run_peer(name: str, stores: Stores, folder: Path) -> AsyncIterator[Pe
 
 
 OPENERS: dict[str, Opener] = {**OURS, **{name: partial(_run_peer, name) for name in PEERS}}
-"""Openers of candidates for the waiting benchmark, in which one worker process runs many turns concurrently."""
+"""Openers of candidates for the waiting benchmark: one worker process that runs many turns concurrently."""
 
 
 def _keep(results: Results, waiting: Waiting) -> None:

@@ -13,7 +13,7 @@ from parley_client import errors
 from parley_client.types import JsonObject
 
 DEFAULT_TIMEOUT_S = 30.0
-PAUSES_S = (0.1, 0.3)  # seconds, after each attempt except the last
+PAUSES_S = (0.1, 0.3)  # pauses before the second and third attempts, in seconds
 
 
 @dataclass(frozen=True, slots=True)

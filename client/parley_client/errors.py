@@ -27,8 +27,8 @@ class InvalidInput(ParleyError):
     """Malformed input.
 
     Args:
-        message: The problem and its fix.
-        field: Dotted name of the invalid field.
+        message: the problem and its fix.
+        field: dotted name of the invalid field.
     """
 
     code = "invalid_input"

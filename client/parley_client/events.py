@@ -15,7 +15,7 @@ from parley_client.types import JsonObject
 SILENT_FOR_S: Final = 40.0  # the gateway sends a comment every 15 seconds, so a silent connection is dead
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 5.0
-FROM_THE_END: Final = 2**53  # a number past the end of the log, to receive only future events
+FROM_THE_END: Final = 2**53  # event number past the end of any log, to receive only new events
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class EventCursor:
 
     @contextmanager
     def connection(self, base_url: str) -> Generator[None]:
-        """Raise Unavailable only if no connection was ever established. Later, the caller reconnects."""
+        """Raise Unavailable if no connection was ever made. Suppress later errors, so that the caller reconnects."""
         try:
             with translated_errors(base_url):
                 yield

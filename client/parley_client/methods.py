@@ -122,7 +122,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("sessions", session_id, "frames")
 
     def frame_page(self, session_id: str, frame_id: str, number: int) -> One:
-        """Return a page of a frame's table, numbered from 1."""
+        """Return a page of a frame's table. Pages are numbered from 1."""
         return self._get("sessions", session_id, "frames", frame_id, "page", str(number))
 
     def scratchpad(self, session_id: str) -> Many:

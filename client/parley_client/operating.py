@@ -49,11 +49,11 @@ class OperatorMethods(ABC, Generic[One, Many]):
         return self._get("turns", "search", q=q, **marks, **least, **where)
 
     def turns_by_day(self, days: int = 14) -> Many:
-        """Return the turns, failures, median run times and costs of each day, oldest day first."""
+        """Return turn counts, median run times and costs per UTC day, oldest day first."""
         return self._get("turns", "days", days=days)
 
     def turns_by_user(self, days: int = 7, limit: int = 20) -> Many:
-        """Return the turns, failures and costs of each user, most expensive user first."""
+        """Return turn counts and costs per user, most expensive user first."""
         return self._get("turns", "users", days=days, limit=limit)
 
     def turn_journal(self, turn_id: str) -> One:

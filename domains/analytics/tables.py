@@ -72,7 +72,7 @@ class Tables(TableService):
 
         Raises:
             ToolFailure: validation_error if the statement or the function fails, or if there are too many
-            rows.
+                rows.
         """
         if self.python is None:
             raise invalid("Python can't run here.")

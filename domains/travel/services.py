@@ -41,7 +41,7 @@ class Pair:
 
 
 def _booked(fares: dict[str, float], flight_id: str | None) -> dict[str, float]:
-    """Return the booked flight's fare by its ID, or an empty dictionary if it is on another route or day."""
+    """Return the booked flight's fare by its ID, or an empty dictionary if it isn't on the route and day of `fares`."""
     route = (flight_id or "").rpartition("-")[0]
     of_that_day = any(one.rpartition("-")[0] == route for one in fares)
     return {flight_id: fares.get(flight_id, 0.0)} if flight_id and of_that_day else {}

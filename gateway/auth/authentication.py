@@ -1,4 +1,4 @@
-"""Authentication: from a request's credentials to a caller (RT-22). For permissions, see `authorization`.
+"""Authentication of the caller by the request's credentials (RT-22). For permissions, see `authorization`.
 
 Clients send a key or token in the `Authorization` header. A browser's EventSource and WebSocket can't send
 headers, so they send a ticket in the query. A ticket is valid for up to a minute, and never longer than its
@@ -25,11 +25,11 @@ from orchestrator.types import SessionId
 UNKNOWN = "These credentials are invalid or expired: use another key or token."
 MISSING = "Authentication required: send a key or token as `Authorization: Bearer …`."
 TICKET = "access_token"  # query parameter of the ticket
-KEY_KEPT_S = 1.0  # seconds for which a valid key is cached
+KEY_KEPT_S = 1.0  # how long a valid key is cached, in seconds
 KEYS_KEPT = 10_000
 STREAM_AWAY_S = 600
 LONGEST_STREAM_S = 12 * 3600
-"""Maximum time for which a ticket can reopen its stream, in seconds."""
+"""Maximum time that a ticket can reopen its stream, in seconds."""
 RECHECK_EVERY_S = 30.0  # seconds between checks of an open stream's credentials
 
 

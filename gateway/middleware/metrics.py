@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from orchestrator.telemetry.metrics import HTTP_SECONDS
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
-OTHER: Final = "other"  # unknown URLs and methods
+OTHER: Final = "other"  # label of unknown URLs and methods
 
 
 class RequestMetrics:

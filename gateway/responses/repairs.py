@@ -38,7 +38,7 @@ class Trouble(ResponseModel):
 
 
 class Preview(ResponseModel):
-    """The expected result of repairs at this epoch."""
+    """The expected result of repairs. `epoch`: the session's epoch, which the repair order must name."""
 
     session_id: str
     epoch: int

@@ -46,5 +46,5 @@ async def give_feedback(
 async def list_feedback(
     feedback: TheFeedback, tenant: TheTenant, session_id: SessionId | None = None, limit: Limit = 100
 ) -> list[FeedbackRecord]:
-    """List feedback on one session or all sessions, newest first."""
+    """List feedback on turns of one session or all sessions, newest first."""
     return await feedback.list(tenant, session_id=session_id, limit=limit)

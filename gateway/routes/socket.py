@@ -159,7 +159,7 @@ def _parse(raw: str | bytes, session_id: SessionId) -> SocketMessage:
 
 
 def _message(kind: str, session_id: SessionId, turn_id: TurnId | None = None) -> JsonObject:
-    """Return the members of every server message except tokens."""
+    """Return the members that all server messages except tokens have."""
     return {
         "type": kind,
         "conversation_id": session_id,
@@ -185,7 +185,7 @@ def _answer(record: TurnRecord, number: int | None) -> JsonObject:
 
 
 def _block(frame: JsonObject | None) -> JsonObject | None:
-    """Return a frame's block with its data, or None without a frame."""
+    """Return a frame's block with its data, or None if there is no frame."""
     if frame is None:
         return None
     members = ("frame_id", "flow_id", "data", "table_id", "rows")

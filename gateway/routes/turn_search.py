@@ -68,7 +68,7 @@ async def search_turns(
 
 @router.get("/days")
 async def count_turns_by_day(turns: TheTurns, caller: TheCaller, days: Days = 14) -> list[DayOfTurns]:
-    """Return each UTC day's turns, failures, times and costs, oldest day first. Only operators can call this.
+    """Return turn counts, median run times and costs per UTC day, oldest day first. Only operators can call this.
 
     Only the newest 20,000 turns are counted.
     """
@@ -81,7 +81,7 @@ async def count_turns_by_day(turns: TheTurns, caller: TheCaller, days: Days = 14
 async def count_turns_by_user(
     turns: TheTurns, caller: TheCaller, days: Days = 7, limit: Annotated[int, Query(ge=1, le=200)] = 20
 ) -> list[TurnsOfUser]:
-    """Return the turns, failures and costs of each user, most expensive user first. Only operators can call this.
+    """Return turn counts and costs per user, most expensive user first. Only operators can call this.
 
     Only the newest 20,000 turns are counted.
     """

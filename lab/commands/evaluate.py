@@ -65,7 +65,7 @@ Seed = Annotated[
     int, typer.Option(help="Seed for fault order and combinations, or for goals with `--simulate`.")
 ]
 _FAULTY, _SIMULATED = 1500, 100
-"""Default numbers of conversations for --faults and --simulate."""
+"""Default number of cases for --faults, and of conversations for --simulate."""
 
 
 @app.command("eval")

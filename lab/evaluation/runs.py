@@ -51,7 +51,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class PromptUse:
-    """Numbers of model calls and tokens by prompt ID."""
+    """Model call counts and token counts by prompt ID."""
 
     calls: Counter[str] = field(default_factory=Counter[str])
     tokens: Counter[str] = field(default_factory=Counter[str])
@@ -126,7 +126,7 @@ def describe_run(
 
 
 def keep(run: JsonObject, folder: Path) -> Path:
-    """Store a run as a file named by the run, and return the file."""
+    """Store a run in a file with the run's name, and return the file's path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{run['run']}.json"
     path.write_bytes(orjson.dumps(run, option=orjson.OPT_INDENT_2))

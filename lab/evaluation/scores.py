@@ -1,6 +1,6 @@
 """Scores of conversations: flows, slots, goals, tools and paths.
 
-A score counts only turns with an expectation about it. Scores are between 0 and 1, or None without such turns.
+A score covers only turns whose expectations concern it. It is between 0 and 1, or None if there are no such turns.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ class Scores:
     """The scores of a run.
 
     `figures`: scores by name, in the order of the report. `confusion`: number of turns by expected and actual flow.
-    `neighbors`: pairs of confused flows of which one lists the other in its `edge_flows`.
+    `neighbors`: pairs of confused flows, one of which lists the other in its `edge_flows`.
     """
 
     figures: dict[str, float | None]

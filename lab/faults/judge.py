@@ -124,7 +124,7 @@ def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) ->
 
 
 async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
-    """Answer open questions, then repeat unfinished requests. Return findings if these don't take effect once."""
+    """Answer open questions, then repeat unfinished requests. Return findings if a request doesn't take effect once."""
     course = talk.course
     if not sound.missing(course):
         return []

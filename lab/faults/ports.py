@@ -94,7 +94,7 @@ class Outside:
     """The outside world of a run, which injects faults into calls and records the calls.
 
     `places`: places that each turn reached. `done`: executed calls. `break_in`: sends a message during a turn.
-    `written`: number of writes of records.
+    `written`: number of record writes.
     """
 
     faults: Sequence[Fault] = ()

@@ -22,7 +22,7 @@ from parley.output import progress
 
 AS_IT_IS = "as it is"
 _OWN = frozenset({"journal", "commit"})
-"""Places inside the runtime, at which only the death of a worker is injected."""
+"""Places inside the runtime. The only fault injected there is the death of a worker."""
 
 
 @dataclass(frozen=True, slots=True)

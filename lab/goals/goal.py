@@ -33,7 +33,7 @@ class Wish:
     alternatives: Values = field(default_factory=dict)
     """Other values that the domain can provide, by slot."""
     choice: str = ""
-    """The kind of reference by which the user chooses a row, such as the airline or position."""
+    """How the user refers to the chosen row, such as by airline or by position."""
     outcomes: dict[str, tuple[str, Values]] = field(default_factory=dict)
     """The ID that the assistant reported and the agreed values, by part of the wish."""
     former: dict[str, Values] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Deed:
-    """A side effect that a wish needs. `slots`: the wish's slot for each value in an offer that has another name."""
+    """A side effect that a wish needs. `slots`: the wish's slot by name of the value, where the names differ."""
 
     kind: str
     values: Values
@@ -141,7 +141,7 @@ class World(Protocol):
 
     @property
     def invented(self) -> Sequence[str]:
-        """The slots for which the wrong model invents values."""
+        """Slots that the wrong model fills with invented values."""
         ...
 
     async def invent_goal(self, chance: Random) -> list[Wish]: ...
@@ -183,7 +183,7 @@ class World(Protocol):
         ...
 
     def choose(self, wish: Wish, seen: Seen, chance: Random) -> tuple[str, Values] | None:
-        """Return the act and fields with which the user chooses a displayed row, or None to choose no row."""
+        """Return the act and fields of the message that chooses a displayed row, or None to choose no row."""
         ...
 
     def deeds(self, wish: Wish) -> list[Deed]:

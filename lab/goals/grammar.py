@@ -62,7 +62,7 @@ class Grammar:
         return Said(text, fields_of(wording))
 
     def count(self) -> int:
-        """Return the number of possible sentences in this half, not counting different values."""
+        """Return the number of possible sentences in this half, not counting different field values."""
         patterns = [one for act in self.acts.values() for one in act]
         return sum(_count(one) for one in patterns if self._holds(one))
 
@@ -97,7 +97,7 @@ def expand(pattern: str, chance: Random) -> str:
 
 
 def _count(pattern: str) -> int:
-    """Return the number of sentences that a pattern can become, not counting different values."""
+    """Return the number of sentences that a pattern can become, not counting different field values."""
     inner = _INNERMOST.search(pattern)
     if inner is None:
         return 1

@@ -40,7 +40,7 @@ class Reader(StrEnum):
     YES = "yes"
     """A model that interprets messages as confirmations, except most messages with a purpose in `REQUESTS`."""
     AUTO = "auto"
-    """The local classifier, and the correct model for messages of which the classifier is unsure."""
+    """The local classifier, and the correct model for messages that the classifier is unsure about."""
 
 
 @dataclass

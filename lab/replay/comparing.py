@@ -16,8 +16,8 @@ from orchestrator.types import Json, JsonObject, is_list, is_object
 
 CALLS: Final = "calls"
 ASPECTS: Final = ("kind", "flows", "slots", CALLS, "models", "answer", "display", "system")
-"""Aspects of a turn: message kind and likeliest flow, stack, slot values, tool calls, model calls, reply and question,
-frames and actions, and results of system turns.
+"""Aspects of a turn: message kind and most likely flow, stack, slot values, tool calls, model calls, reply and
+question, frames and actions, and results of system turns.
 """
 RUN_ASPECTS: Final = ("inputs", CALLS, "models", "findings", "directives")
 """Aspects of a background run's stage: inputs, tool calls, model calls, findings and directives."""

@@ -14,7 +14,7 @@ from orchestrator.types import JsonObject
 
 _MOST_RESTATED = 2
 _MOST_FAILED = 2
-"""Number of turns with failed calls after which the user gives up."""
+"""Number of turns with failed calls before the user gives up."""
 _PLAIN = 5
 """Number of the language's confirmations to choose from."""
 

@@ -12,7 +12,7 @@ import redis
 from parley.processes import Child
 from parley.stack import RunningStack
 
-LONGEST_FREEZE_S = 20.0  # longer than a lease
+LONGEST_FREEZE_S = 20.0  # maximum freeze, longer than a lease
 
 
 TURN_WORKERS = ("worker", "turns-")

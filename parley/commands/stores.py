@@ -31,7 +31,7 @@ _LOGIN_ROLES = {"runtime": "parley_runtime", "gateway": "parley_gateway"}
 
 @contextmanager
 def open_some_database(data_dir: Path) -> Iterator[str]:
-    """Yield a database URL: from the environment, or of the data folder's running or newly started server."""
+    """Yield the environment's database URL, or the URL of the data folder's server, started if it isn't running."""
     found = read_variable("PARLEY_DIRECT_DATABASE_URL") or read_variable("DATABASE_URL")
     found = found or running_database(data_dir.resolve())
     if found is not None:

@@ -25,7 +25,7 @@ _ROLE = """
         WHERE relrowsecurity AND relnamespace = current_schema()::regnamespace
             AND pg_has_role(pg_roles.oid, relowner, 'USAGE'))
     FROM pg_roles WHERE rolname = current_user"""
-# Names of tables without the needed grants. It checks four tables, because all tables get the same grants.
+# Names of tables without the needed grants, of four tables, because all tables get the same grants.
 _FORBIDDEN = """
     SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
     WHERE relnamespace = current_schema()::regnamespace
@@ -66,7 +66,7 @@ def examine_database(url: str, *, guarded: bool) -> Iterator[Finding]:
 def check_clock(name: str, their_lead_s: float) -> Finding:
     """Check that a clock agrees with this machine's clock.
 
-    `their_lead_s`: seconds by which the other clock is ahead.
+    `their_lead_s`: how far the other clock is ahead, in seconds.
     """
     if abs(their_lead_s) <= SKEW_S:
         return well(name, "matches this machine's")

@@ -61,7 +61,7 @@ class Question:
 
 
 def questions(model: str) -> Iterator[Question]:
-    """Yield the probes, starting with the simplest. Each further probe adds one feature."""
+    """Yield the probes. The first probe uses no optional feature, and each of the others adds one."""
 
     def ask(text: str, *takes: RequestField, **more: object) -> ChatRequest:
         profile = replace(_BARE, refused=_BARE.refused - {*takes})
@@ -139,7 +139,7 @@ async def probe(client: ChatModel, model: str) -> AsyncGenerator[Finding, None]:
 
 
 def _renamed(request: ChatRequest, renamed: bool) -> ChatRequest:
-    """Return the request. `renamed`: True to send the token limit under its other name."""
+    """Return a copy of the request. `renamed`: True to send the token limit under its other name."""
     return replace(request, profile=replace(request.profile, renamed_token_limit=renamed))
 
 
@@ -153,7 +153,7 @@ async def _reply(client: ChatModel, question: Question, request: ChatRequest) ->
 
 
 def _find_fault(question: Question, reply: ChatReply) -> str | None:
-    """Return the problem with a reply, or None."""
+    """Return the problem with a reply, or None if the reply is as expected."""
     if len(reply.tool_calls) < question.calls:
         made = len(reply.tool_calls)
         return f"{made} of {question.calls} calls in one response" if made else "no tool was called"

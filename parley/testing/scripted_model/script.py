@@ -48,7 +48,7 @@ class Request:
 
     @property
     def data(self) -> JsonObject:
-        """The data of a Parley prompt: the first user message, if the message is a JSON object."""
+        """The data of a Parley prompt: the first user message, or an empty object if it isn't a JSON object."""
         try:
             data = orjson.loads(self.user_messages[0])
         except (IndexError, orjson.JSONDecodeError):
@@ -57,7 +57,7 @@ class Request:
 
     @property
     def said(self) -> str:
-        """The `utterance` in the data, or the last user message if there is none."""
+        """The data's `utterance`, or the last user message if the data has no `utterance`."""
         utterance = self.data.get("utterance")
         return utterance if isinstance(utterance, str) else "".join(self.user_messages[-1:])
 

@@ -19,7 +19,7 @@ export function render({ data, session, page, redraw }) {
   const compare = async () => {
     const other = chosen.other ?? data[0].session_id;
     const found = await page.attempt(() => session.api.compare(session.id, other));
-    if (chosen.session === session.id) chosen.found = found ?? null; // unless another session was opened meanwhile
+    if (chosen.session === session.id) chosen.found = found ?? null; // unless another session was opened during the request
     redraw();
   };
   const select = h("select", { "aria-label": "Fork to compare with", "data-key": "branches:other", on: { change: (event) => { chosen.other = event.target.value; } } },

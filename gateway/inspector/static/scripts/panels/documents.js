@@ -18,7 +18,7 @@ export function render({ data, session, page, redraw }) {
   const find = async () => {
     const { words } = search;
     const found = words.trim() === "" ? null : await page.attempt(() => session.api.searchDocuments(session.record, words));
-    if (search.session === session.id) search.found = found ?? null; // unless another session was opened meanwhile
+    if (search.session === session.id) search.found = found ?? null; // unless another session was opened during the request
     redraw();
   };
   const box = h("input", { type: "search", "aria-label": "Search the documents", placeholder: "Ask the documents", value: search.words, "data-key": "documents:words", on: {

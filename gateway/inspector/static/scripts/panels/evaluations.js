@@ -21,7 +21,7 @@ export function render({ data: runs, session, page, redraw }) {
     Object.assign(chosen, { name, run: null });
     redraw();
     const run = await page.attempt(() => session.api.evaluation(domain, name));
-    if (chosen.domain === domain && chosen.name === name) chosen.run = run ?? null; // unless another run was chosen meanwhile
+    if (chosen.domain === domain && chosen.name === name) chosen.run = run ?? null; // unless another run was chosen during the request
     redraw();
   };
   return [

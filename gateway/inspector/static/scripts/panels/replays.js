@@ -21,7 +21,7 @@ export function render({ data: replays, session, page, redraw }) {
     Object.assign(chosen, { name, replay: null });
     redraw();
     const replay = await page.attempt(() => session.api.replayReport(domain, name));
-    if (chosen.domain === domain && chosen.name === name) chosen.replay = replay ?? null; // unless another replay was chosen meanwhile
+    if (chosen.domain === domain && chosen.name === name) chosen.replay = replay ?? null; // unless another replay was chosen during the request
     redraw();
   };
   return [
