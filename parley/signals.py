@@ -19,7 +19,7 @@ hurry = threading.Event()
 
 @contextmanager
 def stop_on_signals() -> Iterator[None]:
-    """Raise StopRequested on the first signal. Further signals set `hurry`."""
+    """Raise StopRequested on the first signal during the block. Later signals set `hurry`."""
 
     def stop(_number: int, _frame: object) -> None:
         _asked.set()

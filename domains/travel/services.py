@@ -82,7 +82,7 @@ class Flights(Service):
         time_of_day: str = "any",
         max_price: float | None = None,
     ) -> JsonObject:
-        """Return matching flights, cheapest first. `flight_id`: the cheapest flight."""
+        """Return matching flights, cheapest first. The result's `flight_id` is the cheapest flight."""
         flights = await self.timetable.search(
             origin,
             destination,
@@ -120,8 +120,8 @@ class Flights(Service):
     ) -> JsonObject:
         """Return the cheapest pair of flights with the total for all passengers.
 
-        Alternative days are considered only if the requested days exceed the budget. `wanted_total`: the total on
-        the requested days. Flights that are already booked are kept.
+        Alternative days are considered only if the requested days exceed the budget. The result's `wanted_total` is
+        the total on the requested days. Flights that are already booked are kept.
         """
         if not outbound_fares or not return_fares:
             raise ToolFailure(FailureCategory.NOT_FOUND, "There are no flights to choose from.")

@@ -145,7 +145,7 @@ class _Conversation:
 
 
 def _parse(raw: str | bytes, session_id: SessionId) -> SocketMessage:
-    """Parse a client's message. Raises InvalidInput for an invalid field."""
+    """Parse a client's message. Raises InvalidInput if it is invalid or names another session."""
     require_bounded(raw.encode() if isinstance(raw, str) else raw)
     try:
         message = SocketMessage.model_validate(json.loads(raw))

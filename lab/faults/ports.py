@@ -323,7 +323,7 @@ def _babble(said: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Babbler:
-    """A model client that returns a wrong response in turns with the fault NONSENSE. Otherwise, it is unavailable."""
+    """A model client that returns wrong responses in turns with the fault NONSENSE, and is unavailable in other turns."""
 
     ports: Ports
     endpoint: str = "nonsense"

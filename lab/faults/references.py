@@ -28,7 +28,7 @@ def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Itera
 async def find_unmeant(
     talk: Talk, sounds: Sounds, sound: Sound, line: Heard, faults: Sequence[Fault]
 ) -> list[str]:
-    """Return the effects of the turn `line` that it lacks in a conversation without some earlier displays."""
+    """Return the effects that the turn `line` doesn't have in a conversation without some earlier displays."""
     course, with_model = talk.course, any(fault.kind is FaultKind.NONSENSE for fault in faults)
     seen, did = course.seen_before(line), course.effects_in(line.at)
     assert seen is not None

@@ -33,7 +33,7 @@ class Wish:
     alternatives: Values = field(default_factory=dict)
     """Other values that the domain can provide, by slot."""
     choice: str = ""
-    """How the user refers to the chosen row, such as by airline or by position."""
+    """The kind of reference to the row that the user chooses, such as its airline or position."""
     outcomes: dict[str, tuple[str, Values]] = field(default_factory=dict)
     """The ID that the assistant reported and the agreed values, by part of the wish."""
     former: dict[str, Values] = field(default_factory=dict)

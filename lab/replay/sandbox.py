@@ -68,7 +68,7 @@ class RecordedJournal(Journal):
         idempotent: bool,
         effect: Effect | None = None,
     ) -> Json | UnknownOutcome | NotBegun:
-        """Return the recorded answer of a call, or run the call if it is a model call and models are asked."""
+        """Return the recorded answer of a call, or run the call if it is a model call and the sandbox asks models."""
         if self._asks and kind != TOOL:
             self.unused = {name: step for name, step in self.unused.items() if step.kind == TOOL}
             return await run(key)

@@ -153,7 +153,7 @@ class Stock:
 def _find_needs(flow: FlowSpec, samples: Mapping[str, Sequence[Sample]]) -> frozenset[str]:
     """Return the required slots without sample values.
 
-    Of an elective group without sample values, return the slots that are inputs of the flow, or else all slots.
+    From an elective group without sample values, return the slots that are flow inputs, or all slots if none are.
     """
     needed: set[str] = set()
     groups: dict[str | None, set[str]] = {}

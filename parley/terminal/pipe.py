@@ -33,7 +33,7 @@ def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool)
 
 
 def read_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield lines without line ends. Overlong lines are truncated, but stay too long for `decode`."""
+    """Yield lines without line endings. Overlong lines are truncated, but stay too long for `decode`."""
     while line := stream.readline(LONGEST_LINE + 2):
         kept = line
         while not line.endswith(b"\n") and (line := stream.readline(LONGEST_LINE)):

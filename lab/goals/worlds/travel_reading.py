@@ -93,7 +93,7 @@ def _read_offer(text: str) -> tuple[str, Values]:
 
 
 def read_day(text: str) -> str:
-    """Return the text's first day, on its next date, as ISO 8601, or the text itself if it contains no day."""
+    """Return the next date of the first day in the text, as ISO 8601, or the text itself if it contains no day."""
     found = _DAY.search(text)
     if found is None:
         return text
