@@ -52,7 +52,7 @@ class Measured:
 
     @property
     def turn_us(self) -> float:
-        """The mean of the median CPU times of each position in the round, in microseconds."""
+        """The mean of the positions' median CPU times, in microseconds."""
         return 1e6 * statistics.mean(statistics.median(times) for times in self.cpu.values())
 
     @property

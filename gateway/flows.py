@@ -10,7 +10,7 @@ from orchestrator.domain.compile.problems import Problems
 
 
 class KnownFlows:
-    """Parley's background flows and those of the served domains, loaded on first use.
+    """The background flows of Parley and of the served domains, loaded on first use.
 
     Args:
         domain: value of PARLEY_DOMAIN, which selects the served domains.

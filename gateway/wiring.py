@@ -31,7 +31,7 @@ async def open_dependencies(
 ) -> AsyncGenerator[Dependencies]:
     """Open the ports and yield the dependencies, even if the stores don't respond yet.
 
-    `flows`: background flows to use instead of those of the configured domains.
+    `flows`: background flows to use. Default: Parley's flows and the configured domains' flows.
     """
     async with open_ports(settings, tenant_bound=settings.row_security) as ports:
         yield Dependencies(

@@ -92,8 +92,7 @@ async def evaluate_domain(
     Each variant is a separate run. Variants without a model use only the local classifier. Runs with limited
     examples are reported, but not stored or checked. `judge`: the model that grades answers, or None. `bounds`:
     minimum scores, such as ``slot_f1=0.9``. `against`: a stored run to compare the last run with, or None. `folder`:
-    folder for stored runs.
-    `notice`: called with each message for the author.
+    folder for stored runs. `notice`: called with each message for the author.
 
     Raises:
         InvalidInput: a limit or a stored run is invalid, or no model endpoint is configured.

@@ -17,7 +17,7 @@ NARROW = 10
 class Rows:
     """Records, printed as one JSON object per line or as a table of `columns`.
 
-    `columns`: names of the members to show. Default: those of the first record. `value`: replaces the records in
+    `columns`: names of the members to show. Default: the first record's members. `value`: replaces the records in
     JSON output. `head`: text above the table.
     """
 

@@ -227,7 +227,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
 
 
 def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
-    """Return the environment variables that all roles get in addition to those of this process."""
+    """Return the environment variables that all roles get in addition to this process's variables."""
     alone = {"PARLEY_SHUTDOWN_GRACE_S": str(_PRIVATE_SHUTDOWN_S), "PARLEY_AUTH": "open"}
     return {
         "DATABASE_URL": stores.database_url,

@@ -118,7 +118,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("sessions", session_id, "turns", before=before, limit=limit)
 
     def frames(self, session_id: str) -> Many:
-        """List the newest frame of each flow."""
+        """List the newest frame of each flow, newest first."""
         return self._get("sessions", session_id, "frames")
 
     def frame_page(self, session_id: str, frame_id: str, number: int) -> One:

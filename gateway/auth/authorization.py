@@ -70,7 +70,7 @@ DOCUMENTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """Stores for finding the owner of a session, turn, approval or run."""
+    """Stores that know the owners of sessions, turns, approvals and runs."""
 
     sessions: Sessions
     inbox: Inbox

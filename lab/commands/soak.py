@@ -35,7 +35,7 @@ def soak(
 ) -> None:
     """Run a soak test with injected faults. Exits with status 1 if a guarantee is broken.
 
-    Uses separate temporary stores, never those of DATABASE_URL and REDIS_URL.
+    Uses separate temporary stores, and ignores DATABASE_URL and REDIS_URL.
     """
     plan = SoakPlan(
         seconds=minutes * 60,

@@ -64,7 +64,7 @@ def read_case(name: str, conversation: ConversationEntry) -> Case:
 def part_cases(
     files: Mapping[str, Sequence[ConversationEntry]],
 ) -> tuple[dict[str, list[ConversationEntry]], dict[str, ConversationEntry]]:
-    """Return the conversations without faults by file, and those with faults by file and name."""
+    """Return the conversations without faults by file, and the conversations with faults by file and name."""
     sound = {file: [one for one in given if not _goes_wrong(one)] for file, given in files.items()}
     faulty = {
         f"{file}: {one.name}": one for file, given in files.items() for one in given if _goes_wrong(one)

@@ -76,7 +76,7 @@ def _grade_answers(course: Course, faults: Sequence[Fault]) -> Iterable[Finding]
 
 
 def _grade_words(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Finding]:
-    """Yield findings about replies that differ from the effects so far or, with invisible faults, from `sound`."""
+    """Yield findings about replies that contradict the effects or, with invisible faults, differ from `sound`."""
     invisible = all(fault.is_invisible for fault in faults)
     as_told = True
     for heard, reply, store in zip(course.script, sound.replies, sound.stores, strict=False):
@@ -104,7 +104,7 @@ def _is_told(course: Course, sound: Sound, heard: Heard, reply: str) -> bool:
 def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) -> Iterable[Finding]:
     """Yield findings about documents and calls that differ from the requests.
 
-    `strayed`: turns that are graded separately, because they refer to another display.
+    `strayed`: turns that are graded separately, because they refer to a different display.
     """
     store = sound.count(course.store)
     done = {sound.name(call) for call in course.done if call.lasting and call.is_whole}

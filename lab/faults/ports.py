@@ -323,7 +323,7 @@ def _babble(said: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Babbler:
-    """A model client that returns wrong responses in turns with the fault NONSENSE, and is unavailable in other turns."""
+    """A model client that returns wrong responses in turns with the fault NONSENSE. In other turns, its calls fail."""
 
     ports: Ports
     endpoint: str = "nonsense"

@@ -14,7 +14,7 @@ from orchestrator.domain.evaluations import ConversationEntry, FaultKind, TurnEn
 
 
 def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Iterable[Heard]:
-    """Yield turns that had effects after another display than in `sound`, and did not answer a question."""
+    """Yield turns that had effects after a different display than in `sound`, and did not answer a question."""
     misheard = {fault.turn for fault in faults if fault.kind is FaultKind.NONSENSE}
     for one in course.script:
         before = course.heard[course.heard.index(one) - 1]

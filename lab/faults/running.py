@@ -88,7 +88,7 @@ class Course:
         return self.heard[-1].store if self.heard else {}
 
     def seen_before(self, line: Heard | None = None) -> Heard | None:
-        """Return the last turn that displayed data before `line`, or in the whole course if `line` is None, or None."""
+        """Return the last turn that displayed data, or None. `line`: search only earlier turns. Default: all turns."""
         until = len(self.heard) if line is None else self.heard.index(line)
         return next((one for one in reversed(self.heard[:until]) if one.displays), None)
 

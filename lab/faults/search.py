@@ -49,7 +49,7 @@ class Found:
 
     @property
     def likeness(self) -> tuple[str, ...]:
-        """The key of similar findings: breach, subject and kinds of faults."""
+        """The key that similar findings share: breach, subject and kinds of faults."""
         about = self.finding.why.split(" ")[0]
         return (
             self.finding.breach,

@@ -19,7 +19,7 @@ Store: TypeAlias = dict[str, dict[str, Any]]
 class Wish:
     """A task or a question of a user.
 
-    `twists`: deviations from the shortest path that are still to come, with their stages. `about`: the earlier wish
+    `twists`: remaining deviations from the shortest path, with their stages. `about`: the earlier wish
     that this wish concerns. `wanted`: False after the user abandons the wish. `told`: True after the assistant
     reports success.
     """
@@ -123,7 +123,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Effect:
-    """A change of the store during one turn. `key`: ID of the changed record."""
+    """A change to the store during one turn. `key`: ID of the changed record."""
 
     kind: str
     key: str

@@ -27,7 +27,7 @@ class Judge:
     def judge(
         self, move: Move, turn: JsonObject, observed: JsonObject, written: Sequence[tuple[str, JsonObject]]
     ) -> TurnOutcome:
-        """Grade a turn. `observed`: its outcome. `written`: the documents that it created, with collections."""
+        """Grade a turn. `observed`: its results. `written`: the documents that it created, with their collections."""
         expected = {tool: self._list_wanted(tool, some) for tool, some in self._expected().items()}
         asks = move.purpose is Purpose.ASK and not self._goal.flow.recipe
         expect = ExpectEntry(

@@ -30,7 +30,7 @@ LISTED = re.compile(r"^- [0-9A-Z]{6}:", re.MULTILINE)  # an entry in the list of
 class Tally:
     """The results of the conversations.
 
-    `accepted`: turn IDs by idempotency key. `unreachable`: number of repeated requests.
+    `accepted`: turn IDs by idempotency key. `unreachable`: number of requests repeated after Unavailable or InboxFull.
     """
 
     accepted: dict[str, str] = field(default_factory=dict[str, str])

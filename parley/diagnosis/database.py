@@ -25,7 +25,7 @@ _ROLE = """
         WHERE relrowsecurity AND relnamespace = current_schema()::regnamespace
             AND pg_has_role(pg_roles.oid, relowner, 'USAGE'))
     FROM pg_roles WHERE rolname = current_user"""
-# Names of tables without the needed grants, of four tables, because all tables get the same grants.
+# Names of tables that lack the needed grants. All tables get the same grants, so four tables are checked.
 _FORBIDDEN = """
     SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
     WHERE relnamespace = current_schema()::regnamespace
