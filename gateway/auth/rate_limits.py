@@ -11,7 +11,7 @@ from orchestrator.turns.access import Caller
 from orchestrator.types import TenantId
 
 WARN_EVERY_S = 30.0
-FAILURES_A_MINUTE, FAILURES_AT_ONCE = 60, 20  # failed authentications per IP address, in a minute and in a burst
+FAILURES_A_MINUTE, FAILURES_AT_ONCE = 60, 20  # failed authentications per IP address
 NO_TENANT = TenantId("")
 BURST_SHARE = 6  # a sixth of a minute's requests can arrive at the same time
 
