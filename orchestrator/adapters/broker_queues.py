@@ -16,7 +16,7 @@ A RabbitMQ policy sets the limits and the dead-letter exchange, so senders can d
 
 
 class SharedQueue(Queue):
-    """A queue that is declared only if it doesn't exist, because RabbitMQ rejects differing declarations."""
+    """A queue that is declared only if it doesn't exist, because RabbitMQ rejects a different declaration."""
 
     def queue_declare(self, nowait: bool = False, passive: bool = False, channel: Any = None) -> Any:
         channel = channel or self.channel

@@ -17,7 +17,7 @@ MOST_KEPT: Final = 200
 LARGEST_BYTES: Final = 128 * 1024
 KEPT_FOR_S: Final = 7 * 86_400
 OF_THE_BROKER: Final = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count")
-"""Prefixes of headers in which RabbitMQ records past deliveries. A replay omits these headers."""
+"""Prefixes of the headers that RabbitMQ uses to record past deliveries. A replay omits these headers."""
 
 
 class DeadLetters:
@@ -31,7 +31,7 @@ class DeadLetters:
         self._redis = redis
 
     def keep(self, facts: JsonObject, message: Any) -> None:
-        """Store a kombu message with its metadata (`facts`), and evict the oldest messages.
+        """Store a kombu message with its metadata (`facts`), and evict messages beyond `MOST_KEPT`.
 
         If the body is too large, store only the metadata.
         """

@@ -70,7 +70,7 @@ class EventFeed:
     """A feed for any number of followers, with one Redis connection and one log poll per tenant and second.
 
     Args:
-        inbox: indicates if a turn has ended, before a late follower receives its streamed text.
+        inbox: indicates if a turn has ended, before a late follower receives the turn's streamed text.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The Python files of a domain folder. Their exceptions are reported as problems of the folder.
+"""The Python files of a domain folder. Exceptions during their import are reported as problems.
 
 A built-in domain is imported under its package name, and any other domain under a name derived from its path.
 """
@@ -28,13 +28,13 @@ def shipped_folder() -> Path | None:
 
 
 def import_services(folder: Path, problems: Problems) -> dict[str, Any]:
-    """Return the public names of services.py, or an empty dict if the file doesn't exist."""
+    """Return the public members of services.py by name, or an empty dict if the file doesn't exist."""
     module = _import(folder, "services", problems)
     return {} if module is None else {name: value for name, value in vars(module).items() if name[0] != "_"}
 
 
 def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:
-    """Return the names that internal_flows.py defines, or an empty dict if the file doesn't exist."""
+    """Return the definitions in internal_flows.py by name, or an empty dict if the file doesn't exist."""
     module = _import(folder, "internal_flows", problems)
     if module is None:
         return {}
@@ -73,7 +73,7 @@ def forget(folder: Path) -> None:
 
 
 def _package(folder: Path) -> str:
-    """Return a folder's package name, and create the package if it doesn't exist."""
+    """Return the name of the package that contains a folder's modules."""
     shipped = shipped_folder()
     if shipped is not None and folder.parent == shipped.resolve() and (folder / "__init__.py").exists():
         return f"{SHIPPED}.{folder.name}"

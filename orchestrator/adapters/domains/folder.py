@@ -1,6 +1,6 @@
 """Domains, loaded from built-in packages or from folders.
 
-`domain.compile` interprets the files and reports their problems.
+`domain.compile` interprets the files and reports what is wrong with them.
 """
 
 import re
@@ -262,7 +262,7 @@ class DomainRegistry:
         return self._places[self.resolve(name)]
 
     def config(self, name: str) -> DomainConfig:
-        """Return the domain's configuration, as of its first use.
+        """Return the domain's configuration, which is cached after the first call.
 
         Raises InvalidInput for an unknown domain, or ConfigurationError for an invalid file.
         """
@@ -289,7 +289,7 @@ class DomainRegistry:
         return frozenset(event for flow in self.flows(name).values() for event in flow.events)
 
     def flows(self, name: str) -> Mapping[str, FlowEntry]:
-        """Return the domain's flows as of their first use, or an empty mapping if its ontology is invalid.
+        """Return the domain's flows, cached after the first call, or an empty mapping for an invalid ontology.
 
         Raises InvalidInput for an unknown domain.
         """

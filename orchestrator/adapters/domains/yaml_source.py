@@ -98,7 +98,7 @@ def _mistake(name: str, error: yaml.MarkedYAMLError) -> tuple[SourceFile, Path, 
 
 
 def _walk(root: yaml.Node) -> tuple[dict[Path, int], list[tuple[Path, int]]]:
-    """Return the line numbers of all keys and items, and those of duplicate keys. Raises RecursionError."""
+    """Return the lines of all keys and items by path, and the duplicate keys. Raises RecursionError."""
     lines: dict[Path, int] = {}
     twice: list[tuple[Path, int]] = []
     pending: list[tuple[Path, yaml.Node]] = [((), root)]

@@ -27,9 +27,9 @@ _THOUGHT = {
     Effort.MEDIUM: 10_000,
     Effort.HIGH: 16_384,
 }
-"""Tokens to add to the limit for thinking, by effort.
+"""Numbers of tokens to add to an answer's token limit for thinking, by effort.
 
-For Anthropic models, these are the library's budgets, which must stay below the token limit.
+For Anthropic models, these numbers are the library's thinking budgets, which must stay below the limit.
 """
 PROMPT_HEADER = "X-Parley-Prompt"
 """Header with the prompt's name, for scripts and proxies. Providers ignore it."""
@@ -98,7 +98,7 @@ def _forced_tool(request: ChatRequest) -> str | None:
 
 
 def parameters_for(model: Model[Any], request: ChatRequest) -> ModelRequestParameters:
-    """Return the request's tools and output, in the best mode that the model and the endpoint support."""
+    """Return the tools and the best output mode that the model and the endpoint support."""
     if request.output is not None:
         return _output(model, request.output, request)
     tools = [

@@ -177,7 +177,7 @@ def _codes(error: ModelAPIError) -> Iterable[str]:
 
 
 def _error_of(body: object) -> JsonObject:
-    """Return the error object of a body, or of the first item of a list: its `error`, or the object itself."""
+    """Return a body's `error` object, or the body if it has none. For a list, use the first item."""
     if isinstance(body, list) and body:
         body = cast("list[Json]", body)[0]
     if not isinstance(body, dict):

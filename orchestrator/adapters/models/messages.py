@@ -81,7 +81,7 @@ def _write_answer(message: ChatMessage, endpoint: str) -> ModelResponse:
         try:
             (known,) = ModelMessagesTypeAdapter.validate_python([opaque.body])
         except ValidationError:
-            pass  # Written by another release of the library. The other fields contain the same, without signatures.
+            pass  # Written by another release of the library. The other fields have the same content, unsigned.
         else:
             return cast("ModelResponse", known)
     said = [TextPart(message.content)] if message.content else []

@@ -63,7 +63,7 @@ def _listed_calls(message: JsonObject) -> list[JsonObject]:
 
 
 def _written_calls(text: str) -> list[JsonObject]:
-    """Return the tool calls written in a text, as servers without a tool-call parser leave them there."""
+    """Return the tool calls in a text. Servers without a tool-call parser don't extract them."""
     found = (_read_object(match[1]) for match in _WRITTEN_CALL.finditer(text))
     return [{"function": call} for call in found if call is not None]
 
@@ -260,7 +260,7 @@ def _name(value: Json) -> str | None:
 
 
 def _text(content: Json) -> str | None:
-    """Return the text of a string, of a list's text parts, or of an object that should have been JSON text."""
+    """Return content as text: a string as it is, a list's text parts joined, an object as JSON, or None."""
     match content:
         case str():
             return content.replace("\0", "")

@@ -20,8 +20,8 @@ class Provider:
     """A provider, named as in `PARLEY_MODEL=provider:name`.
 
     Args:
-        keys: environment variables with its key or URL. Any of them configures the provider.
-        package: module of its client, installed by the extra named after the provider, or empty for the
+        keys: environment variables for the provider's key or URL. Any of them configures the provider.
+        package: module of the provider's client, installed by the extra named after the provider, or empty for the
             `openai` client.
         compatible: True to assume only the features that all compatible endpoints share.
         base_url: the default URL.
@@ -55,7 +55,7 @@ PROVIDERS: Mapping[str, Provider] = {
 
 
 def split_model(name: str, endpoints: Mapping[str, "Endpoint"]) -> tuple[str | None, str]:
-    """Split ``provider:name`` into a provider or endpoint, or None, and a model name.
+    """Return the provider or endpoint in ``provider:name``, or None without a prefix, and the model name.
 
     Names of local models can also contain colons (``mistral:7b``). Therefore, if the default endpoint has a
     URL, a prefix counts as a provider only if the provider's key is set.

@@ -32,7 +32,7 @@ _Name = TypeVar("_Name", bound=Hashable)
 class WorkerLock:
     """Proof that a worker is alive: a database connection that closes with the process (RT-11).
 
-    The worker's row identifies the connection. Other workers notice a death before its claims expire, and
+    The worker's row identifies the connection. Other workers notice its death before its claims expire, and
     other database users cannot fake the connection. After a reconnect, the worker has a new ID, and another
     worker's next sweep releases the remaining claims of the old ID.
     """
@@ -127,7 +127,7 @@ class HeldClaim:
 
 
 class HeldClaims(Generic[_Name]):
-    """The claims of one kind held by this process, renewed in one statement until they are dropped or lost.
+    """This process's claims of one kind, renewed in one statement until they are dropped or lost.
 
     Args:
         renewal: name of the renewing statement. Its rows start with the names of current claims.
@@ -148,7 +148,7 @@ class HeldClaims(Generic[_Name]):
         self._held[name] = claim
 
     def find(self, name: _Name, token: int | None = None) -> HeldClaim | None:
-        """Return the claim with this name and, if given, this token."""
+        """Return the claim with this name and, if given, this token, or None."""
         held = self._held.get(name)
         return held if held is not None and token in {None, held.token} else None
 

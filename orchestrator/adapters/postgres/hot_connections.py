@@ -80,7 +80,7 @@ class HotConnection:
     async def check(self) -> None:
         """Raise psycopg's error if the connection is dead.
 
-        A closed connection has data to read (the end of the stream). Only then is a round trip needed.
+        A closed connection has data to read: the end of the stream. Without data, no round trip is needed.
         """
         if self._poller.poll(0):
             await self.connection.execute("SELECT 1")

@@ -1,6 +1,6 @@
 """API keys on PostgreSQL.
 
-The gateway cannot read the table of keys, only look up single keys with a database function.
+The gateway cannot read the keys table; it can only look up single keys through a database function.
 """
 
 from datetime import datetime

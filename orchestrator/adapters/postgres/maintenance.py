@@ -21,7 +21,7 @@ _LOOK_BACK_S = 86_400.0
 PAGE = 500
 """Maximum number of sessions per pruning statement."""
 BATCH = 5000
-"""Maximum number of rows deleted per transaction. Small, so that turns are not delayed."""
+"""Maximum number of rows deleted per transaction, small enough not to delay turns."""
 _PAGE = parse("SELECT session_id FROM lanes WHERE session_id > %(after)s ORDER BY session_id LIMIT %(limit)s")
 
 

@@ -51,7 +51,7 @@ def check_schema(database_url: str) -> None:
 
 
 async def ping_schema(database: Database) -> None:
-    """Raise Unavailable unless the schema is current and the database accepts writes. For probes."""
+    """Raise Unavailable unless the schema is current and the database accepts writes, for probes."""
     if await database.fetch_one(_CAN_WRITE, {}) != (True,):
         raise Unavailable("The database is read-only: it is a replica, or writes are switched off.")
     there = await database.fetch_one("SELECT to_regclass('alembic_version') IS NOT NULL", {})

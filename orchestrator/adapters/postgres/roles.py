@@ -107,7 +107,7 @@ def make_roles(database_url: str) -> list[str]:
 
 
 def may_run_session_flows(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether this user can switch to the session-flow role and the role has its rights here.
+    """Return whether this user can switch to the session-flow role and it has its rights in this database.
 
     Roles belong to the server and rights to the database, so either can exist without the other.
     """
@@ -133,7 +133,7 @@ def make_session_flows_role(connection: psycopg.Connection[Any]) -> None:
 
 
 def make_login(database_url: str, login_url: str, role: str) -> str:
-    """Create the URL's user with its password and a role's rights. Return the user's name.
+    """Create the login URL's user with the URL's password and a role's rights. Return the user's name.
 
     An existing user gets this password.
 
@@ -185,7 +185,7 @@ def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
 
 
 def _withhold_server_wide_functions(connection: psycopg.Connection[Any]) -> None:
-    """Revoke functions with which a reader could block all tenants, except from roles that need them.
+    """Revoke functions that let a reader block all tenants, except from roles that need them.
 
     Only a server administrator can revoke them. For other users, PostgreSQL only sends a warning.
     """

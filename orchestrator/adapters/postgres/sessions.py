@@ -1,4 +1,4 @@
-"""Sessions on PostgreSQL: their facts, history, earlier states (ST-2) and forks (ST-4)."""
+"""Sessions on PostgreSQL: records, history, earlier states (ST-2) and forks (ST-4)."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def _lines(row: Row[Any]) -> Iterator[JsonObject]:
 
 
 def _last_of_user(name: str, tenant_id: TenantId, user_id: UserId | None) -> Any:
-    """Return a subquery for a column's value in the user's latest session with a value, or None without a user."""
+    """Return a subquery for a column's value in the user's latest session that has one, or None without a user."""
     if user_id is None:
         return None
     column = lanes.c[name]

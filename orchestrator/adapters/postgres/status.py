@@ -74,7 +74,7 @@ NEWEST_TURNS = 200
 
 @dataclass(frozen=True, slots=True)
 class SessionBacklog:
-    """The number of due background runs of a session, or without a session, and the oldest run's age in seconds."""
+    """The due background runs of a session, or of no session. `oldest_s`: age of the oldest run, in seconds."""
 
     session_id: SessionId | None
     runs: int

@@ -137,7 +137,7 @@ class PostgresWebhooks:
         return await self._database.write(again)
 
     async def rotate_secret(self, tenant_id: TenantId) -> str:
-        """Create a secret, which signs deliveries together with its predecessor. Delete older secrets."""
+        """Create a secret, which signs deliveries together with the previous secret. Delete older secrets."""
         async with self._database.transaction() as connection:
             secret = await _add_secret(connection, tenant_id)
             mine = webhook_secrets.c.tenant_id == tenant_id

@@ -6,7 +6,7 @@
 - ``parley-gateway``: wakes workers, but cannot read the messages that backends submit.
 - ``parley-sender``: backends that use Celery. They submit, read results, send groups and chords, and revoke.
 - ``parley-flower``: reads worker events and queue lengths, but no messages.
-- ``parley-scaler``: autoscalers. Their keys are not read-only, because KEDA runs a script, which counts as a write.
+- ``parley-scaler``: autoscalers. Their keys are not read-only, because Redis treats KEDA's script as a write.
 - ``parley-probe``: health probes.
 """
 
@@ -24,5 +24,5 @@ USERS: Final = tuple(_PASSWORD.findall(_USERS))
 
 
 def write_acl_file(passwords: Mapping[str, str]) -> str:
-    """Return the content of an ACL file with digests of the passwords, which are given by user name."""
+    """Return the content of an ACL file with password digests. `passwords`: by user name."""
     return _PASSWORD.sub(lambda user: f"#{hashlib.sha256(passwords[user[1]].encode()).hexdigest()}", _USERS)

@@ -49,10 +49,10 @@ class _Sending(AbstractConnection):
 
 
 class Gathered(Generic[_Item, _Reply]):
-    """A batcher that sends many callers' items in one round trip. Items that arrive meanwhile join the next batch.
+    """A batcher that sends many callers' items in one round trip. Items added during a send join the next batch.
 
     Args:
-        send: sends a batch. All its callers get the same reply or error. Never called concurrently.
+        send: sends a batch. All callers in the batch get the same reply or error. Never called concurrently.
     """
 
     def __init__(self, send: Callable[[list[_Item]], Awaitable[_Reply]]) -> None:
@@ -85,7 +85,7 @@ class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
     async def disconnect(self, inuse_connections: bool = True) -> None:
         """Close the connections to the master.
 
-        If connections in use are closed, also close those to the sentinels.
+        If connections in use are closed, also close the connections to the sentinels.
         """
         await super().disconnect(inuse_connections)
         if inuse_connections:

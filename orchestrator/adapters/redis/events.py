@@ -1,7 +1,7 @@
 """Live events over Redis publish/subscribe, with one listening connection per process.
 
 Redis stores only the streamed text of a running turn, for two minutes. `lua/stream_text.lua` appends a part
-and publishes it atomically. Late listeners read the log.
+and publishes it atomically. Listeners that missed events read the log.
 """
 
 import asyncio
@@ -222,7 +222,7 @@ class RedisEvents:
         if channel is None:
             return
         if message["type"] == "subscribe":
-            if channel.interrupted:  # messages published in between are lost
+            if channel.interrupted:  # messages published during the interruption are lost
                 channel.interrupted = False
                 for subscription in channel.listeners:
                     subscription.drop()

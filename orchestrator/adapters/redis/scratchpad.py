@@ -28,7 +28,7 @@ class RedisScratchpad:
     """A `Scratchpad` in Redis, backed by an archive in PostgreSQL.
 
     Args:
-        keep_s: seconds for which Redis keeps a scratchpad after its last write.
+        keep_s: how long Redis keeps a scratchpad after its last write, in seconds.
     """
 
     def __init__(self, redis: Redis, archive: PostgresScratchpadArchive, *, keep_s: int = KEEP_S) -> None:
@@ -127,9 +127,9 @@ class RedisScratchpad:
 
 
 def _keys(tenant_id: TenantId, session_id: SessionId) -> tuple[str, str, str, str]:
-    """Return the keys of entries, use order, operations and use counter.
+    """Return the keys of a scratchpad's entries, use order, operations and use counter.
 
-    Braces put them into one hash slot.
+    The braces put all keys into one hash slot.
     """
     family = f"{PREFIX}{{{tenant_id}/{session_id}}}:"
     return f"{family}entries", f"{family}used", f"{family}operations", f"{family}filled"

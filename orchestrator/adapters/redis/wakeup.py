@@ -86,14 +86,14 @@ class RedisWakeup:
         try:
             retired = await self._retire(keys=[READY, AWAKE], args=[self._runner, "1" if force else "0"])
         except (RedisError, OSError) as error:
-            # Until the entry expires, a wake-up may be missed. The sweep recovers the affected sessions.
+            # Until the runner's entry expires, a wake-up may be missed. The sweep recovers the affected sessions.
             _log.warning("A runner could not retire.", error=error)
             return True
         self._attended_at = 0.0
         return bool(retired)
 
     async def _leave(self, offers: list[_Offer]) -> SessionId | None:
-        """Publish offers in one round trip. Return the session for which to wake a worker, or None."""
+        """Publish offers in one round trip. Return the session to name in a wake-up message, or None."""
         of_tenants = [(session_id, tenant_id) for several, tenant_id, _ in offers for session_id in several]
         backlog = 0 if any(nobody_came for *_, nobody_came in offers) else BACKLOG
         limits = WAKE_AT_MOST_EVERY_MS, WAKE_AT_LEAST_EVERY_MS, backlog

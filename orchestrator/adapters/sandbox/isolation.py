@@ -42,8 +42,8 @@ SYSTEM_CALLS = {
 
 The permitted calls are read, write, mmap, mprotect, munmap, brk, rt_sigaction, rt_sigprocmask, rt_sigreturn,
 mremap, madvise, exit, exit_group, futex, sched_yield, restart_syscall, clock_gettime, gettimeofday,
-getrandom, getpid and gettid. A process may send `tgkill` only to itself, because it aborts in this way when
-out of memory.
+getrandom, getpid and gettid. A process may send `tgkill` only to itself, which it needs for aborting when out
+of memory.
 """
 
 

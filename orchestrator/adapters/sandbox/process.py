@@ -55,11 +55,9 @@ class Layer(StrEnum):
     NETWORK = "network"
     """A network namespace without interfaces, if the system permits one."""
     CALLS = "calls"
-    """A seccomp filter, with which the kernel kills the process at any system call that computation doesn't
-    need.
-    """
+    """A seccomp filter that kills the process at any system call that computation doesn't need."""
     EVENTS = "events"
-    """An audit hook, which exits the process when its code tries to reach the system."""
+    """An audit hook that ends the process when its code tries to reach the system."""
 
 
 class PythonSandbox:

@@ -21,7 +21,7 @@ from orchestrator.telemetry import get_logger
 from orchestrator.types import TenantId, UserId, is_object
 
 KEPT_S = 60.0
-"""Maximum time for which a credential is reused, in seconds. Its source can shorten the time."""
+"""Maximum time to reuse a credential, in seconds. The credential's source can set a shorter time."""
 MOST_KEPT = 1000
 
 _Key = tuple[TenantId, UserId, str]
@@ -37,7 +37,7 @@ class _Kept:
 class UserCredentials:
     """Users' credentials, fetched when a tool is called and cached briefly.
 
-    Only requests to the tools' endpoints contain the values.
+    Only requests to the tools' endpoints contain the credentials.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class UserCredentials:
     async def read(self, tool: ToolSpec, call: ToolCall) -> Mapping[str, str]:
         """Return the credentials that a tool's headers use.
 
-        A ToolFailure means that the tool was not called.
+        If this method raises ToolFailure, the tool was not called.
         """
         texts: Mapping[str, str] = tool.options["headers"]
         names = {name for text in texts.values() for name in credential_placeholders(text)}

@@ -154,7 +154,7 @@ def _read(tool: ToolSpec, arguments: JsonObject, status: int, headers: httpx2.He
 
 
 def _categorize(status: int) -> FailureCategory:
-    """Return the category of a status. A redirect that was not followed is a server error."""
+    """Return the failure category of an HTTP status. A redirect that was not followed is a server error."""
     if status in _CATEGORIES:
         return _CATEGORIES[status]
     return FailureCategory.VALIDATION_ERROR if 400 <= status < 500 else FailureCategory.SERVER_ERROR

@@ -27,7 +27,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """An HTTP request. `body`: JSON, or None without a body."""
+    """An HTTP request. `body`: JSON, or None if the request has no body."""
 
     method: str
     url: str
@@ -42,7 +42,7 @@ def build_request(
     environment: Mapping[str, str],
     credentials: Mapping[str, str] | None = None,
 ) -> HttpRequest:
-    """Build a request by filling in the entry's placeholders. `credentials`: the user's credentials, by name.
+    """Build a request by filling in the manifest's placeholders. `credentials`: the user's, by name.
 
     Raises ToolFailure for values that cannot be sent.
     """

@@ -162,7 +162,7 @@ def _json(value: Any) -> str:
 
 
 def _array(entries: Any) -> str | None:
-    """Return a JSON array, or None if there are no entries. None removes their part of the statement."""
+    """Return a JSON array, or None if there are no entries. None removes this part of the statement."""
     return _json(entries) if entries else None
 
 

@@ -44,7 +44,7 @@ _SCAN = "SELECT set_config('hnsw.ef_search', :half, true), set_config('hnsw.iter
 COMMON = 500
 """Number of chunks above which a term is too common to select candidates, unless all terms are common.
 
-Common terms still count in the ranking.
+Common terms still affect the ranking.
 """
 LONGEST_INDEXED = 2000
 """Maximum number of dimensions of an indexed `vector`. Longer vectors are indexed in half precision."""

@@ -106,7 +106,7 @@ class PostgresForgetting:
     async def drop_documents(
         self, tenant_id: TenantId, owner: UserId, sessions: list[SessionId], unwanted: Unwanted
     ) -> int:
-        """Delete the documents of a user and of `sessions` with `unwanted` content. Return their number.
+        """Delete documents with `unwanted` content that belong to the owner or `sessions`. Return their number.
 
         A full erasure also deletes all documents that are older than the erasure.
         """
@@ -155,7 +155,7 @@ async def _forget_conversation(
 ) -> Unwanted:
     """Blank all messages from before a full erasure.
 
-    Return the unwanted content, with the later messages to keep.
+    Return `unwanted`, with the later messages as content to keep.
     """
     line, until = utterances.c, func.to_timestamp(unwanted.everything_until)
     begun = select(sessions).where(sessions.c.session_id == session_id, sessions.c.created_at <= until)
@@ -188,7 +188,7 @@ async def _rewrite(connection: AsyncConnection, table: Table, where: Any, unwant
 def _take_out(column: Column[Any], value: Json, unwanted: Unwanted) -> Json:
     """Remove unwanted content from a value.
 
-    A text column stores button values as JSON, in the runtime's format.
+    A text column can contain a button's value as JSON, in the runtime's format.
     """
     if isinstance(value, str) and value[:1] in {"{", "["} and isinstance(column.type, Text):
         try:

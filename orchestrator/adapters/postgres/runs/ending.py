@@ -70,7 +70,7 @@ async def add_rerun(
     flight_key: str | None,
     after_s: float = 0.0,
 ) -> Hint:
-    """Add the next run to the chain that ends in `run_id`. The new run inherits its successors.
+    """Add the next run to the chain that ends in `run_id`. The new run inherits the last run's successors.
 
     An automatic rerun continues the last run's task. A manual rerun gets a new task.
     """

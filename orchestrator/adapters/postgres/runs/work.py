@@ -53,8 +53,8 @@ class PostgresRunWork:
     async def claim(self, run_id: str, config: JsonObject, *, waited_s: float = 0.0) -> RunClaim | None:
         """Claim a run's `before_all` or `after_all`. The first claim stores `config`.
 
-        `waited_s`: background runs that have been ready for less time are deferred. Return None if the run
-        has no due stage or another worker holds it.
+        `waited_s`: background runs that have been ready for fewer seconds are deferred. Return None if the
+        run has no due stage or another worker holds the run.
         """
         arguments = {
             "run_id": run_id,
@@ -93,7 +93,7 @@ class PostgresRunWork:
         """Claim unfinished items. Return None if no item is free or the run has reached its concurrency limit.
 
         `task_id`: the task that executes the items. `waited_s`: items of background runs that have been ready
-        for less time are deferred; if it is positive, other background items are claimed one by one.
+        for fewer seconds are deferred. If `waited_s` is positive, other background items are claimed singly.
         """
         async with self._database.hot_transaction() as transaction:
             run = await transaction.fetch_one(
@@ -121,7 +121,7 @@ class PostgresRunWork:
         return ItemsClaim(facts, token, tuple(ClaimedItem(*row[1:]) for row in rows))
 
     async def record_items(self, claim: ItemsClaim, ends: tuple[ItemEnd, ...], *, last: bool) -> Recorded:
-        """Record the results of items, each once. `last`: also release the claim."""
+        """Record the results of items, each once. `last`: True to release the claim too."""
         run_id = claim.facts.run_id
         if last:
             self.give_up(claim.token)

@@ -327,7 +327,7 @@ async def _insert_turn(
     *,
     interjects: bool,
 ) -> None:
-    """Insert a turn at the end of the queue. `interjects`: True if the running turn classifies it."""
+    """Insert a turn at the end of the queue. `interjects`: True if the running turn classifies the new turn."""
     given = submission.input
     await connection.execute(
         insert(turns).values(

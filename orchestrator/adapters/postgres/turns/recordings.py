@@ -64,7 +64,7 @@ class PostgresRecordings:
         """Return sessions with their domains, most recently active first.
 
         `named`: the sessions to return. If empty, return the `last` most recently active sessions without
-        unfinished turns. `domain`, `tenant`: limit the result. Default: all.
+        unfinished turns. `domain`, `tenant`: limit the result. Default: all domains and tenants.
         """
         query = select(sessions.c.session_id, sessions.c.domain).join(
             lanes, lanes.c.session_id == sessions.c.session_id

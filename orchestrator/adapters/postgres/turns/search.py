@@ -30,7 +30,7 @@ _OF_DAY: Final = (
 )
 _OF_USER: Final = ("user_id", "turns", "failed", "over_budget", *_COST)
 _NOW: Final = TurnId("turn_g")
-"""An upper bound of all turn IDs, whose underscore is followed by a hexadecimal number."""
+"""A value above all turn IDs, because ``g`` sorts after all hexadecimal digits."""
 
 
 class PostgresTurnSearch:
