@@ -36,7 +36,7 @@ from orchestrator.types import Json, JsonObject, hash_json
 TOOL = "tool"
 
 UNDECIDED = (Unavailable, DeadlineExceeded, TurnCancelled, LaneLost)
-"""Errors after which it is unknown whether a call had its side effect."""
+"""Errors that leave it unknown whether a call had its side effect."""
 
 QUIET_FOR_S = 0.1
 """Delay of the first hint, in seconds. Users don't notice shorter turns, so short turns send no hints."""

@@ -13,7 +13,7 @@ TOKEN = "token"  # noqa: S105  # an event type, not a secret
 ENDINGS = frozenset({"answer", "failed"})
 """Events that end a turn."""
 LOOK = "look"
-"""The type of a marker that tells live listeners to read the log. The log does not contain it."""
+"""The type of a marker that tells live listeners to read the log. The log does not contain this marker."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def _forced_tool(request: ChatRequest) -> str | None:
 
 
 def parameters_for(model: Model[Any], request: ChatRequest) -> ModelRequestParameters:
-    """Return the tools and the best output mode that the model and the endpoint support."""
+    """Return the library's parameters for a request: its tools, or the best supported output mode."""
     if request.output is not None:
         return _output(model, request.output, request)
     tools = [

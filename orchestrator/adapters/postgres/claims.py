@@ -127,7 +127,7 @@ class HeldClaim:
 
 
 class HeldClaims(Generic[_Name]):
-    """This process's claims of one kind, renewed in one statement until they are dropped or lost.
+    """The process's claims of one kind, renewed in one statement until they are dropped or lost.
 
     Args:
         renewal: name of the renewing statement. Its rows start with the names of current claims.

@@ -192,7 +192,7 @@ class PostgresWebhookFeeds:
     async def finish(self, feed: HeldFeed) -> None:
         """Release a feed without pending deliveries."""
         kept = webhook_feeds.c
-        # Events that arrived in the meantime are due immediately.
+        # Events that arrived during the delivery are due immediately.
         due = case((kept.wanted > kept.delivered, NOW), else_=None)
         await self._change(feed, held_until=None, due_at=due)
 

@@ -37,7 +37,7 @@ NotImplementedError OverflowError RuntimeError StopIteration TypeError ValueErro
 
 
 def watch_events() -> None:
-    """Install an audit hook, permanently, that ends the process at the first event that is not harmless."""
+    """Permanently install an audit hook that ends the process at the first event that is not harmless."""
     end, reply = os._exit, answer
 
     def watch(event: str, arguments: tuple[object, ...], harmless: frozenset[str] = HARMLESS_EVENTS) -> None:

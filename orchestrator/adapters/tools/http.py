@@ -51,7 +51,7 @@ _CATEGORIES: Mapping[int, FailureCategory] = {
 }
 
 _REJECTED = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
-"""Response statuses after which a user's cached credentials are discarded."""
+"""Response statuses that cause a user's cached credentials to be discarded."""
 
 _SAYINGS: Mapping[FailureCategory, str] = {
     FailureCategory.VALIDATION_ERROR: "tool_bad_values",

@@ -42,7 +42,7 @@ def build_request(
     environment: Mapping[str, str],
     credentials: Mapping[str, str] | None = None,
 ) -> HttpRequest:
-    """Build a request by filling in the manifest's placeholders. `credentials`: the user's, by name.
+    """Build a request by filling in the manifest's placeholders. `credentials`: the user's credentials.
 
     Raises ToolFailure for values that cannot be sent.
     """

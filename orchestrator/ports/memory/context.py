@@ -66,7 +66,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All findings, best first. Empty if nothing was found or the search failed."""
+    """All findings, best first, or none if nothing was found or the search failed."""
 
     found: tuple[Finding, ...] = ()
 

@@ -20,7 +20,7 @@ from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
 
 LEFT_FOR_S = 10.0
-"""How long a lane waits for an isolated process, in seconds. Afterwards, sweeps return the lane again."""
+"""Seconds that a lane waits for an isolated process. Afterwards, sweeps return the lane again."""
 
 Suspected = Callable[[SessionId, int], None]
 """A callback for a session whose next turn is a suspected poison turn, with the turn's number of crashes."""

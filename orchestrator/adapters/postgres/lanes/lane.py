@@ -63,8 +63,8 @@ class PostgresLane:
     ) -> None:
         """Create the lanes of a worker.
 
-        `crashes_below`: number of crashes from which a turn goes to `suspected` instead of running, or None
-        in an isolated process (RT-26). `quarantined`: receives turns without remaining attempts. `freed`:
+        `crashes_below`: turns with this many crashes go to `suspected` instead of running. None in an
+        isolated process (RT-26). `quarantined`: receives turns without remaining attempts. `freed`:
         receives sessions of dead workers. `word`: renders the replies of turns that end without an Agent.
         """
         self.worker = worker

@@ -1,11 +1,11 @@
 -- Lease a session lane and start its next turn (RT-2).
 --
 -- Arguments: session_id, worker_id, ttl_s, max_attempts, deadline_s, crashes_below
--- Returns:   no row if there is nothing to do or another worker's lease is valid. Otherwise the lane, its state and turn.
+-- Returns:   no row if there is nothing to do or another worker's lease is valid. If leased: the lane, its state and turn.
 --            `pending` counts the waiting turns, including this one. The turn is null if this statement's snapshot shows
 --            no turn that may run; the caller retries with a fresh snapshot. `suspected`: the number of crashes if the
 --            turn is null because it has crashed too often; the caller leaves the lane to an isolated process. If
---            `state_epoch` is null or differs from `epoch`, another worker held the lane meanwhile, so the caller reads
+--            `state_epoch` is null or differs from `epoch`, another worker held the lane in between; the caller reads
 --            the state again.
 -- A lease of this worker is also replaced. The worker only asks for lanes that it doesn't hold, so the reply to an earlier
 -- claim was lost.

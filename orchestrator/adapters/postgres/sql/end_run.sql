@@ -1,7 +1,7 @@
 -- End a run, because its worker is done, an operator ended it, or a predecessor failed.
 --
 -- Arguments: run_id, tenant_id (null: any), token (null: end it whether claimed or not), status, closing, reason, error,
---            redo, report_s (time within which its task reports the end)
+--            redo, report_s (time limit for its task to report the end)
 -- Returns:   one row with the data for successors and reruns, or no row if the claim is no longer current or the run has
 --            ended.
 -- Releases the flight key and all claims. `again`, the graph requested while the run was active, is returned only once: a

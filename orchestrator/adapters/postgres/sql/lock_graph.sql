@@ -1,7 +1,7 @@
 -- Lock the runs of a graph and their successors in other graphs.
 --
 -- Arguments: graph_id
--- Returns:   one row per run, in the order in which the runs were added.
+-- Returns:   one row per run, in insertion order.
 WITH members AS (
     SELECT run_id, successors FROM internal_runs WHERE graph_id = %(graph_id)s
 ), locked AS (

@@ -1,7 +1,7 @@
 -- Lock a run that is processing items. Later statements of the transaction see all other workers' claims.
 --
 -- Arguments: run_id, waited_s (items of background runs that have waited less are deferred)
--- Returns:   one row for the run's stages; the last column tells whether the items are deferred.
+-- Returns:   one row for the run's stages; the last column: whether the items are deferred.
 -- If the worker freezes within the transaction, the server soon ends the transaction and releases the lock.
 SELECT tenant_id, session_id, flow, redo_count, parameters, final_options, config, data, urgency, turn_id,
        set_config('idle_in_transaction_session_timeout', '4s', true),

@@ -2,7 +2,7 @@
 --
 -- Arguments: run_id, token, ends (array of objects: position, status, output, reason, error),
 --            last (whether to release the claim; the caller has locked the run)
--- Returns:   one row if the claim is still current. Otherwise no row, and nothing was written.
+-- Returns:   one row if the claim is still current. Without a row, nothing was written.
 -- No other worker can claim the items while the claim's row is locked.
 WITH claim AS (
     SELECT token FROM internal_claims WHERE token = %(token)s FOR UPDATE

@@ -2,7 +2,7 @@
 --
 -- Arguments: session_id, tenant_id, turn_id, token, epoch, key, kind, status, request_hash, result (JSON),
 --            duration_ms
--- Returns:   one row if the lease is still current. Otherwise no row, and nothing was written.
+-- Returns:   one row if the lease is still current. Without a row, nothing was written.
 -- The lane's row is locked against a takeover until the step is committed, so that the next worker reads the full journal.
 -- A step that is inserted as finished is repeatable, so it commits asynchronously. Later irreversible writes follow it in
 -- the log, so they are never on disk without it.

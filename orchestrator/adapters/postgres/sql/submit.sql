@@ -3,7 +3,7 @@
 --
 -- Arguments: session_id, tenant_id, turn_id, idempotency_key, client_sequence, kind, form, text, action,
 --            if_busy (null: the session's rule), timezone and locale (stored in the session; null: unchanged), inbox_limit
--- Returns:   one row (seq, position) if accepted. Otherwise no row, and the caller reads why. Raises a unique violation,
+-- Returns:   one row (seq, position) if accepted. Without a row, the caller reads the reason. Raises a unique violation,
 --            which undoes everything, if the idempotency key or sequence is in use.
 -- This statement doesn't see a user turn that was accepted while it waited for the lane's lock, so it may reject a turn
 -- under `understand`.

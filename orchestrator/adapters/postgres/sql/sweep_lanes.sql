@@ -5,7 +5,7 @@
 --            period. A lane without work is not checked until its next turn.
 -- Only lanes in the partial index `lanes_check_at_idx` are visited, so neither idle sessions nor queue lengths matter.
 -- `now()` is stable, so that the index bounds the scan.
--- `coalesce` and the array guide the planner, which replans behind a connection pooler. It would otherwise assume that the
+-- `coalesce` and the array guide the planner, which replans behind a connection pooler. Without them, it would assume that the
 -- conditions are rare, and sort all due lanes or scan the whole table.
 WITH due AS (
     SELECT session_id

@@ -4,7 +4,7 @@
 -- Returns:   one row per message that was never sent, or that was sent `again_after_s` seconds ago without an
 --            acknowledgment. Messages are marked as sent, so that no other process takes them at the same time.
 -- Commits asynchronously: a mark that is lost only repeats a message.
--- `coalesce` and the array guide the planner, which replans behind a connection pooler. It would otherwise assume that due
+-- `coalesce` and the array guide the planner, which replans behind a connection pooler. Without them, it would assume that due
 -- messages are rare, and read and sort all waiting messages to take a few.
 WITH due AS (
     SELECT id

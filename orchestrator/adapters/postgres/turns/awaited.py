@@ -17,7 +17,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 FINISH_TASK: Final = "finish_task"
 """The kind of outbox message that ends a task. Its payload names the task."""
 KEPT_FOR_S: Final = 3600.0
-"""Time for which an ended task is kept in case its message is redelivered, in seconds."""
+"""Retention time of an ended task, in case its message is redelivered, in seconds."""
 MOST_AT_ONCE: Final = 500
 
 

@@ -2,7 +2,7 @@
 --
 -- KEYS[1]  queue, a list: messages enter on the left and leave on the right
 -- ARGV[1]  message behind which to insert; if it is empty or no longer in the queue, insert at the head
--- ARGV[2…] messages, in the order in which they should leave; missing ones are skipped
+-- ARGV[2…] messages in leaving order; messages that are not in the queue are skipped
 --
 -- Returns the number of moved messages. LREM searches from the left, where recent messages are.
 local moved, before = 0, ARGV[1]
