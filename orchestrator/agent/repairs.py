@@ -98,7 +98,7 @@ def load_state(place: Place, body: JsonObject) -> DialogueState:
 
 
 def _tell(outcome: Outcome) -> None:
-    """Add messages to the conversation. Earlier offers must be repeated before a “yes” confirms them (AM-3)."""
+    """Add messages to the conversation, and withdraw earlier offers that these messages do not repeat (AM-3)."""
     state = outcome.after
     state.begin_turn()
     state.say("agent", "\n\n".join(outcome.told))
@@ -276,7 +276,7 @@ _KINDS: Mapping[type, Callable[[Place, Outcome, Any], None]] = {
 
 
 def suggest(place: Place) -> list[JsonObject]:
-    """List suggested repairs as ``{repair, why}``: for the ledger, flows from the top down, and operators."""
+    """List suggested repairs as ``{repair, why}``: for open ledger entries, flows from the top down, and takeovers."""
     state = load_state(place, place.before)
     fits: list[JsonObject] = []
     for entry in place.ledger.values():

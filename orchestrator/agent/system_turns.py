@@ -101,7 +101,7 @@ def keep_for_person(turn: RunningTurn, modules: Modules) -> TurnCommit:
 
 
 async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Modules) -> TurnCommit:
-    """Apply an operator's repairs, or reject them if the epoch differs or an invariant would break."""
+    """Apply an operator's repairs. Return a commit with the changes, or with the reasons for rejecting all repairs."""
     order = SignedOrder.model_validate((work.input.action or {}).get("payload"))
     state, before = decode(lease, modules)
     named = [one.fingerprint for one in order.repairs if isinstance(one, Mark)]
@@ -152,7 +152,7 @@ def _name_end(flow: BaseFlow) -> JsonObject:
 
 
 def decide_proposal(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
-    """Apply or drop a proposal. Malformed proposals are dropped."""
+    """Return a commit that applies or drops a proposal. Malformed proposals are dropped."""
     payload = (work.input.action or {}).get("payload")
     given: JsonObject = payload if is_object(payload) else {}
     state, before = decode(lease, modules)

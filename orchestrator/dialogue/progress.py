@@ -60,7 +60,7 @@ class Grant:
 class Consent:
     """A flow's permissions for calls that need a confirmation or an approval.
 
-    Only `dialogue.consent` writes them.
+    Only `dialogue.consent` changes these permissions.
     """
 
     candidate: Candidate | None = None

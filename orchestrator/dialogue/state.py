@@ -89,7 +89,7 @@ class DialogueState:
         self.later.setdefault(first, []).extend(requests)
 
     def take_due(self) -> list[str]:
-        """Remove and return the requests that waited for one ended flow, or return [] if a question is open."""
+        """Remove and return the due requests, which waited for one ended flow. Return [] while a question is open."""
         if self.ambiguity.current is not None:
             return []
         waiting = {flow.flow_id for flow in self.stack.live()}

@@ -234,7 +234,7 @@ class Understanding:
         )
 
     def _leaves_open(self, name: str, mention: Mention, other: Understanding) -> bool:
-        """Return whether both understandings leave a slot open: "just one" may be a number of seats or a row."""
+        """Return whether a slot that `other` leaves open is open here too: "just one" may mean seats or a row."""
         if mention.text == other.text and not self.slots.keys() <= other.slots.keys():
             return False
         own = self.slots.get(name)

@@ -106,14 +106,14 @@ class Understanding(Section):
 
 
 class Thresholds(Section):
-    """Minimum scores, from 0 to 1, and the minimum length of streamed answers."""
+    """Minimum scores, from 0 to 1, and the length limit for answers that are not streamed."""
 
     confident: Share
     """Minimum score at which the local classifier's interpretation of a mid-turn message takes effect."""
     likely: Share
     """Minimum score of a flow. If no flow reaches it, the assistant asks what the user means."""
     stream_threshold_tokens: PositiveInt
-    """Length above which answers are streamed, in tokens."""
+    """Maximum length of answers that are not streamed, in tokens."""
 
 
 class Session(Section):
@@ -232,7 +232,7 @@ class Plans(Section):
     """Planning."""
 
     model: Switch
-    """Allow a model to check plans and, for `auto`, to plan requests that the declared steps don't cover."""
+    """Allow a model to plan and to check plans. `auto`: it plans only what the declared steps don't cover."""
     max_rounds: PositiveInt
     """Maximum number of times that steps are planned per goal."""
     max_sub_flows: PositiveInt

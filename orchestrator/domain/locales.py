@@ -121,7 +121,7 @@ def _parse(tag: str) -> Locale:
 
 
 def _with_words(numbers: Locale, language: str) -> Locale:
-    """Return the locale of the same territory in the answer's language, or the language without a territory."""
+    """Return the locale for the answer's language, with the same territory if possible."""
     from babel import Locale, UnknownLocaleError  # noqa: PLC0415
 
     if numbers.language == language:

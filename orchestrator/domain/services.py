@@ -44,7 +44,7 @@ class ToolCall:
 
     Attributes:
         idempotency_key: the call's key, the same for every attempt. A tool with side effects stores the key,
-        so that a retry finds the earlier result.
+            so that a retry finds the earlier result.
         now: the time, in Unix seconds.
         root: the root of the session's fork tree, if the session is a fork.
         repeated: True if an earlier call with this key may have arrived, and may still be running.
@@ -157,9 +157,9 @@ class UserMemory(Protocol):
         ...
 
     async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
-        """Forget the memories that match `about`, or all memories. Return the forgotten texts.
+        """Forget the memories that match `about`, or all memories if `everything` is True.
 
-        Default: the user's last statement.
+        Default: forget the user's last statement. Return the forgotten texts.
         """
         ...
 

@@ -42,7 +42,7 @@ class HttpEntry(Entry):
         query: query parameters, which can use inputs and variables.
         wrap_as: the output name for a response that is not an object.
         errors: messages to the user by status, for calls that were certainly not executed. They can use
-        inputs.
+            inputs.
     """
 
     url: str = ""

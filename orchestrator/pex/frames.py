@@ -137,13 +137,13 @@ SCHEMA: JsonObject = {
 
 
 class FrameWriter:
-    """A repairer of frames that asks a model for another form."""
+    """A client that asks a model how to display an invalid frame in another form."""
 
     def __init__(self, engineer: PromptEngineer) -> None:
         self._engineer = engineer
 
     async def redraw(self, run: Execution, frame: Frame, fault: str) -> str | None:
-        """Apply a model's choice to a frame. Return None if the answer is unusable."""
+        """Apply a model's choice to a frame. Return the repair's name, or None if the answer is unusable."""
         chosen = await self.choose(run, frame, fault)
         field = None if chosen is None else chosen.get("field")
         data = run.data.get(field) if field is not None else run.data or None

@@ -40,9 +40,9 @@ class Rewritten:
 
 
 class QueryWriter:
-    """A writer of replacement queries that asks a model.
+    """A client that asks a model for replacement queries.
 
-    The guardrails check its answer like any other code.
+    The guardrails check these queries like any other code.
     """
 
     def __init__(self, engineer: PromptEngineer) -> None:

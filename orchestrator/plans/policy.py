@@ -107,7 +107,7 @@ class PlanPolicy(BasePolicy):
             run.context.tell(NoticeKind.PLAN_IN_PART, flow_id=plan.flow_id, done=done, left_out=left_out)
 
     def _report(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> None:
-        """Store the variables of the plan's template."""
+        """Store the variables for the plan's template."""
         run.data.update(
             {
                 "goal": plan.goal,

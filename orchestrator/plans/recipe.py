@@ -32,7 +32,7 @@ def make_step(declared: RecipeStep) -> PlanStep:
 
 
 def due_steps(plan: PlanFlow) -> list[RecipeStep]:
-    """Return the declared steps that are due and not yet in the plan, unless a model created the plan."""
+    """Return the declared steps that are not in the plan yet and can run, or [] if a model chose the plan's steps."""
     if plan.by_model:
         return []
     return [

@@ -71,7 +71,7 @@ class Task(Generic[State]):
     Attributes:
         root: the state that the first candidates are created from.
         expand: creates up to `width` candidates from a state and its lessons, which are the faults of the
-        state and its ancestors, nearest first.
+            state and its ancestors, nearest first.
         judge: returns a judgment per candidate.
         key: returns equal keys for equal candidates.
     """
@@ -102,7 +102,7 @@ async def search(
 
 
 class Search(Generic[State]):
-    """A search and its tree. `nodes`: all nodes in order of creation, from the root, which is not a candidate."""
+    """A search and its tree. `nodes`: the root, which is not a candidate, then all candidates in creation order."""
 
     def __init__(self, task: Task[State], limit: int) -> None:
         self.nodes: list[Node[State]] = [Node(0, task.root)]

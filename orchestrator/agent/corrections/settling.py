@@ -1,4 +1,4 @@
-"""The question about committed effects that a correction or a plan change makes wrong (RT-12)."""
+"""The question about committed effects that no longer fit after a correction or a plan change (RT-12)."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ FRESH = frozenset({b"", b"{}"})
 
 KEPT_BACK = 0.2
 MOST_KEPT_BACK_S = 5.0
-"""Time reserved for answering without models: `KEPT_BACK` of the deadline, up to this number of seconds."""
+"""Maximum time reserved for answering without models, in seconds. `KEPT_BACK`: its share of the deadline."""
 
 
 def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: Phases) -> RunningTurn:

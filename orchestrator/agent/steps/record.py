@@ -198,7 +198,7 @@ def _keep_plan(plan: PlanFlow) -> PlanRecord:
 
 
 def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
-    """Return whether to store a snapshot: for the first turn, every N turns, or if several flows completed (ST-2)."""
+    """Return whether to store a snapshot: first turn, configured interval, or several completed flows (ST-2)."""
     distance = modules.domain.config.memory.snapshot_every_turns
     first, due = not turn.context.world.prior_state, (turn.lease.epoch + 1) % distance == 0
     return first or due or len(turn.context.changes.completed) > 1
@@ -222,7 +222,7 @@ def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
 
 
 def find_due(state: DialogueState, size: float = math.inf) -> bool:
-    """Return whether a summary is due: every N turns, or after a certain amount of text (IF-11).
+    """Return whether a summary is due, after `SUMMARIZE_EVERY_TURNS` or `SUMMARIZE_EVERY_TOKENS` (IF-11).
 
     `size`: the state's size in bytes, an upper limit on the length of its messages.
     """

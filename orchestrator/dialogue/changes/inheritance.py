@@ -76,7 +76,7 @@ def _giver_of(state: DialogueState, name: str) -> BaseFlow | None:
 
 
 def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bool:
-    """Copy a missing value from the latest task with a name in `same_as`. Return whether a value was copied."""
+    """Copy a missing value from the latest task that has one of the names in `same_as`. Return False if none has."""
     slot = flow.spec.slots[name]
     if not slot.same_as or name in flow.slots or slot.priority is not Priority.REQUIRED:
         return False

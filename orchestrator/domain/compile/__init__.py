@@ -142,7 +142,7 @@ def read_config(defaults: JsonObject, file: SourceFile, problems: Problems) -> D
 
 
 def _name_intents(ontology: OntologyFile, file: SourceFile, problems: Problems) -> dict[str, Family]:
-    """Return the families by accepted intent name, including the domain's own names for four families."""
+    """Return the family of each accepted intent name, including the domain's own names for four families."""
     intents = {family.value: family for family in Family}
     for family, name in ontology.intents.items():
         if not name.strip():

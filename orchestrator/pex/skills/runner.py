@@ -195,7 +195,7 @@ class _Loop:
             return None
 
     async def _begin_stream(self) -> PublishCall | None:
-        """Withdraw the streamed text. Return a callback that streams the next answer, or None."""
+        """Withdraw any streamed text. Return a callback to stream the next answer, or None if it isn't streamed."""
         context, name = self.run.context, self.skill.stream
         if self.streamed is not None:
             await self.streamed.take_back()

@@ -175,7 +175,7 @@ def _chart(frame: Frame, context: TurnContext) -> JsonObject:
 
 
 def _card(frame: Frame, context: TurnContext) -> JsonObject:
-    """Return labeled facts, without nested values."""
+    """Return a card's labeled facts, without nested and hidden values."""
     flow = next(flow for flow in context.changes.reported if flow.flow_id == frame.flow_id)
     facts = frame.data if is_object(frame.data) else {"value": frame.data}
     fields = _read_fields(frame, context)
@@ -243,7 +243,7 @@ _FITS: Mapping[str, Callable[[Json], bool]] = {
 
 
 def show_code(frame: JsonObject | None) -> JsonObject | None:
-    """Return a frame's code and its language, or None."""
+    """Return a frame's code and its language, or None if it has no code."""
     code = frame.get("code") if frame is not None else None
     if not code:
         return None
