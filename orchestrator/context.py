@@ -208,15 +208,16 @@ class TurnContext:
     """A turn's inputs and its changes so far.
 
     Args:
-        now: Unix seconds at which the turn was accepted, the same in every attempt (RT-29).
+        now: the time when the turn was accepted, in Unix seconds, the same in every attempt (RT-29).
         local_now: `now` shifted to the user's time zone, so that its UTC date is the user's date.
-        deadline: Unix seconds by this machine's clock, after which tool calls are no longer awaited.
+        deadline: the time after which tool calls are no longer awaited, in Unix seconds by this machine's
+            clock.
         call: the context and deadline of model calls.
         state: the dialogue state, which changes during the turn.
         live: receives the answer while it streams (RS-4).
-        locale: the user's locale, such as ``de-DE``, or None.
-        action: the clicked action, or None.
-        arrived_at: Unix seconds at which the message arrived, by this machine's clock.
+        locale: the user's locale, such as ``de-DE``, or None if unknown.
+        action: the clicked action, or None if the input is text.
+        arrived_at: the time when the message arrived, in Unix seconds by this machine's clock.
     """
 
     world: World

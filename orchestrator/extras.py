@@ -20,7 +20,7 @@ _REQUIREMENT: Final = re.compile(r"(?P<package>[A-Za-z0-9._-]+).*extra == ['\"](
 
 
 def extra_of(module: str) -> str | None:
-    """Return the extra that installs a module, or None."""
+    """Return the extra that installs a module, or None if no extra does."""
     top = module.split(".", maxsplit=1)[0]
     wanted = _normal(_PACKAGES.get(top, top))
     return next((extra for package, extra in _declared() if package == wanted), None)
@@ -36,7 +36,7 @@ def needs_extra(extra: str) -> str:
 
 
 def explain_missing(error: BaseException) -> str | None:
-    """Return the install command if a missing extra caused the error, or None."""
+    """Return the install command if a missing extra caused the error, or None if the error has another cause."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ModuleNotFoundError) and cause.name and (extra := extra_of(cause.name)):

@@ -66,7 +66,7 @@ def _read_time(request: Any) -> Any:
 
 
 class TaskEnder:
-    """A handler that ends tasks. `flower`: publishes task events, or None without Flower."""
+    """A handler that ends tasks. `flower`: publishes task events, or None if the worker sends no task events."""
 
     def __init__(
         self, app: Celery, ports: Ports, awaited: PostgresAwaitedTasks, flower: FlowerEvents | None

@@ -33,7 +33,7 @@ _FORKS.set_forkserver_preload([__name__, "orchestrator.agent.build"])
 AT_ONCE: Final = 8
 """Maximum number of isolation processes per worker. Further suspected turns wait."""
 STARTED_WITHIN_S: Final = 60
-"""Time in seconds for starting a process and recording results, added to the turn deadline."""
+"""Time for starting a process and recording results, in seconds, in addition to the turn deadline."""
 RENEW_EVERY_S: Final = 1.0
 PAUSE_S = 5.0
 """Delay before a session is offered again after its process could not start, in seconds."""

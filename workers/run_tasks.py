@@ -62,7 +62,7 @@ def register_run_tasks(app: Celery, worker: WorkerLifecycle) -> None:
     def run_items(self: Any, run_id: str, flow: str) -> None:
         """Execute shares of a run's items.
 
-        The task counts in its chord, although its result is not stored.
+        The task counts as part of its chord, although its result is not stored.
         """
         later = worker.process().run_items(run_id, flow, self.request)
         if later is not None:

@@ -89,7 +89,8 @@ class _Proposing(InternalFlow, ABC):
 class AbandonFlows(_Proposing):
     """A flow that proposes to abandon dialogue flows that were interrupted and not resumed.
 
-    Configuration: `abandon_after_s`, the minimum idle time in seconds (a day), and `dry_run`.
+    Configuration: `abandon_after_s`, the minimum idle time in seconds (a day), and `dry_run` (don't propose
+    changes).
     """
 
     name: ClassVar[str] = "abandon_flows"
@@ -150,7 +151,7 @@ class RepairState(_Proposing):
         return before_all_response(inputs=found)
 
     async def data(self, run: RunContext, item: Found | BrokenRows) -> Any:
-        """Record new findings. Skip new findings and, in a dry run, all findings."""
+        """Record and skip new findings. Return known findings to propose them, except in a dry run."""
         pad, kind = run.tools["scratchpad"], type(item).__name__
         entry_id, told = f"{self.name}:{kind}", item.model_dump(mode="json")
         noted = await pad.read(

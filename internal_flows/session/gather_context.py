@@ -186,7 +186,7 @@ _SOURCES: Final[Mapping[str, Search]] = {
 
 
 def _from_rows(rows: list[JsonObject], question: ContextQuestion, labels: tuple[str, ...]) -> list[Finding]:
-    """Return matching rows. The best matches provide only values on which they all agree."""
+    """Return matching rows. The best matches provide only values that they all agree on."""
     fitting = [(row, score) for row in rows if (score := _fit(_describe(row), question)) > 0]
     fitting.sort(key=lambda pair: -pair[1])
     top = [row for row, score in fitting if score == fitting[0][1]]

@@ -61,8 +61,9 @@ def summary_schema(longest: int) -> JsonObject:
 class SummarizeSession(InternalFlow):
     """A flow that summarizes a session.
 
-    Configuration: `use_model` (true); `max_words` of a model's summary (250); `sentences`, the number of new
-    sentences to keep without a model (12); `length`, the maximum length of a summary in characters (2000).
+    Configuration: `use_model` (true); `max_words`, the maximum length of a model's summary (250);
+    `sentences`, the number of new sentences to keep without a model (12); `length`, the maximum length of a
+    summary in characters (2000).
     """
 
     name: ClassVar[str] = "summarize_session"

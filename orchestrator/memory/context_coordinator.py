@@ -21,7 +21,7 @@ class ContextCoordinator:
         return list(self.history.messages[-count:]) if count > 0 else []
 
     def summary(self) -> Message | None:
-        """Return the summary of earlier messages as a system message, or None."""
+        """Return the summary of earlier messages as a system message, or None if there is no summary."""
         if self.history.summary is None:
             return None
         return Message(SYSTEM, LEAD + self.history.summary.text, self.history.summary.through_turn)

@@ -44,7 +44,8 @@ class Unwanted:
     Args:
         subjects: the key terms of each forgotten sentence.
         values: slot values, which are kept where they stand alone.
-        everything_until: Unix time in seconds up to which all conversation text is removed, or None.
+        everything_until: all conversation text up to this time is removed (Unix seconds), or None to keep
+            other text.
         kept: the texts of later statements, which are kept.
     """
 

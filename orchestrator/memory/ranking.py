@@ -20,7 +20,7 @@ LEAST_LIKENESS = 0.3
 BEST_OF_DOCUMENT = 3
 """Number of best candidates per document that determine the document's relevance."""
 SAME = 0.9
-"""Minimum share of terms in common with a better passage at which a passage is omitted as redundant."""
+"""Minimum share of terms in common with a better passage for a passage to be omitted as redundant."""
 
 
 def rank(terms: Sequence[str], candidates: Sequence[Candidate], *, limit: int) -> list[Passage]:

@@ -185,7 +185,7 @@ def say_where_from(one: Preference) -> Saying:
 
 
 def day_said(one: Preference) -> date:
-    """Return the UTC date on which the user last stated a memory, or on which it was last inferred."""
+    """Return the UTC date when the user last stated a memory, or when it was last inferred."""
     at: Json = one.origin.get("said_at", one.updated_at)
     return datetime.fromtimestamp(float(at) if isinstance(at, int | float) else 0.0, UTC).date()
 
@@ -244,7 +244,7 @@ def _explicit(
 
 
 def _note_of(one: Preference) -> str | None:
-    """Return the key of the note from which a rule was derived, if any."""
+    """Return the key of the note that a rule was derived from, or None if there is no such note."""
     note = one.origin.get("note")
     return note if one.kind is PreferenceKind.RULE and isinstance(note, str) else None
 

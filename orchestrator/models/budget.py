@@ -82,7 +82,7 @@ class BudgetLimits:
 class Spending:
     """The tokens and cost of one turn, updated by all of its model calls.
 
-    `refused_by`: the `BudgetLimits` field that last blocked a call, or None.
+    `refused_by`: the `BudgetLimits` field that last blocked a call, or None if no call was blocked.
     """
 
     spent: Spent = _NOTHING

@@ -204,7 +204,7 @@ class PromptEngineer:
             call: the context of the call.
             transcript: the `reply` of each earlier step, followed by a `tool_result` for each of its calls.
             tool_choice: the choice mode, or the name of the tool that the model must call.
-            find_fault: returns why an otherwise valid answer is unusable, or None.
+            find_fault: returns why an otherwise valid answer is unusable, or None if it is usable.
             publish: receives tool calls while they stream, unless the answer comes from the journal or is a
                 repair.
         """

@@ -89,7 +89,7 @@ class NluContext:
 
     @property
     def intent(self) -> str | None:
-        """Return the intent of the active flow, or None."""
+        """Return the intent of the active flow, or None if no flow is active."""
         return None if self.active is None else self.active.intent
 
 

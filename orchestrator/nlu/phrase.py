@@ -197,7 +197,7 @@ def is_telling(word: str, known: Collection[str]) -> bool:
 
 
 def find_end_of_number(phrase: Phrase, place: range, known: frozenset[str]) -> int:
-    """Return the end of a number's phrase, including the counted noun."""
+    """Return the end of a value's span. The span of a number includes the counted noun."""
     words = phrase.utterance.words
     is_number = any(one.kind == NUMBER and one.first == place.start for one in phrase.candidates)
     behind = words[place.stop] if place.stop < len(words) else ""

@@ -8,7 +8,7 @@ from orchestrator.dialogue.records import PlanStep
 _WORD = re.compile(r"\w+")
 _COMMON = frozenset({"a", "an", "the", "my", "your", "our", "of", "for", "to", "and", "step", "part"})
 _ALIKE = 2
-"""Minimum number of common values for two steps about the same part of the plan."""
+"""Minimum number of values that two steps for the same part of the plan have in common."""
 
 
 def find_words(text: str) -> frozenset[str]:

@@ -199,7 +199,7 @@ class Settings(BaseSettings):
     lease_ttl_s: Annotated[Seconds, WORKERS] = Field(15.0, gt=0)
     """Time after which an unresponsive worker with an intact connection loses its sessions, in seconds."""
     sweep_every_s: Annotated[Seconds, WORKERS] = Field(1.0, gt=0)
-    """Interval at which each worker looks for unclaimed sessions, in seconds."""
+    """Interval between each worker's searches for unclaimed sessions, in seconds."""
     sweep_grace_s: Annotated[Seconds, WORKERS] = Field(1.0, ge=0)
     """Minimum time that a session has been ready before the search offers it to workers, in seconds."""
     turn_deadline_s: Annotated[Seconds, TURNS] = Field(120.0, gt=0)

@@ -19,7 +19,7 @@ _LONGEST = 120
 
 
 class PlainReader:
-    """NLU component for plain answers, with or without a yes-or-no question."""
+    """NLU component for plain “yes” and “no”, unless another kind of question is open."""
 
     def __init__(self, answers: PlainAnswers, setup: ReaderSetup) -> None:
         self._answers = answers

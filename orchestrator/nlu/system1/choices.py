@@ -63,7 +63,7 @@ def _by_place(words: list[str], count: int) -> int | None:
 
 
 def _by_name(utterance: Utterance, names: Sequence[tuple[str, str]]) -> int | None:
-    """Return the only option that matches the message by label, value or a distinctive word, or None."""
+    """Return the only option that a message names by label, value or distinctive word, or None if not unique."""
     said = " " + " ".join(utterance.words) + " "
     keys = [[key_of(name) for name in pair if name] for pair in names]
     labels = [set(" ".join(pair).split(" ")) for pair in keys]

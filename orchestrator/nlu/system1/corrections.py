@@ -50,7 +50,7 @@ def _is_uncued(utterance: Utterance, candidate: Candidate, flow: FlowSpec) -> bo
 def find_rejected(
     utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, values: Mapping[str, Json]
 ) -> str | None:
-    """Return the only slot whose value the message rejects, as in “not Madrid but Porto”, or None."""
+    """Return the only slot whose value the message rejects (“not Madrid but Porto”), or None if it isn't unique."""
     rejected = [one for one in candidates if is_negated(utterance, one)]
     said = [Mention(reading.value, one.text) for one in rejected for reading in one.readings.values()]
     old = {
@@ -76,7 +76,7 @@ def replace_old(old: str | None, text: str, mentions: Mapping[str, Mention]) -> 
 
 
 def find_repeated(utterance: Utterance, context: NluContext) -> PastFlow | None:
-    """Return the completed task that “the same”, “another” or “again” repeats (IR-7), or None."""
+    """Return the completed task that “the same”, “another” or “again” repeats (IR-7), or None without such words."""
     words = utterance.words
     for past in context.completed if context.active is None else ():
         nouns = {one for word in past.spec.dact.split("_") for one in (word, f"{word}s")}

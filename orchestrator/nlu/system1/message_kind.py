@@ -82,7 +82,7 @@ class Evidence:
     """Features found in one message before its kind is decided.
 
     `mentions`: values for slots of the active flow. `rejected`: the slot of the active flow whose value the
-    message rejects, or None.
+    message rejects, or None if it rejects nothing.
     """
 
     utterance: Utterance

@@ -52,8 +52,8 @@ class Reference:
 class Message:
     """Inputs for resolving references.
 
-    `current`: the key of the row that the active flow has, or None. `candidates`: values found in the message.
-    `flows`: flows that may take a row.
+    `current`: the key of the row that the active flow has, or None if it has no row. `candidates`: values
+    found in the message. `flows`: flows that may take a row.
     """
 
     utterance: Utterance

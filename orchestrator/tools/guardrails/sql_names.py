@@ -13,7 +13,7 @@ from orchestrator.tools.guardrails.verdict import Category, Entities, RejectedCo
 
 
 def check_names(tree: exp.Expr, entities: Entities | None) -> frozenset[str] | RejectedCode:
-    """Return the base tables of a statement, spelled as registered, or reject the first unknown table.
+    """Return the base tables of a statement, spelled as registered, or reject the first unknown table or column.
 
     If `entities` is None, every unqualified name that is not a file is accepted.
     """
@@ -124,7 +124,7 @@ _MAKE_COLUMNS = (exp.Pivot, exp.Describe, exp.Summarize, exp.Unnest, exp.Lateral
 def _find_unknown_column(
     tree: exp.Expr, tables: Mapping[str, set[str]], entities: Entities
 ) -> RejectedCode | None:
-    """Return a rejection of the first column that is unknown, or None.
+    """Return a rejection of the first unknown column, or None if all columns are known.
 
     A column is known if a table of the statement has it, or if the statement defines it.
     """

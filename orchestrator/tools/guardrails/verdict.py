@@ -59,8 +59,8 @@ class SqlRules:
 class RejectedCode:
     """A rejection. `message`: one or two sentences that help a model fix the code.
 
-    `suggestion`: the most similar known name, or None. `unknown`: the name in the code that `suggestion` would
-    replace.
+    `suggestion`: the most similar known name, or None if no known name is similar enough. `unknown`: the name
+    in the code that `suggestion` would replace.
     """
 
     category: Category
