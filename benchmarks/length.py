@@ -37,7 +37,7 @@ ROUND = (
 )
 """The messages of a round. The round books a flight, and cancels the booking to free the seats for the next round."""
 PLACES = (10, 30, 60, 100, 250, 500, 1000)
-"""Numbers of turns after which a round is measured. All are multiples of the round's length."""
+"""Turn counts at the starts of measured rounds. All are multiples of the round's length."""
 FULL_AT = 100
 """Number of turns after which all limits on the state's size apply."""
 BAR = 1.2

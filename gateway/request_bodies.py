@@ -126,7 +126,7 @@ class Branch(RequestBody):
     model_config = ConfigDict(json_schema_extra={"examples": [{"epoch": 3}]})
 
     epoch: Annotated[int, Field(ge=0, le=2**53)] | None = None
-    """The epoch at which to fork. Default: the current epoch."""
+    """The epoch to fork at. Default: the current epoch."""
     session_id: Identifier | None = None
 
 

@@ -1,4 +1,4 @@
-"""Locks of data folders, and the file in which `parley up` stores its URL."""
+"""Locks of data folders, and the file that tells other commands the URL of `parley up`."""
 
 from __future__ import annotations
 

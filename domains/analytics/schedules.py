@@ -62,7 +62,7 @@ class Schedules(TableService):
 
 
 def last_due(schedule: JsonObject, now: float) -> float:
-    """Return the latest time up to `now` at which the report was due, in Unix seconds.
+    """Return the report's latest due time up to `now`, in Unix seconds.
 
     In months without the scheduled day, the report is due on the month's last day.
     """

@@ -22,7 +22,7 @@ _UNSURE = re.compile(r"can't tell|may have been done|\bI had\b|I've already")
 
 
 class Breach(StrEnum):
-    """Ways in which a fault can break a conversation, worst first."""
+    """Ways that a fault can break a conversation, worst first."""
 
     TWICE = "done twice"
     UNASKED = "done without a request"
@@ -158,7 +158,7 @@ async def _answer_what_is_asked(talk: Talk, sound: Sound, *, is_misheard: bool =
 
 
 def _first_to_say(course: Course, sound: Sound, missing: set[str]) -> int | None:
-    """Return the number of the turn from which to repeat the script.
+    """Return the number of the script's first turn to repeat.
 
     This turn starts the first task that differs from the run without faults. Return None if some effects from this
     turn on are already done.

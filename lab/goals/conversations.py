@@ -29,7 +29,7 @@ from parley.testing.store import MemoryStore
 
 
 class Fault(StrEnum):
-    """Ways in which a conversation can fail, worst first."""
+    """Ways that a conversation can fail, worst first."""
 
     WRONG_DEED = "wrong action"
     UNTRUE = "false report"
@@ -79,7 +79,7 @@ class Figures:
         return sum(not verdict.faults for verdict in self.verdicts)
 
     def shortest(self, fault: Fault, most: int = 1) -> list[Verdict]:
-        """Return up to `most` of the shortest conversations in which `fault` is the worst fault, one per reason."""
+        """Return up to `most` of the shortest conversations whose worst fault is `fault`, one per reason."""
         worst = sorted((one for one in self.verdicts if one.worst is fault), key=lambda one: one.turns)
         by_reason = {(one.label, _reason(one)): one for one in reversed(worst)}
         return sorted(by_reason.values(), key=lambda one: one.turns)[:most]

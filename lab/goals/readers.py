@@ -28,7 +28,7 @@ MEMBERS = (
     *("kind", "yes", "task", "flows", "digression", "target", "intent", "not_understood"),
     *("swap", "value", "forget", "invent"),
 )
-"""Ways in which the wrong model changes the interpretation of a message."""
+"""Ways that the wrong model changes the interpretation of a message."""
 REQUESTS = frozenset({"ask for", "answer", "choose"})
 """Purposes of messages that `Reader.YES` usually understands, so that conversations reach offers."""
 

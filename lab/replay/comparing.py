@@ -31,7 +31,7 @@ _SHADOWS: Final = bytes(ord("x" if chr(one) in "0123456789abcdef" else " ") for 
 
 
 def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
-    """Return the aspects in which a replayed turn differs, with the old and new values at each place."""
+    """Return the aspects of a replayed turn that differ, with the old and new values at each place."""
     then, now = _decided(turn.result, turn.signals), _decided(replayed.commit.result, replayed.commit.signals)
     tools = [request for key, request in replayed.missed if key.startswith(TOOL)]
     if CALLS in now:
@@ -41,7 +41,7 @@ def compare(turn: RecordedTurn, replayed: Replayed) -> JsonObject:
 
 
 def find_changes(then: JsonObject, now: JsonObject) -> JsonObject:
-    """Return the aspects in which two decisions differ, with the old and new values at each place."""
+    """Return the aspects that differ between two decisions, with the old and new values at each place."""
     one, other = orjson.dumps(then), orjson.dumps(now)
     if _number(one) == _number(other):  # usually equal, and faster to check than the aspects
         return {}
@@ -56,7 +56,7 @@ def find_changes(then: JsonObject, now: JsonObject) -> JsonObject:
 
 
 def _places(then: Json, now: Json, at: str = "") -> Iterator[JsonObject]:
-    """Yield the innermost places at which two values differ."""
+    """Yield the innermost differences between two values, with their places."""
     if is_object(then) and is_object(now):
         for name in dict.fromkeys((*then, *now)):
             yield from _places(then.get(name), now.get(name), f"{at}.{name}".lstrip("."))

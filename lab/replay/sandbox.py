@@ -119,7 +119,7 @@ class RecordedLane(MemoryLane):
     async def decide_approval(
         self, lease: Lease, approval_id: str, decision: Decision
     ) -> ApprovalRecord | None:
-        """Return the approval with the recorded decision or, if it was pending, with this decision."""
+        """Return the approval with the recorded decision or, if the approval was pending, with `decision`."""
         record = self._moment.session.approvals.get(approval_id)
         if record is None:
             return None

@@ -21,7 +21,7 @@ TURN_WORKERS = ("worker", "turns-")
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The stack in which to inject faults. `chance`: chooses faults and processes."""
+    """The stack to inject faults into. `chance`: chooses faults and processes."""
 
     stack: RunningStack
     chance: random.Random

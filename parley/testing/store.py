@@ -93,7 +93,7 @@ class MemoryTurn:
     started_at: datetime | None = None
     steps: dict[str, Step] = field(default_factory=dict[str, Step])
     stepped: dict[str, datetime] = field(default_factory=dict[str, datetime])
-    """The time at which each step was last written."""
+    """The time of each step's last write."""
 
     @property
     def finished(self) -> bool:
@@ -105,7 +105,7 @@ class MemoryTurn:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The change of the state at one epoch. `snapshot`: the complete state, if it is stored."""
+    """The change to the state at one epoch. `snapshot`: the complete state, if it is stored."""
 
     diff: JsonObject
     snapshot: JsonObject | None

@@ -71,7 +71,7 @@ class Answer:
         cut_at: maximum number of characters to send.
         delay_s: delay of the answer, in seconds.
         piece_delay_s: delay between the parts of a streamed answer, in seconds.
-        break_after: number of parts after which a streamed answer breaks off.
+        break_after: number of parts to send before a streamed answer breaks off.
         usage: True to report token counts.
     """
 
