@@ -85,10 +85,12 @@ class UnusedWords:
         kind = understood.kind
         candidates = self._extractor.find(utterance, context.today, context.separators)
         known = self._find_known(understood, spec, is_offered=is_offered)
-        if _is_used_up(utterance.words, candidates, understood.slots, known):
+        is_other = is_offered and understood.source is Source.SYSTEM2 and not _is_about(spec, context)
+        is_alone = is_other and _is_value_alone(kind, spec, utterance.words, candidates)
+        if not is_alone and _is_used_up(utterance.words, candidates, understood.slots, known):
             return understood
         phrase = Phrase(utterance, candidates, understood.slots)
-        if kind is MessageKind.DIGRESSION or spec is None:
+        if kind is MessageKind.DIGRESSION or spec is None or is_alone:
             return _check_question(understood, phrase, known, is_offered=is_offered)
         known = _with_ordinals(known, phrase, context)
         half = self._find_half_used(phrase, spec, known, context.question.slot)
@@ -240,7 +242,29 @@ def _check_question(
                 MessageKind.UNKNOWN, understood.source, understood.text, not_understood=words
             )
     left = phrase.find_left((), (), None) if is_offered else []
+    if understood.kind is MessageKind.TASK:
+        words = tuple(phrase.quote(left, ()))
+        return Understanding(MessageKind.UNKNOWN, understood.source, understood.text, not_understood=words)
     return replace(understood, not_understood=tuple(phrase.quote(left, ()))) if left else understood
+
+
+def _is_about(spec: FlowSpec | None, context: NluContext) -> bool:
+    return spec is not None and context.active is not None and spec.dact == context.active.dact
+
+
+def _is_value_alone(
+    kind: MessageKind, spec: FlowSpec | None, words: Sequence[str], candidates: Iterable[Candidate]
+) -> bool:
+    """Return whether a message for a task has only values, and no word of the task's examples.
+
+    During an offer, such a message corrects the offer, whichever task a model reads. Questions are exempt.
+    """
+    if kind is not MessageKind.TASK or spec is None:
+        return False
+    inside = {at for one in candidates for at in range(one.first, one.last)}
+    said = {word for at, word in enumerate(words) if at not in inside and is_telling(word, SAYING_LITTLE)}
+    own = _words(spec.dact).union(*(_words(example) for example in spec.examples))
+    return bool(inside) and "?" not in words and said.isdisjoint(own - PREPOSITIONS)
 
 
 def _is_used_up(

@@ -93,6 +93,22 @@ async def test_a_correction_that_a_model_misreads_at_an_offer_is_named(heard: di
         assert await booked(talk) == []
 
 
+@for_each("words", ["sorry, on december 12", "no, Madrid", "in business"])
+async def test_a_correction_read_as_another_task_changes_nothing_silently(words: str) -> None:
+    """IR-6: during an offer, values without a word of the other task are not a request for it."""
+    ask = "book a flight from Oslo to Helsinki on 1 december for 1 person"
+    meant = as_task("book_flight", origin="Oslo", destination="Helsinki", date="2026-12-01", passengers=1)
+    searching = as_task("search_flights", origin="Oslo", destination="Madrid", date="2026-12-12")
+    async with misled({ask: meant, words: searching}, "travel") as talk:
+        await talk.say(ask)
+
+        turn = await talk.say(words)
+
+        assert "I didn't understand" in turn["reply"], turn["reply"]
+        assert turn["ambiguity"]["level"] == "confirmation"
+        assert await booked(talk) == []
+
+
 @for_each("praise", ["great, thanks", "lovely", "perfect thank you", "wonderful!"])
 @for_each(
     "heard",
