@@ -17,7 +17,7 @@ MOST_KEPT: Final = 200
 LARGEST_BYTES: Final = 128 * 1024
 KEPT_FOR_S: Final = 7 * 86_400
 OF_THE_BROKER: Final = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count")
-"""Prefixes of the headers that RabbitMQ uses to record past deliveries. A replay omits these headers."""
+"""Prefixes of the headers that RabbitMQ uses to record past deliveries. A replay omits such headers."""
 
 
 class DeadLetters:

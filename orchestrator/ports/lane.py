@@ -59,13 +59,13 @@ class Lane(Protocol):
     async def said_meanwhile(self, lease: Lease) -> Said:
         """Return messages that arrived while the turn was running (RT-5).
 
-        These are later turns sent with `understand`, in order, up to the first turn with another rule or a
+        The messages are later turns sent with `understand`, in order, up to the first turn with another rule or a
         missing predecessor.
         """
         ...
 
     async def find_effect(self, lease: Lease, effect: Effect) -> LedgerEntry | None:
-        """Return the session's ledger entry for a side effect, from any turn (RT-10)."""
+        """Return the session's ledger entry for a side effect, from any turn, or None (RT-10)."""
         ...
 
     async def adopt_effect(

@@ -46,7 +46,7 @@ class ScheduledEvents(Protocol):
     async def of_session(
         self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 100
     ) -> list[ScheduledEvent]:
-        """Return the session's events, except those of tool calls. Undelivered events come first, by due time."""
+        """Return the session's events, except events of tool calls. Undelivered events come first, by due time."""
         ...
 
     async def deliver_due(self, *, limit: int = 100) -> list[SessionId]:

@@ -1,4 +1,4 @@
-"""Ports for clients and operators: turns, events, approvals, effects, frames (RT-1, RT-5, RT-15)."""
+"""Ports for clients and operators: turns, events, approvals, side effects and frames (RT-1, RT-5, RT-15)."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager

@@ -208,7 +208,7 @@ class Journal:
         await self._record(step, StepStatus.FINISHED, result)
 
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
-        """Decide a pending approval once. A later attempt receives the first decision."""
+        """Decide a pending approval once. A later attempt receives the first decision. Return None if unknown."""
         return await self.lane.decide_approval(self.lease, approval_id, decision)
 
     async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:

@@ -59,7 +59,7 @@ class Caller:
             raise NotFound("session", session_id)
 
     def acting_user(self, wanted: UserId | None) -> UserId | None:
-        """Return the user for a new session. Raise Forbidden if the caller can't act for the user `wanted`."""
+        """Return the new session's user or None. Raise Forbidden if the caller can't act for the user `wanted`."""
         if self.only_user is None:
             return wanted or self.user_id
         if wanted not in {None, self.only_user}:
@@ -67,7 +67,7 @@ class Caller:
         return self.only_user
 
     def author(self, claimed: str | None) -> str | None:
-        """Return the author to record with feedback: the caller's user, `claimed`, or the caller's name."""
+        """Return the author to record with feedback: the caller's user, `claimed`, the caller's name, or None."""
         if self.user_id is not None:
             return self.user_id
         return claimed or (self.name if self.known else None)

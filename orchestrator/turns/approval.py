@@ -9,7 +9,7 @@ from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
 from orchestrator.types import FlowId, JsonObject, SessionId, TenantId, ToolId, TurnId, as_json
 
 PERSON = ToolId("person")
-"""Tool ID for requests for a person, which have no tool (AM-5)."""
+"""Tool ID of approvals that request a human handoff, which has no tool (AM-5)."""
 
 
 class ApprovalStatus(StrEnum):

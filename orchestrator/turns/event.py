@@ -11,7 +11,7 @@ TOKEN = "token"  # noqa: S105  # an event type, not a secret
 `offset`: the number of characters before this part. The part replaces everything after that position.
 """
 ENDINGS = frozenset({"answer", "failed"})
-"""Events that end a turn."""
+"""Types of events that end a turn."""
 LOOK = "look"
 """The type of a marker that tells live listeners to read the log. The log does not contain this marker."""
 

@@ -22,7 +22,8 @@ class Work:
         deadline_s: remaining time of the turn, in seconds.
         waited_s: seconds since the turn was accepted.
         steps: the journal of all earlier attempts, including attempts that did not count.
-        accepted_at: Unix seconds by the store's clock. Every attempt uses it as the current time (RT-29).
+        accepted_at: acceptance time by the store's clock, in Unix seconds. Every attempt uses this time as the
+            current time (RT-29).
         failure: why the turn has no attempts left, or None. With a `failure`, the turn must end with its
             results so far, without further calls (RT-25).
     """
@@ -76,7 +77,7 @@ class Lease:
 
     @property
     def present_state(self) -> bytes | None:
-        """Return the working state with all patches applied."""
+        """Return the working state with all patches applied, or None for a new session."""
         if self.state is None or not self.patches:
             return self.state
         return orjson.dumps(rebuild(orjson.loads(self.state), self.patches))

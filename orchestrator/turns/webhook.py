@@ -67,7 +67,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class HeldFeed:
-    """A feed that this process holds until its claim expires."""
+    """A feed that this process has claimed for a limited time."""
 
     webhook: Webhook
     session_id: SessionId

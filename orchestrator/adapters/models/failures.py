@@ -68,7 +68,7 @@ _LOOKED_AT = 600
 
 
 def translate(error: Exception, endpoint: str, timeout_s: float) -> ModelUnavailable:
-    """Translate the failure of a request to an endpoint. `timeout_s`: the request's timeout."""
+    """Translate the failure of a request to an endpoint. `timeout_s`: the request's timeout, in seconds."""
     match error:
         case TimeoutError() | ModelTimeoutError() | ModelRequestTimeout():
             return ModelTimedOut(
@@ -155,7 +155,7 @@ def _is_too_long(body: object) -> bool:
 
 
 def _wait_s(error: ModelAPIError) -> float | None:
-    """Return the endpoint's retry delay in seconds, including decimals, which the library doesn't parse."""
+    """Return the endpoint's retry delay in seconds, or None. The library doesn't parse decimals."""
     asked = (error.headers or {}).get("retry-after", "") if isinstance(error, ModelHTTPError) else ""
     return float(asked) if re.fullmatch(r"\s*\d+\.\d+\s*", asked) else error.retry_after
 

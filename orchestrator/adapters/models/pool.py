@@ -93,8 +93,8 @@ class ModelPool:
 
         Args:
             endpoints: endpoints by name.
-            model: the model of domains that don't configure a model.
-            fallback: the fallback model of domains that don't configure a fallback model.
+            model: the model for domains that don't configure a model.
+            fallback: the fallback model for domains that don't configure a fallback model.
             breaker: circuit-breaker policy. Default: the policy's default values.
             spending: counters shared with other processes. Default: counters of this process.
             record: receives a signal for every model call and every state change of a circuit breaker.

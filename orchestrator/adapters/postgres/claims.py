@@ -130,7 +130,7 @@ class HeldClaims(Generic[_Name]):
     """The process's claims of one kind, renewed in one statement until they are dropped or lost.
 
     Args:
-        renewal: name of the renewing statement. Its rows start with the names of current claims.
+        renewal: name of the renewing statement. Each of its rows starts with the name of a current claim.
     """
 
     def __init__(self, database: Database, worker: WorkerLock, renewal: str, *, lease_ttl_s: float) -> None:

@@ -91,7 +91,7 @@ class Database:
             timeout_s: maximum wait for a connection, in seconds.
             tenant_bound: True to set the tenant in every transaction (see `acting_tenant`), as the policies
                 for the gateway's role require.
-            role: if set, every transaction has only this role's rights.
+            role: limits every transaction to this role's rights. Default: the login role's rights.
             read_only: True to reject all changes.
         """
         self.url = database_url

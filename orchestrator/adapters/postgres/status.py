@@ -25,7 +25,7 @@ class SystemStatus:
         waiting_lanes: number of sessions with unfinished turns but no worker.
         oldest_turn_s: age of the oldest unfinished turn, in seconds.
         outbox: unacknowledged messages by kind.
-        runs: due, unclaimed background runs by urgency. Those with the urgency `background` are the backlog.
+        runs: due, unclaimed background runs by urgency. Runs with the urgency `background` are the backlog.
         webhooks_failing: number of feeds whose deliveries fail and are retried.
         webhooks_given_up: number of feeds whose deliveries are not retried until an operator restarts them.
         jobs: last and next firing of each scheduled job by name, in Unix seconds.

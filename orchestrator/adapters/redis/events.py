@@ -101,7 +101,7 @@ class RedisEvents:
         return await pipeline.execute()
 
     async def _read_streamed(self, session_id: SessionId) -> Streamed | None:
-        """Return the streamed text of the session's running turn, if there is any and Redis is available."""
+        """Return the streamed text of the session's running turn, or None if Redis has no text or is unavailable."""
         try:
             turn_id, text, stamp = await self._redis.hmget(STREAMED + session_id, "turn", "text", "stamp")
         except (RedisError, OSError) as error:

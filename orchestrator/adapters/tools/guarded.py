@@ -33,7 +33,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     """A transport that checks addresses and limits response sizes.
 
     Args:
-        max_bytes: maximum response size. Reading a longer response raises AnswerTooLong.
+        max_bytes: maximum response size, in bytes. Reading a longer response raises AnswerTooLong.
         listens: True to exempt event streams from the limit, because their reader limits each event.
     """
 

@@ -69,7 +69,7 @@ class DocumentRecord:
 
     Args:
         space: the chunks' embedding space, or None if the document has not been embedded yet.
-        updated_at: Unix seconds.
+        updated_at: the time of the last change, in Unix seconds.
     """
 
     document_id: str
@@ -221,5 +221,5 @@ class Documents(Protocol):
         terms: Sequence[str],
         limit: int = CANDIDATES,
     ) -> list[Candidate]:
-        """Return up to `limit` chunks: those nearest to `vector`, and those that share the most `terms`."""
+        """Return up to `limit` chunks that are nearest to `vector` or share the most `terms`."""
         ...

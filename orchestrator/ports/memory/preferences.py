@@ -45,7 +45,7 @@ class Preference:
         text: a description for the user.
         labels: capability labels of the sources (PX-3).
         origin: the source, for example a session, turn or run.
-        updated_at: Unix seconds; set by the store.
+        updated_at: the time of the last change, in Unix seconds; set by the store.
     """
 
     key: str

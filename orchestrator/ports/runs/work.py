@@ -121,7 +121,7 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class LostShare:
-    """A Celery task for some of a run's items. Its worker died or lost its claim."""
+    """A Celery task for some of a run's items, whose worker died or lost the claim."""
 
     task_id: str
     run_id: str

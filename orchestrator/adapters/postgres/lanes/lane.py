@@ -148,9 +148,9 @@ class PostgresLane:
     async def _take(
         self, session_id: SessionId, token: int, turn: Sequence[Any], pending: int
     ) -> Work | None:
-        """Return the claimed turn and remember the claim.
+        """Return the claimed turn and remember the claim, or return None if no turn can be claimed.
 
-        If the row has no turn, try to claim a turn under the lock.
+        If `turn` is empty, claim a turn in a transaction that locks the lane.
         """
         if not turn or turn[0] is None:
             found = await claim_repair.take_turn(

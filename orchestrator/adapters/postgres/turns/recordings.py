@@ -1,4 +1,4 @@
-"""Recordings of finished turns, with their input states and journals. Access is read-only."""
+"""Read-only access to recordings of finished turns, with their input states and journals."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
