@@ -54,7 +54,7 @@ def _named(context: TurnContext, understood: Understanding) -> str | None:
 
 
 def _find_approval(context: TurnContext, target: str | None, named: str | None) -> PendingApproval | None:
-    """Return the pending approval with ID `named`, or else of the flow `target` or the top flow, or None."""
+    """Return the approval with ID `named`. Default: the approval of the flow `target` or the top flow, or None."""
     pending = context.state.approvals
     if named is not None:
         return next((approval for approval in pending if approval.approval_id == named), None)

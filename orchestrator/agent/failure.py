@@ -102,8 +102,8 @@ async def _contemplate(
 def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact, failure: Failed) -> bool:
     """Return whether the flow `dact` can replace the failed flow.
 
-    A flow with side effects must be declared as an alternative. It can never replace a flow whose call
-    succeeded with an unusable result.
+    A flow with side effects must be declared as an alternative. Such a flow can never replace a flow whose
+    call succeeded with an unusable result.
     """
     if not failure.unusable and dact in {*flow.spec.edge_flows, flow.spec.fallback}:
         return True

@@ -100,7 +100,7 @@ def _read_outcome(given: JsonObject, modules: Modules) -> JsonObject | None:
 def _as_result(spec: ToolSpec, data: JsonObject) -> JsonObject:
     """Return `data` as an enveloped tool result.
 
-    If it doesn't match the schema, the outcome stays unknown.
+    If `data` doesn't match the schema, return an error with an unknown outcome.
     """
     mistake = check_result(spec, data)
     if mistake is None:

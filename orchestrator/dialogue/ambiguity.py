@@ -54,7 +54,7 @@ class Ambiguity:
             self.seen_at = at
 
     def was_put_after(self, moment: float) -> bool:
-        """Return whether the question was first displayed after `moment`, so that answers from then are ignored."""
+        """Return whether the question was first displayed after `moment`, so that earlier answers are ignored."""
         return (self.seen_at or 0.0) > moment
 
 
@@ -100,7 +100,7 @@ class AmbiguityHandler:
         return next((entry for entry in reversed(self.open) if entry.flow_id in concerned), None)
 
     def declare(self, question: AnyQuestion, turn_id: TurnId | None = None) -> Ambiguity:
-        """Open and count a question. It replaces a question of the same level, flow and slot, and keeps its rounds."""
+        """Open and count a question, replacing a question of the same level, flow and slot but keeping its rounds."""
         earlier = self.find(level=question.level, flow_id=question.flow_id, slot=question.slot)
         entry = Ambiguity(question, asked=earlier.asked if earlier else 0, turn_id=turn_id)
         if earlier is not None:

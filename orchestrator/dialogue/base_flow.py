@@ -158,7 +158,7 @@ class BaseFlow:
 
     @classmethod
     def judge(cls, name: str, value: Json) -> Verdict:
-        """Validate a value for one slot of this flow type."""
+        """Validate a value for a slot of this flow type, or for an input without a slot."""
         spec = cls.spec.slots.get(name)
         if spec is not None:
             return cls.slot_types.validate(value, spec)

@@ -121,7 +121,7 @@ class FlowStack:
 
     @property
     def plan(self) -> PlanFlow | None:
-        """Return the running plan: the top flow if it is a plan, or else the plan that it serves, or None."""
+        """Return the running plan: the top flow if that flow is a plan, or else its plan, or None."""
         top = self.top
         return top if top is None or isinstance(top, PlanFlow) else self.plan_of(top)
 
@@ -248,7 +248,7 @@ class FlowStack:
         self._become(flow, status, now)
 
     def unpark(self, flow: BaseFlow, now: float) -> None:
-        """End a flow's wait without moving the flow. It becomes Active on top, or interrupted below the top."""
+        """End a flow's wait without moving the flow. A flow on top becomes Active; others become interrupted."""
         status, since = (ACTIVE, None) if flow is self.top else (INTERRUPTED, now)
         self._become(flow, status, since)
 

@@ -185,7 +185,7 @@ class Understanding:
     refers: bool = False
     """True if a model took a value that the message doesn't name from an earlier task or a displayed row."""
     copied: bool = False
-    """True if values come from a completed task. They are displayed before a call with a side effect."""
+    """True if values come from a completed task. These values are displayed before a call with a side effect."""
     declines: bool = False
     """True if the message declines the offered call, as in “don't cancel, change it to Sunday instead”."""
     either: tuple[str, ...] = ()

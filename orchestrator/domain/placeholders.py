@@ -35,7 +35,7 @@ def credential_placeholders(text: str) -> list[str]:
 
 
 def sole_input(text: str) -> str | None:
-    """Return the input's name if its placeholder is the whole text, which then keeps the input's type, or None."""
+    """Return the input's name if its placeholder is the whole text, so that the value keeps its type, or None."""
     match = _PLACEHOLDER.fullmatch(text)
     return match["name"] if match else None
 

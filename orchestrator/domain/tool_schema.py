@@ -41,8 +41,8 @@ class HttpEntry(Entry):
         headers: headers, which can use inputs and variables.
         query: query parameters, which can use inputs and variables.
         wrap_as: the output name for a response that is not an object.
-        errors: messages to the user by status, for calls that were certainly not executed. They can use
-            inputs.
+        errors: messages to the user by status, for calls that were certainly not executed. The messages
+            can use inputs.
     """
 
     url: str = ""

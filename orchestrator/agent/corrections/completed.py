@@ -22,7 +22,7 @@ from orchestrator.types import FlowId, JsonObject, new_id
 
 
 def plan_of(context: TurnContext, flow: BaseFlow) -> PlanFlow | None:
-    """Return the flow itself if it is a plan, or else the plan that contains it, or None."""
+    """Return the flow itself if it is a plan, or else the plan that contains the flow, or None."""
     if isinstance(flow, PlanFlow):
         return flow
     known = [*reversed(context.state.stack.flows), *reversed(context.state.completed)]

@@ -118,7 +118,7 @@ def _note_work(context: TurnContext, understood: Understanding, offered: Collect
 def _read_decision(understood: Understanding) -> Decision | None:
     """Return the user's decision about committed effects, or None.
 
-    Choices read by a model need a confirmation.
+    A decision that a model understood is not returned, because it needs a confirmation.
     """
     chosen = understood.kind is MessageKind.CORRECTION and understood.source is not Source.SYSTEM2
     return Decision(understood.target) if chosen and understood.target in set(Decision) else None

@@ -66,7 +66,7 @@ class RecentTurns:
 class DocumentFinder:
     """A value finder that searches the user's documents in a flow's first turn.
 
-    Only slots whose values may be assumed are searched, and each value must occur in a passage.
+    The search fills only slots whose values may be assumed, with values that occur in a trusted passage.
     """
 
     def __init__(self, nlu: NLU, context: TurnContext) -> None:

@@ -133,7 +133,7 @@ class Question(ABC):
         """Return the question's text."""
 
     def yes(self) -> Deed:
-        """Return the action of the only option, or repeat the question if there are several options."""
+        """Return the action for “yes”: the only option's action, or else repeat the question."""
         match self.options:
             case [Option(action_name="start_flow", payload={"dact": str(dact)})]:
                 return Start(Dact(dact))
@@ -143,7 +143,7 @@ class Question(ABC):
                 return AskAgain()
 
     def no(self) -> Deed:
-        """Return the action of “no”: close a question without a flow, or repeat the question."""
+        """Return the action for “no”: close the question if it belongs to no flow, or else repeat the question."""
         return CloseQuestion(told=True) if self.flow_id is None else AskAgain()
 
     def stop(self) -> Deed | None:
@@ -155,6 +155,6 @@ class Question(ABC):
         return None
 
     def choose(self, label: str) -> Deed | None:
-        """Return the action of a reply selected by its text, if the question defines one, or None."""
+        """Return the action for the reply with this label, or None if the question defines no such action."""
         del label
         return None
