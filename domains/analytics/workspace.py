@@ -181,7 +181,7 @@ def owner_of(call: ToolCall) -> str:
 
 
 def check_name(said: str) -> str:
-    """Convert what the user said to a table name. Raises ToolFailure if the name is invalid or reserved."""
+    """Convert the user's words to a table name. Raises ToolFailure if the name is invalid or reserved."""
     name = "_".join(re.sub(r"\W+", " ", said.casefold()).split())
     if _NAME.fullmatch(name) is None:
         raise invalid(f"{said!r} is not a valid name: use letters, digits and _, a letter first.")

@@ -23,7 +23,7 @@ class WebhookSecret(ResponseModel):
 
 
 class FailingFeed(response_of(webhook.Feed, without=("tenant_id",))):
-    """The delivery of a session's events to a webhook that has failed or was abandoned."""
+    """A failing or abandoned delivery of a session's events to a webhook."""
 
     status: Annotated[Literal["retrying", "given_up"], BeforeValidator(_name_status)] = Field(
         validation_alias="given_up_at", description="An abandoned feed waits for an operator."

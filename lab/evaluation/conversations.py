@@ -58,8 +58,8 @@ class Outcome:
 class Evaluated:
     """The system under evaluation.
 
-    `models`: language models, or None for only the local classifier. `sections`: configuration merged over the
-    domain's own. `judge`: grades rubric criteria that need a model. Without a judge, these criteria stay ungraded.
+    `models`: language models, or None for only the local classifier. `sections`: configuration that overrides
+    the domain's. `judge`: grades rubric criteria that need a model. Without a judge, these criteria stay ungraded.
     `reset`: resets real services before each conversation.
     """
 

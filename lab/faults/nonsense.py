@@ -54,7 +54,7 @@ def _fill_wrongly(spec: FlowSpec, held: JsonObject, domain: Domain, chance: Rand
 
 
 def _find_other(slot: SlotSpec, held: JsonObject, domain: Domain, chance: Random) -> Json:
-    """Return a valid value for a slot that differs from the held value, or None."""
+    """Return a valid slot value that differs from the held value, or None if there is none."""
     listed = list(slot.values)
     if slot.entity is not None and slot.entity in domain.entities:
         listed = [value.canonical for value in domain.entities[slot.entity].values]

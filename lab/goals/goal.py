@@ -46,7 +46,7 @@ class Wish:
         return self.wanted and not self.told
 
     def take_twist(self, stage: str) -> str | None:
-        """Remove and return the first twist of a stage, or return None."""
+        """Remove and return the first twist of a stage, or return None if the stage has none."""
         for twist in self.twists:
             if twist[0] == stage:
                 self.twists.remove(twist)

@@ -73,7 +73,7 @@ class Booker:
         self.tally.conversations += 1
 
     async def _check(self, session: str, booked: JsonObject, shown: JsonObject) -> None:
-        """Check that a confirmed booking is exactly once in the ledger and in the list of bookings."""
+        """Check that a confirmed booking occurs exactly once in the ledger and in the list of bookings."""
         expected = 1 if "book_flight" in booked["completed"] else 0
         effects = await self._insist(lambda: self.client.effects(session))
         done = sum(effect["tool_id"] == "flight_book" and effect["status"] == "done" for effect in effects)

@@ -1,4 +1,4 @@
-// The scratchpad, through which flows and background flows exchange entries.
+// The scratchpad, which flows and background flows use to exchange entries.
 
 import { h } from "../dom.js";
 import { humanize, showTime } from "../words.js";

@@ -62,7 +62,7 @@ function showMeasure(days, name, title) {
   const x = { field: "day", type: "ordinal", title: null, scale: { domain: lastDays() }, axis: { labelAngle: 0, labelOverlap: true, labelSeparation: 6 } };
   const y = { field: "value", type: "quantitative", title: null, scale: { domain: [0, most || 1] }, axis: { tickCount: 3, tickMinStep: name === "cost" ? 0 : 1 } };
   const spec = { data: { values }, mark: "bar", height: 60, encoding: { x, y } };
-  // Draw after insertion into the page, because only then the element has a width.
+  // Draw after insertion into the page, because the element has no width before that.
   requestAnimationFrame(() => drawChart(place, spec, `${title} by day`).catch((problem) => place.replaceChildren(nothing(problem.message))));
   return h("figure", {}, h("figcaption", {}, title), place);
 }
