@@ -44,8 +44,7 @@ class Unwanted:
     Args:
         subjects: the key terms of each forgotten sentence.
         values: slot values, which are kept where they stand alone.
-        everything_until: all conversation text up to this time is removed (Unix seconds), or None to keep
-            other text.
+        everything_until: the time up to which all conversation text is removed, in Unix seconds, or None.
         kept: the texts of later statements, which are kept.
     """
 

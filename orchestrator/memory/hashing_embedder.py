@@ -74,7 +74,7 @@ _log = get_logger(__name__)
 class FallbackEmbedder:
     """An `Embedder` that uses `instead` while `wanted` is unavailable.
 
-    Affected documents are embedded again later. `clock`: returns monotonic seconds.
+    Documents that `instead` has embedded are embedded again later. `clock`: returns monotonic seconds.
     """
 
     def __init__(

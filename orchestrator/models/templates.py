@@ -172,7 +172,10 @@ def _replace_prompt(name: str, source: str, known: Mapping[str, Prompt]) -> Prom
 
 @cache
 def parse_prompt(file_name: str, source: str) -> Prompt | tuple[Problem, ...]:
-    """Parse a prompt file: front matter between two lines of `---`, followed by the system message."""
+    """Parse a prompt file, and return the prompt or the problems found.
+
+    Front matter between two lines of `---` precedes the system message.
+    """
     opening, head, body = ("", "", "")
     if source.count(_FENCE) >= 2:
         opening, head, body = source.split(_FENCE, 2)

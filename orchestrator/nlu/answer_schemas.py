@@ -53,7 +53,7 @@ def another_flow_schema(flows: Sequence[FlowSpec]) -> JsonObject:
 
 
 def values_schema(slots: Iterable[SlotSpec]) -> JsonObject:
-    """Return the schema for values of these slots."""
+    """Return the schema for values of `slots`."""
     return closed(slots=slot_pairs({slot.name: (slot,) for slot in slots}, ()))
 
 

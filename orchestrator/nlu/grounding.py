@@ -158,7 +158,7 @@ class Grounding:
         return not is_other and any(_names(text, value) for text in self._said)
 
     def _can_be_judged(self, kinds: Collection[str]) -> bool:
-        """Return whether the message has a value of these kinds, or no number at all."""
+        """Return whether the message has a value of the given kinds, or no number at all."""
         text = self._said[0]
         has_one = any(kind in kinds for kind, _ in self._read(text))
         return has_one or not (any(map(str.isdigit, text)) or find_numbers(tokenize(text)))

@@ -195,7 +195,7 @@ class Retry:
 
 
 class RateLimit:
-    """A limit of `rate_limit_rpm` attempts per minute and tool, shared by all workers with a shared store."""
+    """A limit of `rate_limit_rpm` attempts per minute per tool, shared by all workers if a shared store exists."""
 
     def __init__(self, setting: CallSetting) -> None:
         self._limits = setting.ports.limits

@@ -25,7 +25,7 @@ IDENTIFIERS: Final = ("session_id", "turn_id", "approval_id", "flow", "trigger",
 MAX_LENGTH: Final = 128
 DELIVERIES: Final = "x-delivery-count"
 MOST_DELIVERIES: Final = 20
-"""RabbitMQ's delivery limit. After another failure, a message with this count would be dead-lettered."""
+"""RabbitMQ's limit on deliveries per message. RabbitMQ dead-letters messages above the limit."""
 _IDENTIFIER: Final = re.compile(r"[!-~]{1,255}")
 _NAME: Final = re.compile(r"[\w.+/-]{1,128}")
 

@@ -119,7 +119,7 @@ def _read_iso(match: re.Match[str], _today: date) -> Reading:
 
 
 def _read_numeric(match: re.Match[str], today: date) -> Reading | None:
-    """Parse 3/4 or 3.4.2026. If day and month are ambiguous, both dates are candidates, except with dots."""
+    """Parse 3/4 or 3.4.2026. Without dots, both orders of day and month are candidates. With dots, the day is first."""
     first, second = int(match.group(1)), int(match.group(3))
     year = int(match.group(4)) if match.group(4) else None
     if year is not None and year < 100:
