@@ -58,8 +58,8 @@ class Tickets(Protocol):
     async def redeem(self, ticket: str, *, stream: SessionId | None = None) -> Caller | None:
         """Return the ticket's caller, or None if the ticket is unknown or expired.
 
-        `stream`: the session whose events are requested. A ticket that `keep` extended is also valid for this
-        session.
+        `stream`: the session whose events are requested. Tickets that `keep` has extended for this session are
+        also valid.
         """
         ...
 

@@ -176,7 +176,7 @@ class ChatRequest:
     """A request to a model.
 
     Args:
-        timeout_s: time limit for the complete answer, streamed or not.
+        timeout_s: time limit for the complete answer, streamed or not, in seconds.
         tool_choice: the mode of tool use, or the name of the tool to call.
         effort: reasoning effort, or None for the model's default.
     """

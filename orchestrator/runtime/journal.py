@@ -122,12 +122,12 @@ class Journal:
         """Return the recorded result of a step, or run the step and record its result.
 
         Args:
-            key: identifies the step within the turn, for example ``tool:flight_book:1``. Equal in all
-                attempts.
+            key: identifies the step within the turn, for example ``tool:flight_book:1``. The same in
+                all attempts.
             kind: ``model`` or ``tool``.
             request: the call's input, to detect that a key is reused for a different call.
             run: makes the call. Receives the idempotency key.
-            idempotent: True if the call can be repeated. Otherwise, its start is recorded first.
+            idempotent: True if the call can be repeated. If False, its start is recorded first.
             effect: the intended side effect, if any. A side effect that already happened is not repeated.
 
         Raises:
@@ -208,7 +208,7 @@ class Journal:
         await self._record(step, StepStatus.FINISHED, result)
 
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
-        """Decide a pending approval once. A later attempt receives the first decision. Return None if unknown."""
+        """Decide a pending approval once. A later attempt receives the first decision. Return None if not found."""
         return await self.lane.decide_approval(self.lease, approval_id, decision)
 
     async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:

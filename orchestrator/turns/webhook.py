@@ -51,7 +51,7 @@ class Feed:
     """The progress of delivering one session's events to one webhook.
 
     `wanted`: the number of the last event to deliver. `delivered`: the number of the last delivered event.
-    `given_up_at`: when deliveries stopped because of failures. An operator can restart them.
+    `given_up_at`: when deliveries were stopped because of failures, or None. An operator can restart them.
     """
 
     webhook_id: str

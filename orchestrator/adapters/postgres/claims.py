@@ -32,9 +32,9 @@ _Name = TypeVar("_Name", bound=Hashable)
 class WorkerLock:
     """Proof that a worker is alive: a database connection that closes with the process (RT-11).
 
-    The worker's row identifies the connection. Other workers notice its death before its claims expire, and
-    other database users cannot fake the connection. After a reconnect, the worker has a new ID, and another
-    worker's next sweep releases the remaining claims of the old ID.
+    The worker's row identifies the connection. If the worker dies, other workers notice before its claims
+    expire. Other database users cannot fake the connection. After a reconnect, the worker has a new ID, and
+    another worker's next sweep releases the remaining claims of the old ID.
     """
 
     def __init__(self, database_url: str) -> None:

@@ -187,7 +187,7 @@ class HotConnection:
 class HotConnections:
     """Connections that stay open between statements.
 
-    The underlying pool creates connections and replaces broken or old ones. Using the pool directly costs
+    The underlying pool creates connections and replaces broken or old ones. Borrowing from that pool costs
     more CPU time than a small statement. If all connections are in use, borrowers queue.
     """
 

@@ -107,7 +107,7 @@ def make_roles(database_url: str) -> list[str]:
 
 
 def may_run_session_flows(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether this user can switch to the session-flow role and it has its rights in this database.
+    """Return whether this user can switch to the session-flow role and that role has its rights in this database.
 
     Roles belong to the server and rights to the database, so either can exist without the other.
     """
@@ -245,7 +245,7 @@ def _set_login(connection: psycopg.Connection[Any], user: str, password: str, ro
 
 
 def _passes_by(connection: psycopg.Connection[Any], user: str) -> bool:
-    """Return whether a user bypasses row-level policies, as administrators and table owners do."""
+    """Return whether a user bypasses row-level policies, like administrators and table owners."""
     found = connection.execute(
         "SELECT FROM pg_roles WHERE rolname = %s AND (rolsuper OR rolbypassrls OR EXISTS ("
         "SELECT FROM pg_class WHERE relrowsecurity AND pg_has_role(pg_roles.oid, relowner, 'MEMBER')))",

@@ -24,5 +24,5 @@ USERS: Final = tuple(_PASSWORD.findall(_USERS))
 
 
 def write_acl_file(passwords: Mapping[str, str]) -> str:
-    """Return the content of an ACL file with password digests. `passwords`: by user name."""
+    """Return the content of an ACL file with password digests. `passwords`: passwords by user name."""
     return _PASSWORD.sub(lambda user: f"#{hashlib.sha256(passwords[user[1]].encode()).hexdigest()}", _USERS)

@@ -116,7 +116,7 @@ class RedisEvents:
     async def listen(
         self, session_id: SessionId, *, with_streamed: bool = False
     ) -> AsyncGenerator[Subscription]:
-        """Listen from now on. While Redis is unavailable, no events arrive and no errors are raised."""
+        """Start listening. While Redis is unavailable, no events arrive and no errors are raised."""
         name = CHANNEL + session_id
         subscription = Subscription(session_id, self._read_streamed if with_streamed else None)
         joined = name in self._channels
@@ -257,7 +257,7 @@ def _piece(tokens: list[Event]) -> tuple[str, int, str, int]:
 
 
 def _decode(session_id: SessionId, message: bytes) -> tuple[int, list[Event]]:
-    """Return a message's token stamp, or 0 without a stamp, and its events."""
+    """Return a message's token stamp, or 0 if it has none, and its events."""
     stamp, bracket, entries = message.partition(b"[")
     events = [
         Event(

@@ -1,6 +1,6 @@
 """Wake-ups through a sorted set of ready sessions that serves tenants in turn.
 
-Awake runners poll the set. A Celery message is sent only if they cannot keep up.
+Awake runners poll the set. A Celery message is sent only if the runners cannot keep up.
 """
 
 import time

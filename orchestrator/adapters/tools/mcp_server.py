@@ -36,7 +36,7 @@ _log = get_logger(__name__)
 
 @dataclass(slots=True)
 class _Session:
-    """A session and its task. `ready`: the client and the server's tools, once they are listed."""
+    """A session and its task. `ready`: the client and the server's tools, set after the tools are listed."""
 
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     ready: asyncio.Future[tuple[Client, Mapping[str, Tool]]] = field(
@@ -170,7 +170,7 @@ async def _list_tools(client: Client) -> dict[str, Tool]:
 
 
 def _heard(ready: asyncio.Future[tuple[Client, Mapping[str, Tool]]]) -> None:
-    """Mark the failure as retrieved, because it is logged and there may be no waiting caller."""
+    """Mark a failure as retrieved: it is already logged, and possibly no caller waits for it."""
     if not ready.cancelled():
         ready.exception()
 

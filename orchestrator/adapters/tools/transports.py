@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Transports:
-    """A `ToolTransport` that selects a transport by the tool's implementation. Bound to one event loop.
+    """A `ToolTransport` that selects a transport by the tool's implementation, bound to one event loop.
 
     `environment`: source of secrets, read at each call. Default: the process's environment.
     """

@@ -97,8 +97,8 @@ class Node:
 def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
     """Return the nodes that a rerun of `again` unblocks, each with its number of unfinished predecessors.
 
-    `nodes`: all nodes by name; `again` has the status of its next run. Nodes that are also blocked by another
-    failure stay blocked.
+    `nodes`: all nodes of the graph by name; `again` has the status of its next run. Nodes that are also
+    blocked by another failure stay blocked.
     """
     before = {name: [node.name for node in nodes.values() if name in node.successors] for name in nodes}
     freed: dict[str, int] = {}

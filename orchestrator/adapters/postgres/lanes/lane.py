@@ -201,7 +201,7 @@ class PostgresLane:
     async def _leave(self, session_id: SessionId, token: int, crashes: int) -> None:
         """Leave a lane, whose next turn is a suspected poison turn, to an isolated process.
 
-        A transaction is avoided, because one crash can affect many lanes.
+        This takes a single statement, because one crash can affect many lanes.
         """
         arguments = {"session_id": session_id, "token": token, "left_for_s": claim_repair.LEFT_FOR_S}
         if await self._database.fetch_one(statement("leave_lane"), arguments) is not None:

@@ -72,7 +72,7 @@ class PostgresForgetting:
         ]
 
     async def forgotten(self, tenant_id: TenantId, owner: UserId, until: float) -> list[Preference]:
-        """Return the owner's preferences forgotten by `until`. Their `updated_at` is the time of forgetting."""
+        """Return the preferences forgotten by `until` and not yet erased. `updated_at`: the time of forgetting."""
         query = select(forgotten_preferences).where(*_of(_GONE, tenant_id, owner), _still_there(until))
         return [
             record_of(Preference, row, source=Source.EXPLICIT, updated_at=row.at.timestamp())

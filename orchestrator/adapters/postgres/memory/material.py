@@ -31,7 +31,7 @@ class PostgresSessionMaterial:
         return {name: await readers[name](tenant_id, session_id) for name in names}
 
     async def _conversation(self, tenant_id: TenantId, session_id: SessionId) -> Conversation | None:
-        """Read the conversation and its epoch from one state, so that both match. Return None without a state."""
+        """Read the conversation and its epoch from the same state. Return None if the session has no state."""
         query = (
             select(sessions.c.user_id, sessions.c.domain, states.c.epoch, states.c.body, DIFFS)
             .join(states, states.c.session_id == sessions.c.session_id)

@@ -33,7 +33,7 @@ async def store_graph(
     ids: dict[str, str],
     present: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Hint, ...]:
-    """Insert the runs. Raises a unique violation if they exist or a flight key is taken.
+    """Insert the runs. Raises a unique violation if a run exists or a flight key is taken.
 
     `present`: active runs by flow. Nodes that depend on these flows wait for these runs.
     """
@@ -62,9 +62,9 @@ async def _follow(transaction: HotConnection, run: NewRun, earlier: str, run_id:
 async def find_present(
     transaction: HotConnection, runs: tuple[NewRun, ...], ids: Mapping[str, str]
 ) -> tuple[dict[str, str], bool]:
-    """Return active runs by flow, and True if they may miss inputs of this request.
+    """Return active runs by flow, and True if these runs may miss inputs of this request.
 
-    Runs of the same request miss nothing. Other runs may miss inputs if they have started or the request has
+    Runs of the same request have all inputs. Other runs may miss inputs if they have started or the request has
     inputs.
     """
     arguments = {

@@ -27,7 +27,7 @@ class AwaitedTask:
 
     Args:
         request: Celery's request, or None for a task that has ended but whose expiry still cancels the turn.
-        wait_s: maximum wait for the turn, in seconds, or None without a limit.
+        wait_s: maximum wait for the turn, in seconds, or None if unlimited.
         expires_at: when the turn is canceled, or None if the task doesn't expire.
         cancels: True if revoking the task cancels the turn, because the task submitted the turn.
     """

@@ -155,7 +155,7 @@ class PostgresInbox:
         return await self._submit_first(submission)
 
     async def _submit_first(self, submission: Submission) -> Receipt:
-        """Create the session if the submission permits that, and submit the turn."""
+        """Create the session if the submission permits it, then submit the turn."""
         if not submission.create_session:
             raise NotFound("session", submission.session_id)
         if submission.domain is None:
