@@ -110,7 +110,7 @@ class AmbiguityHandler:
         return entry
 
     def offer(self, entry: Ambiguity, options: tuple[Option, ...]) -> None:
-        """Add suggested replies to an open question."""
+        """Replace an open question's suggested replies."""
         entry.about = replace(entry.about, options=options)
 
     def find(self, *, level: Level, flow_id: FlowId | None, slot: str | None) -> Ambiguity | None:

@@ -90,7 +90,7 @@ def check_line(value: Json, spec: SlotSpec, *, longest: int = LONGEST_TEXT) -> V
         return reject("not_text", spec, value=show(value))
     if len(value) > 4 * longest:
         return reject("text_too_long", spec, most=longest)
-    line = " ".join(strip_controls(value).split())  # collapse whitespace
+    line = " ".join(strip_controls(value).split())
     if not line:
         return reject("value_empty", spec)
     if len(line) > longest:

@@ -38,14 +38,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class NothingFound:
-    """An input that earlier tools' rows should provide, but no rows were found."""
+    """The result for an input that earlier tools' rows should provide, although no rows were found."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unfed:
-    """An input that neither the slots nor earlier tools can provide, because the domain has a fault."""
+    """The result for an input that neither slots nor earlier tools can provide, because the domain has a fault."""
 
     name: str
 

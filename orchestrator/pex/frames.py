@@ -156,7 +156,7 @@ class FrameWriter:
         return "replace"
 
     async def choose(self, run: Execution, frame: Frame, fault: str) -> JsonObject | None:
-        """Request ``{display_type, field, display_name?, chart_type?}``. Return None if no model answers."""
+        """Ask a model for ``{display_type, field, display_name?, chart_type?}``. Return None if no model answers."""
         if not self._engineer.can_answer(PROMPT):
             return None
         variables: dict[str, Json] = {

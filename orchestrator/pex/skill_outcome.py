@@ -26,7 +26,7 @@ class Success:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed skill.
+    """The outcome of a failed skill.
 
     Attributes:
         partial: findings so far, or None.
@@ -43,7 +43,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """A skill that cannot continue. `reason`: a text for the user. `context`: evidence for rerouting."""
+    """The outcome of a skill that cannot continue. `reason`: text for the user. `context`: evidence for rerouting."""
 
     reason: str
     context: JsonObject
@@ -51,7 +51,7 @@ class Uncertain:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """A skill that ended because a tool call needs the user, an approval or a late result."""
+    """The outcome of a skill that stops because a call needs the user, an approval or a late result."""
 
     ending: Ending
 

@@ -134,7 +134,7 @@ class Search(Generic[State]):
         node.expanded = True
         fresh = self._choose_new(states, width)
         best = await self._judge(node, fresh) if fresh else 0.0
-        for above in node.path():  # a node is closed if all below it are
+        for above in node.path():  # a node is closed when all its children are closed
             if not all(child.closed for child in above.children):
                 break
             above.closed = True
