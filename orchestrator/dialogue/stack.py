@@ -200,7 +200,7 @@ class FlowStack:
         return cancelled
 
     def _staleness(self, task: BaseFlow) -> tuple[bool, bool, float]:
-        """Return a sort key: waiting tasks, tasks that await an approval or result, the Active task; oldest first."""
+        """Return a sort key: waiting tasks first, then tasks awaiting an approval or result, the Active task last."""
         statuses = {task.status} | {member.status for member in self.members(task.flow_id)}
         waits = not statuses.isdisjoint({AWAITING_APPROVAL, AWAITING_RESULT})
         return ACTIVE in statuses, waits, task.started_at

@@ -118,7 +118,7 @@ class Speech:
         return list_facts(self.flow, shown, self.context.world.registry, self.context.local_now)
 
     def list_done(self) -> list[Told]:
-        if self.flow is None or self.context.journal.stopped:  # a stopped turn has already reported its side effects
+        if self.flow is None or self.context.journal.stopped:  # a stopped turn has reported its side effects
             return []
         mine = (one for one in self.context.state.effects if one.flow_id == self.flow.flow_id)
         return [one.summary for one in mine if one.is_done and one.summary]
