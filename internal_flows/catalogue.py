@@ -47,7 +47,7 @@ def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, P
 def sort_out(
     flows: Iterable[type[InternalFlow]], tools: Collection[str] | None
 ) -> tuple[list[type[InternalFlow]], dict[str, list[Problem]]]:
-    """Return the valid flows, and the problems of invalid flows by name (IF-15).
+    """Return the valid flows, and the problems of the invalid flows, by flow name (IF-15).
 
     Flows that depend on an invalid flow are also invalid.
     """

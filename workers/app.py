@@ -62,7 +62,7 @@ def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = mak
 def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
     """Return the settings that differ from Celery's defaults."""
     return {
-        # Never pickle on the wire (RT-22).
+        # Exchange only JSON, never pickle (RT-22).
         "task_serializer": "json",
         "result_serializer": "json",
         "event_serializer": "json",

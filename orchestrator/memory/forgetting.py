@@ -39,7 +39,7 @@ _SPOKEN = frozenset({"text", "reply", "message", "utterance", "content", "words"
 
 @dataclass(frozen=True, slots=True)
 class Unwanted:
-    """Content to remove.
+    """Content to remove from stored texts.
 
     Args:
         subjects: the key terms of each forgotten sentence.

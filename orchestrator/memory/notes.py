@@ -38,7 +38,7 @@ class NoteKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A session note.
+    """A note that a flow wrote in a session.
 
     `about`: the name of the flow that wrote the note. `labels`: the capability labels of its sources (PX-3).
     """

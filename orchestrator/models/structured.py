@@ -40,7 +40,7 @@ class CutOff:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """A withheld answer.
+    """An answer that the model or its provider withheld.
 
     `refused`: True if the model declined, False if the content filter stopped the answer.
     """

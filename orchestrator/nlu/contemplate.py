@@ -27,7 +27,7 @@ _PLAN_BONUS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class FailedRequest:
-    """A failed request.
+    """A request to reroute after a failure.
 
     `flow`: the failed flow, if known. `excluded`: flows not to try again. `evidence`: details of the failure,
     such as its category, message, ambiguity metadata and slots.

@@ -205,7 +205,7 @@ def find_end_of_number(phrase: Phrase, place: range, known: frozenset[str]) -> i
 
 
 def find_rival(phrase: Phrase, place: range) -> tuple[int, int] | None:
-    """Return the span of a second value for the same slot: “business for me, economy for my boss”."""
+    """Return the span of a second value for the same slot, if any: “business for me, economy for my boss”."""
     own = next((one for one in phrase.candidates if one.first == place.start), None)
     if own is None or own.kind in _LOOSE:
         return None

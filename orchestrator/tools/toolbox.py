@@ -34,7 +34,7 @@ Check = Callable[[Json], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A prepared tool.
+    """A tool of the manifest, with its compiled schemas.
 
     Attributes:
         fingerprint: a digest that changes with the tool's schemas or implementation.
@@ -165,7 +165,7 @@ class ToolData:
 
 @dataclass(frozen=True, slots=True)
 class ToolError:
-    """A tool error.
+    """A tool call that failed.
 
     Attributes:
         undecided: True if the tool was stopped or failed unexpectedly, so that its side effect may have

@@ -14,7 +14,7 @@ _log = get_logger(__name__)
 
 
 class Dispatcher:
-    """A dispatcher of runs.
+    """A sender of ready runs, with local execution as the fallback.
 
     Args:
         execute: executes a run in this process, or None if this process doesn't execute runs.

@@ -62,7 +62,7 @@ def features_of(tokens: Sequence[str]) -> dict[str, float]:
 
 
 class Classifier:
-    """A classifier of messages."""
+    """A trained classifier of messages for one domain."""
 
     def __init__(self, model: LinearModel) -> None:
         self.model = model

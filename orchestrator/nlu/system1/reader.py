@@ -103,7 +103,7 @@ class System1(Learnt):
         )
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Interpret a message. The interpretation is final only if the message answers a choice."""
+        """Interpret a message. The interpretation is final only if the message selects an option."""
         reading = read(Case(self, message.english, context))
         return reading if message.english == message.text else _in_own_words(reading, message)
 

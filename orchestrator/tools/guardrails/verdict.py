@@ -57,7 +57,7 @@ class SqlRules:
 
 @dataclass(frozen=True, slots=True)
 class RejectedCode:
-    """A rejection. `message`: one or two sentences that help a model fix the code.
+    """A rejection of model-written code. `message`: one or two sentences that help a model fix the code.
 
     `suggestion`: the most similar known name, or None if no known name is similar enough. `unknown`: the name
     in the code that `suggestion` would replace.
