@@ -31,7 +31,7 @@ class DeadLetters:
         self._redis = redis
 
     def keep(self, facts: JsonObject, message: Any) -> None:
-        """Store a kombu message with its metadata (`facts`), and evict messages beyond `MOST_KEPT`.
+        """Store a kombu message with its metadata (`facts`), and evict the oldest messages beyond `MOST_KEPT`.
 
         If the body is too large, store only the metadata.
         """

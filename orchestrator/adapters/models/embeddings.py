@@ -43,7 +43,7 @@ class OpenAIEmbedder:
 
 
 def _normal(vector: list[float]) -> tuple[float, ...]:
-    """Return the vector scaled to length 1. Raises ValueError for too many dimensions or length 0."""
+    """Return the vector scaled to length 1. Raises ValueError for too many dimensions, or length 0 or infinity."""
     length = sqrt(sum(value * value for value in vector))
     if not 0 < length < float("inf") or len(vector) > MOST_DIMENSIONS:
         raise ValueError(f"a vector of {len(vector)} numbers and length {length:g}")

@@ -124,7 +124,7 @@ class ModelPool:
         return self._board.views()
 
     def engineer(self, config: DomainConfig) -> PromptEngineer | None:
-        """Return the domain's Prompt Engineer, or None without an available model. Equal configurations share it.
+        """Return the domain's Prompt Engineer, or None if no model is available. Equal configurations share it.
 
         Raises:
             ConfigurationError: a prompt is invalid.

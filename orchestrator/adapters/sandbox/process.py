@@ -26,8 +26,8 @@ from orchestrator.types import JsonObject
 
 PYTHON_WORKER = Path(__file__).with_name("python_worker.py")
 SQL_WORKER = Path(__file__).with_name("sql_worker.py")
-# No environment variables, user packages, bytecode files or warnings. Python code also gets -S, so no site
-# packages.
+# Disable environment variables, user packages, bytecode files and warnings. For Python code, -S also disables
+# site packages.
 INTERPRETER_FLAGS = ("-I", "-B", "-W", "ignore")
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # each additional arena would use up limited address space
 OUT_OF_MEMORY = 3

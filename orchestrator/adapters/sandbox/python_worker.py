@@ -21,7 +21,7 @@ OWN_NAME = "sandboxed"
 # Events that harmless code triggers: namedtuple evaluates a template and looks up its caller's name.
 HARMLESS_EVENTS = frozenset({"exec", "compile", "sys._getframe", "sys._getframemodulename", "builtins.id"})
 
-# Modules that other modules import on first use. After isolation, imports fail.
+# Modules that other modules import on first use, loaded before isolation, because imports fail afterwards.
 LOADED_LATE = {
     "datetime": ("_strptime", "time"),
     "json": ("json.decoder", "json.encoder"),

@@ -195,7 +195,7 @@ class PostgresRuns:
     async def _read(
         self, tenant_id: TenantId, *where: ColumnElement[bool], newest_first: int | None = None
     ) -> list[RunRecord]:
-        """Return runs in creation order. `newest_first`: maximum number of runs, to return the newest first."""
+        """Return runs in creation order, or up to `newest_first` runs, newest first."""
         runs = internal_runs.c
         query = select(internal_runs).where(runs.tenant_id == tenant_id, *where).limit(newest_first)
         order = (runs.number,) if newest_first is None else (desc(runs.created_at), desc(runs.number))
