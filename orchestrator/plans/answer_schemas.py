@@ -1,7 +1,7 @@
 """JSON Schemas for the answers of planning calls, generated from the domain's flows (PL-1).
 
-`DECOMPOSITION` and the other constants at the end are looser schemas that validate the answers, because
-endpoints without schema enforcement omit keys and write slots as an object.
+`DECOMPOSITION` and the other constants at the end are looser schemas that validate the answers. Endpoints
+without schema enforcement omit keys and write slots as an object.
 """
 
 from collections.abc import Iterable, Sequence

@@ -18,8 +18,8 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
     that the message leaves undecided stay open, as do slots that an earlier task asks for again.
 
     Return the slots filled from differently named values of other tasks. A flow without confirmation keeps
-    these values only if the message `refers` to earlier values or no required slot stays empty, and if no
-    model resolved such a reference for a task on record.
+    these values only if the message `refers` to earlier values or no required slot stays empty. Such a flow
+    also drops them if a model resolved a reference for a task on record.
     """
     said = {**dict.fromkeys(_find_asked_again(state)), **said}
     shown = None if state.shown is None else state.find_shown(flow.spec.inputs)
