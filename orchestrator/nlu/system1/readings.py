@@ -172,7 +172,7 @@ def _read_new_text(case: Case) -> Reading | None:
 
 
 def _read_undone(case: Case) -> Reading | None:
-    """Interpret "cancel it" after tasks as the only flow that takes their outputs and has an example with this verb."""
+    """Interpret "cancel it" after tasks: request the only flow that takes their outputs and has such an example."""
     context, verbs = case.context, _UNDOING.intersection(case.utterance.words)
     if context.tasks or not verbs:
         return None
@@ -326,7 +326,7 @@ def _digression(understand: Callable[..., Understanding], case: Case) -> Underst
 
 
 def _target_of(utterance: Utterance, kind: MessageKind) -> str | None:
-    """Return the words that name the task to resume or cancel."""
+    """Return the words that name the task to resume or cancel, or None if the message does not name a task."""
     said = (tokenize(text.lower()).words for name, text in kind_texts() if name == kind)
     general = STOP_WORDS.union(*said) - {"everything", "all", "both"}
     return " ".join(word for word in utterance.words if word.isalnum() and word not in general) or None
