@@ -42,6 +42,8 @@ def explain_sentence(
     print(f"Below {found['ask_a_model_below']:.2f}, Parley asks the model, if one is configured.")
     for name, value in understood["slots"].items():
         print(f"  {name} = {value}")
+    if understood["not_understood"]:
+        print(f"  not understood: {', '.join(f'“{words}”' for words in understood['not_understood'])}")
     for line in (*understood["assumed"], *found["problems"]):
         print(f"  {line}")
     print_prompts(found["prompts"])

@@ -13,6 +13,7 @@ from orchestrator.nlu.protocol import Asker, Message, Reader, ReaderSetup, Readi
 from orchestrator.nlu.readers import READERS
 from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.text import clean
+from orchestrator.nlu.unused import UnusedWords
 from orchestrator.nlu.validate import Validation
 from orchestrator.res.templates import word_for
 from orchestrator.saying import Told
@@ -53,7 +54,9 @@ async def explain(
     last = decided or message.guess
     assert last is not None, "the local classifier interprets every message"
     validation = Validation(system1.flows, loaded.domain.slot_types, system1.extractor)
-    understanding, problems = validation.validate(last.understanding, context)
+    validated, problems = validation.validate(last.understanding, context)
+    unused = UnusedWords(system1.flows, system1.answers, system1.extractor)
+    understanding = unused.judge(validated, message.english, context)
     # The component that refuses a message also explains why.
     refused = any(not flow.dact for flow in last.understanding.flows)
     return {
@@ -98,6 +101,7 @@ def _show(understanding: Understanding, word: Callable[[Told], str]) -> JsonObje
         "slots": {name: _show_mention(mention, word) for name, mention in understanding.slots.items()},
         "target": understanding.target,
         "assumed": [*map(word, understanding.assumed)],
+        "not_understood": list(understanding.not_understood),
         "rejection": None if understanding.rejection is None else understanding.rejection.value,
     }
 

@@ -192,8 +192,6 @@ class Understanding:
     """The slots that a correction's value may apply to, if the message doesn't name a slot."""
     assumed: tuple[Told, ...] = ()
     """Assumptions to report to the user, such as “I took “orgin” for origin.”"""
-    unexplained: tuple[str, ...] = ()
-    """Terms of the message that the most likely flow and its values do not explain."""
 
     cues: frozenset[Cue] = frozenset()
     rows: RowQuestion = RowQuestion()

@@ -64,7 +64,6 @@ def write(understood: Understanding | None) -> Any:
         "slots": {name: write_value(mention) for name, mention in understood.slots.items()},
         "target": understood.target,
         "digression": None if understood.digression is None else understood.digression.value,
-        "not_understood": [] if understood.assumed else [*understood.unexplained],
     }
 
 

@@ -51,7 +51,7 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
         kind=understood.kind.value,
         source=understood.source.value,
         flows=[{"dact": flow.dact, "score": round(flow.score, 4)} for flow in understood.flows],
-        unexplained=list(understood.unexplained),
+        not_understood=list(understood.not_understood),
     )
 
 

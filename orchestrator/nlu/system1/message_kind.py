@@ -111,12 +111,12 @@ class Evidence:
         }
         return self._share(inside, besides)
 
-    def is_bare(self, besides: frozenset[str] = frozenset()) -> bool:
+    def is_bare(self, besides: frozenset[str] = frozenset(), least: float = _BARE) -> bool:
         """Return whether a message has values, hardly any other words, and no question."""
         words = self.utterance.words
         asks = "?" in words and not ASKING.isdisjoint(words) and not is_proposal(words)
         inside = {place for found in self.candidates for place in range(found.first, found.last)}
-        return bool(self.candidates) and not asks and self._share(inside, besides) >= _BARE
+        return bool(self.candidates) and not asks and self._share(inside, besides) >= least
 
     def _share(self, inside: set[int], besides: frozenset[str]) -> float:
         counted = [
@@ -159,7 +159,8 @@ class Decider:
         if context.completed and kind in _BARE_KINDS:
             is_task = kind is MessageKind.TASK
             names = frozenset[str]() if is_task else _slot_words(context.completed[0].spec)
-            if evidence.is_bare(names) and not (is_task and len(evidence.candidates) > 1):
+            is_bare = evidence.is_bare(names, 1.0 if is_task else _BARE)
+            if is_bare and not (is_task and len(evidence.candidates) > 1):
                 return MessageKind.CORRECTION
         if kind is MessageKind.CORRECTION and not context.completed:
             return MessageKind.UNKNOWN
