@@ -166,16 +166,17 @@ class SlotAssigner:
         """Assign to each slot of the flow the candidate with the highest score. A candidate fills at most one slot."""
         known, guesses = self._know(flow), list[_Guess]()
         takers = [find_takers(one, flow.slots.values(), known.kinds) for one in candidates]
-        for candidate, possible in zip(candidates, takers, strict=True):
+        named = [{slot.name for slot in possible} for possible in takers]
+        for candidate, possible, names in zip(candidates, takers, named, strict=True):
             if not TIMES.isdisjoint(utterance.words[: candidate.first][-1:]):
                 continue  # the “later” of “a day later” isn't a time of day
             is_one = candidate.kind == NUMBER and is_pronoun(utterance, candidate)
             if is_one or is_negated(utterance, candidate):
                 continue
-            is_only = sum(any(slot in possible for slot in others) for others in takers) == 1
+            is_only = len([others for others in named if not others.isdisjoint(names)]) == 1
             guesses += self._guess(utterance, candidate, candidates, known, possible, asked, is_only=is_only)
             # After the answer to the question, further values are for other slots.
-            asked = None if any(slot.name == asked for slot in possible) else asked
+            asked = None if asked in names else asked
         guesses.sort(key=lambda guess: (-guess[0], guess[1].first))
         mentions: dict[str, Mention] = {}
         used: set[int] = set()
@@ -304,7 +305,7 @@ def _find_named(
         said |= _forms(words[place])
         place -= 1
     named: list[SlotSpec] = []
-    for slot in possible:
+    for slot in possible if said else ():
         others = frozenset[str]().union(*(names[one.name] for one in possible if one is not slot))
         if not said.isdisjoint(names[slot.name] - others):
             named.append(slot)
