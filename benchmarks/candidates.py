@@ -66,7 +66,7 @@ async def enqueue(candidate: Candidate, sessions: Iterable[str], texts: list[str
 
 
 async def drain(candidate: Candidate, sessions: list[str], texts: list[str]) -> Measurement:
-    """Measure how the workers process turns of new sessions that were queued while the workers were suspended."""
+    """Measure the time and CPU that workers need to drain turns queued while the workers were suspended."""
     await candidate.prepare(sessions)
     _send(candidate, signal.SIGSTOP)
     try:

@@ -34,7 +34,7 @@ class Measurement:
 
 
 class Phase:
-    """A running measurement of the workers and of the stores started by this process, until `end`."""
+    """A measurement of the workers, and of the stores started by this process, until `end` is called."""
 
     def __init__(self, workers: list[psutil.Process]) -> None:
         children = psutil.Process().children()

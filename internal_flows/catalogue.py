@@ -56,7 +56,9 @@ def sort_out(
     for flow in flows:
         problems = _problems(flow, tools)
         if flow.name in good:
-            problems.append(Problem(f"internal_flows.{flow.name}", "is defined twice; the first one counts"))
+            problems.append(
+                Problem(f"internal_flows.{flow.name}", "is defined twice; the first definition is used")
+            )
         if problems:
             off.setdefault(flow.name or flow.__name__, []).extend(problems)
         else:

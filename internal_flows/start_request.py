@@ -87,4 +87,4 @@ def _require_bounded(arguments: dict[str, Any]) -> None:
             "The arguments are nested too deeply, or are not JSON.", field="inputs"
         ) from error
     if size > MAX_START_BYTES:
-        raise InputTooLarge(f"The arguments can have at most {MAX_START_BYTES} bytes.", field="inputs")
+        raise InputTooLarge(f"The arguments must be at most {MAX_START_BYTES} bytes.", field="inputs")

@@ -304,7 +304,7 @@ class ModelUnknown(ModelNotAllowed):
 
 
 class CircuitOpen(ModelUnavailable):
-    """Nothing was sent, because the endpoint failed too often. `retry_after_s`: seconds until the next probe."""
+    """Nothing was sent, because the endpoint failed too many times. `retry_after_s`: seconds until the next probe."""
 
     code = "model_circuit_open"
 

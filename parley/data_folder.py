@@ -38,7 +38,7 @@ def hold(data_dir: Path) -> Iterator[None]:
         if not _lock(descriptor):
             pid = os.pread(descriptor, 32, 0).decode() or "unknown"
             raise FolderInUse(
-                f"{data_dir} is in use by a running Parley (pid {pid}): stop that one, or choose another folder."
+                f"{data_dir} is in use by a running Parley (pid {pid}): stop it, or choose another folder."
             )
         # Change the mode only while holding the lock: its holder may have opened the folder to a PostgreSQL
         # account.

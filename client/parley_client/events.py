@@ -23,7 +23,7 @@ class SessionEvent:
     """An event of a session.
 
     `number`: the event's position in the log, or None for live events (tokens and the progress of a running
-    turn). Progress events are repeated with a number after the turn.
+    turn). After the turn, progress events are sent again, with a number.
     """
 
     session_id: str

@@ -46,7 +46,7 @@ class Preview(ResponseModel):
     told: str | None = Field(description="Messages to the user.")
     refused: list[str] = Field(description="Reasons for rejection.")
     wrong: list[str] = Field(description="Remaining problems.")
-    diff: JsonMap = Field(description="The patch of the working state.")
+    diff: JsonMap = Field(description="Patch to the working state.")
 
 
 class Repaired(ResponseModel):

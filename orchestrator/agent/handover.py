@@ -47,7 +47,7 @@ def hand_over(context: TurnContext, cause: str) -> None:
 
 
 def request_operator_if_stuck(context: TurnContext) -> None:
-    """Request an operator if the same question was asked too often."""
+    """Request an operator if the same question was asked too many times."""
     entry = context.state.ambiguity.current
     rounds = context.world.domain.config.ambiguity.escalation_turns * _HELPLESS_AFTER
     if entry is not None and entry.asked >= rounds and not waits_for_person(context.state):

@@ -73,7 +73,7 @@ class QuestionKind(StrEnum):
 class Asked:
     """The current question.
 
-    `escalate`: True to offer fallback options, because the question was asked too often (AM-4).
+    `escalate`: True to offer fallback options, because the question was asked too many times (AM-4).
     """
 
     about: AnyQuestion

@@ -159,7 +159,7 @@ class DialogueState:
 
     @property
     def displayed(self) -> list[Shown]:
-        """Return all stored rows that were displayed, latest last."""
+        """Return all stored rows that were displayed, oldest first."""
         return [*self.shown_before, *([self.shown] if self.shown is not None else ())]
 
     def find_shown(self, names: Container[str]) -> Shown | None:
@@ -174,7 +174,7 @@ class DialogueState:
         return listed if listed.fits(flow.values()) else None
 
     def find_current_rows(self) -> Shown | None:
-        """Return the rows displayed last if the active or else the last completed flow is about them, or None."""
+        """Return the last displayed rows if the active flow, or else the last completed flow, refers to them."""
         if self.shown is None:
             return None
         flow = self.stack.active or self.find_completed()

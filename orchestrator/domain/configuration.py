@@ -65,7 +65,7 @@ class ModelPrice(Section):
 
 
 class Models(Section):
-    """Language models. Settings per prompt use the prompt's ID, for example ``nlu_think``."""
+    """Language models. Per-prompt settings are keyed by prompt ID, for example ``nlu_think``."""
 
     default: ModelReference
     """Model name, or ``{model, provider}``. Default: `PARLEY_MODEL`."""

@@ -158,7 +158,7 @@ class Validation:
         return checked
 
     def _names_entity(self, mention: Mention, slot: SlotSpec) -> bool:
-        """Return whether the words name a known entity although the slot takes no entities."""
+        """Return True if the mention names a known entity but the slot doesn't accept entities."""
         return slot.entity is None and self._extractor.gazetteer.is_main_name(key_of(mention.text))
 
     def _exchange(

@@ -82,7 +82,7 @@ async def _rewrite(
 
 
 def _drop_stale(run: Execution, before: JsonObject, found: JsonObject) -> JsonObject:
-    """Return the results with those of the new query, without a skill's texts about the old query."""
+    """Merge the new query's results into the earlier results, without the skill's outputs about the old query."""
     skill = run.context.world.domain.skills.get(run.flow.spec.dact) if run.by_skill else None
     stale = set[str]() if skill is None else set((skill.result or {}).get("properties", {}))
     return {**{name: value for name, value in before.items() if name not in stale}, **found}

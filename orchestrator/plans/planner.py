@@ -126,7 +126,7 @@ class Planner:
         return revise(plan, context, list(draft.steps), why)
 
     async def judge(self, plan: PlanFlow, context: TurnContext) -> GoalCheck:
-        """Check whether the goal is met, from the steps and with a model if the domain enables this (PL-3)."""
+        """Check whether the goal is met, from the steps and, unless the domain disables it, by a model (PL-3)."""
         missing = find_missing(plan)
         body = await self._advisor.judge(plan, context) if self._may_ask(context) else None
         if body is None:

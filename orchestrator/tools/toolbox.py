@@ -34,7 +34,7 @@ Check = Callable[[Json], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool of the manifest, with its compiled schemas.
+    """A tool from the manifest, with its compiled schemas.
 
     Attributes:
         fingerprint: a digest that changes with the tool's schemas or implementation.

@@ -21,14 +21,14 @@ MOST = 16
 
 
 class Drop(RequestBody):
-    """Drop a flow, like a cancellation by the user. Dropping a plan drops all of its flows."""
+    """Drop a flow, as if the user had canceled it. Dropping a plan drops all of its flows."""
 
     kind: Literal["drop"]
     flow: Identifier
 
 
 class Mark(RequestBody):
-    """Record whether a call had its side effect. `result`: the call's result, if `done` is true."""
+    """Record whether a call's side effect took place. `result`: the call's result, if `done` is true."""
 
     kind: Literal["mark"]
     fingerprint: Identifier

@@ -123,7 +123,7 @@ class ScheduledEvent:
         if known is None:
             return {**self.payload, _OUTCOME: outcome}
         if known != outcome:
-            raise Refused("This call already has a different result; the first one counts.")
+            raise Refused("This call already has a different result; the first result is kept.")
         return None
 
 

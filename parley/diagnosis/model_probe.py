@@ -139,7 +139,7 @@ async def probe(client: ChatModel, model: str) -> AsyncGenerator[Finding, None]:
 
 
 def _renamed(request: ChatRequest, renamed: bool) -> ChatRequest:
-    """Return a copy of the request. `renamed`: True to send the token limit under its other name."""
+    """Return a copy of the request. `renamed`: True to swap `max_tokens` and `max_completion_tokens`."""
     return replace(request, profile=replace(request.profile, renamed_token_limit=renamed))
 
 

@@ -1,6 +1,7 @@
 """Build and send Celery canvases for background runs (IF-8, IF-9).
 
-A run's task ends with the run, so Celery continues or stops the rest of the canvas.
+A run's Celery task finishes only when the run does. Celery then starts the next tasks, or stops the canvas if
+the run failed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ CANNOT_SEND: Final = (OperationalError, RedisError, OSError)
 
 
 class RunCanvas:
-    """A sender of runs with the Celery tasks that follow them."""
+    """A sender of runs, together with the Celery tasks that follow them."""
 
     def __init__(self, app: Celery, runs: PostgresRuns) -> None:
         self._app: Any = app

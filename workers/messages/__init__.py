@@ -1,1 +1,1 @@
-"""Broker messages: validation, redaction, fair order and recovery."""
+"""Broker messages: validation, redaction, fair scheduling across tenants, and recovery."""

@@ -151,7 +151,7 @@ def _require_identifier(message: Any) -> None:
 
 
 def _is_delivered_too_often(message: Any) -> bool:
-    """Return True if a RabbitMQ quorum queue has delivered the message too often."""
+    """Return True if a RabbitMQ quorum queue has delivered the message too many times."""
     count = message.headers.get(DELIVERIES) if isinstance(message.headers, dict) else None
     return isinstance(count, int) and count >= MOST_DELIVERIES
 

@@ -124,7 +124,9 @@ class ModelPool:
         return self._board.views()
 
     def engineer(self, config: DomainConfig) -> PromptEngineer | None:
-        """Return the domain's Prompt Engineer, or None if no model is available. Equal configurations share it.
+        """Return the domain's Prompt Engineer, or None if no model is available.
+
+        Domains with equal configurations share one Prompt Engineer.
 
         Raises:
             ConfigurationError: a prompt is invalid.

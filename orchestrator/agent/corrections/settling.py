@@ -1,4 +1,4 @@
-"""The question about committed effects that no longer fit after a correction or a plan change (RT-12)."""
+"""Ask what to do about side effects that no longer match the slot values or the plan (RT-12)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from orchestrator.types import Json, JsonObject
 def ask_about_done(
     context: TurnContext, flow: BaseFlow, values: JsonObject, effects: list[EffectNote]
 ) -> None:
-    """Ask what to do with effects of the old values, before anything changes (RT-12).
+    """Ask what to do about side effects of the old values before changing anything (RT-12).
 
     If the domain has a task that changes such effects, start that task instead.
     """
@@ -180,7 +180,7 @@ def decide(context: TurnContext, name: Decision) -> None:
 
 
 def _redo_in_plan(context: TurnContext, plan: PlanFlow, flow: BaseFlow, values: JsonObject) -> None:
-    """Undo the plan's effects that used the old values, and repeat them with the new values."""
+    """Undo the plan's side effects that used the old values, and rerun their steps with the new values."""
     done = [note.flow_id for note in effects_made_from(context, flow, values)]
     context.tell(NoticeKind.CORRECTED, changes=show_changes(context, flow, values))
     names = bound_names(plan, flow, values)

@@ -114,7 +114,7 @@ def _act_on_flow(
 
 
 def _decline(context: TurnContext, flow: BaseFlow, entry: Ambiguity) -> None:
-    """Handle a “no” to a call or rows: ask what to change, or cancel if nothing can be changed."""
+    """Handle a “no” to a pending call or displayed rows. Ask what to change, or cancel if nothing can change."""
     drop_candidate(flow)
     context.state.ambiguity.resolve(entry)
     context.tell(NoticeKind.DECLINED)

@@ -49,7 +49,7 @@ def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool 
 
 
 def _find_asked_again(state: DialogueState) -> list[str]:
-    """Return the slots that open tasks ask for although an earlier run of the same task was completed."""
+    """Return the slots that open tasks ask for again after an earlier run of the same task."""
     asked = {entry.flow_id: entry.slot for entry in state.ambiguity.open if entry.slot is not None}
     again = (flow for flow in state.stack.flows if flow.flow_id in asked)
     return [asked[flow.flow_id] for flow in again if state.find_completed(flow.dact) is not None]
@@ -133,7 +133,7 @@ def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: 
 
 
 def _is_overridden(flow: BaseFlow, name: str, said: Labels) -> bool:
-    """Return whether the user named another slot of the same elective group, such as a different flight."""
+    """Return True if the message gives a value for any slot in the same elective group."""
     group = flow.spec.slots[name].group
     return group is not None and any(
         other in said for other, slot in flow.spec.slots.items() if slot.group == group

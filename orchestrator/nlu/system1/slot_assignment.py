@@ -40,7 +40,7 @@ from orchestrator.saying import say
 
 PEOPLE = "people"
 _REACH = 12
-"""Maximum distance of a cue before a value, in tokens."""
+"""Maximum distance between a cue and the value that follows it, in tokens."""
 _UNMEANT = frozenset({Mood.EXCLUDED, Mood.FORBIDDEN})
 _IS_WRONG = re.compile(r"(?:is|was|'s) (?:all )?(?:wrong|incorrect|(?:a|my) mistake|not (?:right|correct))\b")
 _WORD = r"[^\W\d_]+"

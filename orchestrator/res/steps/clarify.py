@@ -160,7 +160,7 @@ class Speech:
 async def clarify(response: Response) -> None:
     """Add the open question with suggested replies, unless a newer message has stopped the turn.
 
-    If a question was asked too often, add fallback options (AM-4).
+    If a question was asked too many times, add fallback options (AM-4).
     """
     context, answer, templates = response.context, response.answer, response.templates
     handler = context.state.ambiguity

@@ -92,7 +92,7 @@ def _identifier_faults(node: ast.AST) -> Iterator[RejectedCode]:
     category = Category.FORBIDDEN_ATTRIBUTE if isinstance(node, ast.Attribute) else Category.FORBIDDEN_NAME
     for _, name in ast.iter_fields(node):
         if isinstance(name, str) and name.startswith("__"):
-            yield RejectedCode(category, f"{name} is not allowed: no name may start with two underscores.")
+            yield RejectedCode(category, f"{name} is not allowed: names must not start with two underscores.")
 
 
 def _import_faults(node: ast.Import | ast.ImportFrom, allowed: tuple[str, ...]) -> Iterator[RejectedCode]:
@@ -145,7 +145,7 @@ def _template_faults(template: str) -> Iterator[RejectedCode]:
     try:
         pieces = list(string.Formatter().parse(template))
     except ValueError as error:
-        yield RejectedCode(Category.SYNTAX, f"A format text is malformed: {error}.")
+        yield RejectedCode(Category.SYNTAX, f"A format string is malformed: {error}.")
         return
     for _, field, specification, _ in pieces:
         if field and ("." in field or "[" in field):

@@ -42,7 +42,7 @@ async def take_turn(
     """Claim the lane's next turn. Return None if no turn can run here or the lease is lost.
 
     The result has the columns of `sql/claim.sql`. If no turn can run yet, release the lane. If the next
-    turn has crashed too often for this process, leave the lane and call `suspected`.
+    turn has crashed too many times for this process, leave the lane and call `suspected`.
     """
     given_up: list[TurnId] = []
     async with database.transaction() as connection:

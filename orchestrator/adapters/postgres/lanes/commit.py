@@ -109,7 +109,7 @@ def _arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:
 
 
 WHOLE_EVERY_EPOCHS = 16
-"""Maximum number of epochs between commits of the full state. Commits in between may write only a diff."""
+"""Maximum number of epochs between commits of the full state. Other commits can write just a diff."""
 
 
 def _state_arguments(lease: Lease, commit: TurnCommit) -> dict[str, Any]:

@@ -241,7 +241,7 @@ class PostgresInbox:
             lane, turn = await _locked(connection, tenant_id, turn_id)
             if turn.status == TurnStatus.QUEUED:
                 await end_turn(
-                    connection, lane, turn, TurnStatus.CANCELLED, "cancelled before it ran", self.word
+                    connection, lane, turn, TurnStatus.CANCELLED, "canceled before it ran", self.word
                 )
             elif turn.status == TurnStatus.RUNNING:
                 await _ask_to_stop(connection, turn_id, forget=False)

@@ -26,7 +26,7 @@ export function render({ data: replays, session, page, redraw }) {
   };
   return [
     section("Replays", h("ol", { class: "entries" }, replays.map((one) => h("li", { class: "entry" },
-      h("header", {}, h("h4", {}, one.differing === 0 ? "No differences" : `${one.differing} of ${one.turns} turns came out otherwise`), h("span", { class: "when" }, showTime(one.made_at))),
+      h("header", {}, h("h4", {}, one.differing === 0 ? "No differences" : `${one.differing} of ${one.turns} turns differ`), h("span", { class: "when" }, showTime(one.made_at))),
       h("p", { class: "quote" }, `${one.sessions} sessions, ${one.turns} turns${describe(one.by)}`),
       showCounts({ ...one.changed, ...one.left_out }),
       one.differing === 0 ? null : h("div", { class: "line-buttons" }, button("Show the turns", () => choose(one), { class: "small", "aria-label": `Show the turns of ${one.replay}`, "aria-pressed": String(chosen.name === one.replay), "data-key": `replay:${one.replay}` })))))),
