@@ -8,7 +8,7 @@ from orchestrator.dialogue.notice import NoticeKind
 from orchestrator.dialogue.questions import NextTask, Option
 from orchestrator.dialogue.records import PRICE_WORDS, Shown
 from orchestrator.dialogue.understanding import Cue, Understanding
-from orchestrator.res.wording import name_slot, name_task, show_money
+from orchestrator.res.wording import name_slot, name_task, show_money, show_truth
 from orchestrator.types import Json, JsonObject
 
 
@@ -100,5 +100,5 @@ def _tell(row: JsonObject, *, without: str = "", currency: str = "") -> list[Jso
 
 def _show(name: str, value: Json, currency: str) -> Json:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return show_truth(value)
     return show_money(value, currency) if currency and not PRICE_WORDS.isdisjoint(name.split("_")) else value
