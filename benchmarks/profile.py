@@ -70,6 +70,8 @@ BEGINNING = 60
 WAL = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"
 WAL_BYTES = "bytes of WAL"
 CALLS = "function calls"
+EVENT_LOOP = frozenset({"asyncio", "selectors"})
+"""Packages whose calls are not counted, because their number depends on timing."""
 COUNTED = {
     ("orjson", "loads"): "JSON decoded",
     ("orjson", "dumps"): "JSON encoded",
@@ -218,8 +220,8 @@ class Calls:
 
     def _note(self, frame: FrameType, event: str, called: Any) -> None:
         if event == "call":
-            self.counts[CALLS] += 1
             place = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+            self.counts[CALLS] += place[0].partition(".")[0] not in EVENT_LOOP
         elif event == "c_call":
             place = called.__module__, called.__name__
         else:

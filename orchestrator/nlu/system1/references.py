@@ -85,7 +85,7 @@ class Message:
     def requests(self) -> frozenset[str]:
         """Return the words that users use to request tasks with a row."""
         takers = [flow for flow in self.flows if takes(flow, self.shown.key)]
-        said = (word for flow in takers for word in flow.dact.split("_"))
+        said = [word for flow in takers for word in flow.dact.split("_")]
         return _REQUESTS.union(said, request_verbs(takers)) - _DEEDS
 
     def besides(self, places: Iterable[int]) -> list[str]:
@@ -175,9 +175,10 @@ def _places_of(message: Message, value: Json) -> set[int]:
     for place, word in enumerate(words[:-1]):
         if word in key and len(word) > 2 and words[place + 1] in message.nouns:
             return {place}  # “the ITA one” for ITA Airways
-    return next(
-        (places for known, places in message.named if value is not None and known == value), set[int]()
-    )
+    for known, places in message.named:
+        if value is not None and known == value:
+            return places
+    return set()
 
 
 def _by_missing_name(message: Message) -> Reference | None:
@@ -201,9 +202,12 @@ def _by_missing_name(message: Message) -> Reference | None:
 
 def _find(words: Sequence[str], phrase: Sequence[str]) -> set[int]:
     """Return the positions of a phrase's words, or an empty set if the phrase does not occur."""
-    starts = range(len(words) - len(phrase) + 1) if phrase else range(0)
-    first = next((at for at in starts if [*words[at : at + len(phrase)]] == [*phrase]), None)
-    return set() if first is None else set(range(first, first + len(phrase)))
+    if not phrase or phrase[0] not in words:
+        return set()
+    for first in range(len(words) - len(phrase) + 1):
+        if [*words[first : first + len(phrase)]] == [*phrase]:
+            return set(range(first, first + len(phrase)))
+    return set()
 
 
 _WAYS: tuple[Callable[[Message], Reference | None], ...] = (

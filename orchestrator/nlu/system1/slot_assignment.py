@@ -220,9 +220,9 @@ class SlotAssigner:
         named = _find_named(words, candidate.first, possible, known.names)
         before, cued = words[: candidate.first][-1:], self._find_cued(words, candidate, possible)
         behind = words[candidate.last] if candidate.last < len(words) else ""
-        is_value = any(one.first == candidate.last for one in candidates)
+        is_value = candidate.last in [one.first for one in candidates]
         counts = candidate.kind == NUMBER and behind.isalpha() and not (is_value or behind in _GENERIC)
-        places = sum(one.kind.startswith("entity:") for one in candidates)
+        places = len([one for one in candidates if one.kind.startswith("entity:")])
         is_told = STOP_WORDS.issuperset(before) or places > 1
         is_unlikely = candidate.kind in _NEEDS_EVIDENCE or self._is_unlikely(
             words, candidate, is_told=is_told
@@ -298,7 +298,7 @@ def _find_named(
     words: Sequence[str], first: int, possible: Sequence[SlotSpec], names: Mapping[str, frozenset[str]]
 ) -> SlotSpec | None:
     """Return the slot named by the words before a value: "the destination should be Prague", "back on Monday"."""
-    known = frozenset[str]().union(*(names[slot.name] for slot in possible))
+    known = frozenset[str]().union(*[names[slot.name] for slot in possible])
     said: set[str] = set()
     place = first - 1
     while place >= 0 and (words[place] in _LINKS or not known.isdisjoint(_forms(words[place]))):

@@ -17,7 +17,7 @@ from parley.embedded import Stores
 from workers.outbox import OutboxSender, note_into
 
 BOUNDS = {
-    CALLS: 3_200,
+    CALLS: 2_720,
     "JSON decoded": 32,
     "JSON encoded": 60,
     "statements": 5.5,
