@@ -83,6 +83,10 @@ class UnusedWords:
         if len(utterance.words) > _LONGEST_READ:
             return understood
         kind = understood.kind
+        # A message that is not understood changes no value of an offer.
+        understood = (
+            replace(understood, slots={}) if is_offered and kind is MessageKind.UNKNOWN else understood
+        )
         candidates = self._extractor.find(utterance, context.today, context.separators)
         known = self._find_known(understood, spec, is_offered=is_offered)
         is_other = is_offered and understood.source is Source.SYSTEM2 and not _is_about(spec, context)

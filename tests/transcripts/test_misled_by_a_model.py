@@ -81,6 +81,8 @@ async def test_a_correction_that_a_model_misreads_at_an_offer_is_named(heard: di
     )
     meant = as_task("book_flight", origin="Oslo", destination="Helsinki", date="2026-12-01", passengers=1)
     misheard = {**heard, "not_understood": ["please", "the"]}
+    if heard["kind"] == "unknown":
+        misheard["slots"] = {"destination": "Madrid"}
     async with misled({ask: meant, correct: misheard}, "travel") as talk:
         offer = await talk.say(ask)
         assert offer["ambiguity"]["level"] == "confirmation"
