@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 
-from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import Answer
 from orchestrator.nlu.clauses import EXCLUDING_WORDS, Mood, find_moods
@@ -246,7 +246,7 @@ def _check_question(
                 MessageKind.UNKNOWN, understood.source, understood.text, not_understood=words
             )
     left = phrase.find_left((), (), None) if is_offered else []
-    if understood.kind is MessageKind.TASK:
+    if is_offered and understood.kind in _CHANGING_KINDS:
         words = tuple(phrase.quote(left, ()))
         return Understanding(MessageKind.UNKNOWN, understood.source, understood.text, not_understood=words)
     return replace(understood, not_understood=tuple(phrase.quote(left, ()))) if left else understood
@@ -259,11 +259,12 @@ def _is_about(spec: FlowSpec | None, context: NluContext) -> bool:
 def _is_value_alone(
     kind: MessageKind, spec: FlowSpec | None, words: Sequence[str], candidates: Iterable[Candidate]
 ) -> bool:
-    """Return whether a message for a task has only values, and no word of the task's examples.
+    """Return whether a request or a corrected lookup has only values, and no word of the task's examples.
 
     During an offer, such a message corrects the offer, whichever task a model reads. Questions are exempt.
     """
-    if kind is not MessageKind.TASK or spec is None:
+    is_lookup = spec is not None and spec.family is Family.READ and kind is MessageKind.CORRECTION
+    if spec is None or not (kind is MessageKind.TASK or is_lookup):
         return False
     inside = {at for one in candidates for at in range(one.first, one.last)}
     said = {word for at, word in enumerate(words) if at not in inside and is_telling(word, SAYING_LITTLE)}
