@@ -76,6 +76,8 @@ class Reporting:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if isinstance(report, pytest.SubtestReport):
+            return  # part of its test's duration
         file = report.nodeid.split("::")[0]
         self._seconds[report.nodeid] += report.duration
         self._units[unit_of(report.nodeid)] += report.duration

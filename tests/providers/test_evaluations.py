@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
 import pytest
 
@@ -18,7 +17,6 @@ from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.telemetry import Signal, SignalType
 from parley.simulator import Simulator
 from parley.testing.scripted_model import Script
-from tests.cases import check_each
 from tests.providers.dialects import DIALECTS
 from tests.providers.endpoints import MODELS, endpoint_of
 from tests.providers.server import StrictProvider, Way
@@ -54,9 +52,11 @@ async def asked(
 
 @pytest.mark.parametrize("every", [SHORT, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", DIALECTS)
-async def test_conversations_go_as_written(name: str, every: int) -> None:
+async def test_conversations_go_as_written(name: str, every: int, subtests: pytest.Subtests) -> None:
     """CO-2: the same with every provider as without a model."""
-    await check_each(partial(hold, name), conversations(*SHIPPED)[::every])
+    for case in conversations(*SHIPPED)[::every]:
+        with subtests.test(case[1].name):
+            await hold(name, case)
 
 
 async def hold(name: str, case: tuple[str, ConversationEntry]) -> None:

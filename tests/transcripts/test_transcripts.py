@@ -14,7 +14,6 @@ from lab.evaluation.conversations import beginning_of, read_file, take_turns
 from orchestrator.domain.evaluations import ConversationEntry, ExpectEntry
 from parley.commands.domain import scaffold
 from parley.simulator import Simulator
-from tests.cases import check_each
 from tests.trained import trained
 
 HERE = Path(__file__).parent
@@ -38,16 +37,14 @@ def conversations(*domains: str) -> list[tuple[str, ConversationEntry]]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{domain_of(path)} {path.stem}")
-async def test_conversations_go_as_written(path: Path) -> None:
+async def test_conversations_go_as_written(path: Path, subtests: pytest.Subtests) -> None:
     loaded, system1 = trained(domain_of(path))
-
-    async def hold(conversation: ConversationEntry) -> None:
-        simulator = Simulator.of(
-            loaded, sections=conversation.config, system1=system1, at=beginning_of(conversation)
-        )
-        await go_through(conversation, simulator)
-
-    await check_each(hold, read_file(path).conversations)
+    for conversation in read_file(path).conversations:
+        with subtests.test(conversation.name):
+            simulator = Simulator.of(
+                loaded, sections=conversation.config, system1=system1, at=beginning_of(conversation)
+            )
+            await go_through(conversation, simulator)
 
 
 async def go_through(conversation: ConversationEntry, simulator: Simulator) -> None:

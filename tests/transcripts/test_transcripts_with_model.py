@@ -14,7 +14,6 @@ from orchestrator.domain.configuration import merge_sections
 from orchestrator.domain.evaluations import ConversationEntry
 from orchestrator.telemetry import Signal, SignalType
 from parley.simulator import Simulator
-from tests.cases import check_each
 from tests.conversation import scripted
 from tests.trained import trained
 from tests.transcripts.recorded import Author
@@ -39,9 +38,12 @@ EVERY = 6
 
 @pytest.mark.parametrize("every", [EVERY, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("domain", sorted({domain for domain, _ in conversations()[::EVERY]}))
-async def test_conversations_go_as_written(domain: str, every: int) -> None:
+async def test_conversations_go_as_written(domain: str, every: int, subtests: pytest.Subtests) -> None:
     """NL-2, NL-4: kinds, flows and slots of a structured answer have the same effect as those of System 1."""
-    await check_each(hold, [case for case in conversations()[::every] if case[0] == domain])
+    for case in conversations()[::every]:
+        if case[0] == domain:
+            with subtests.test(case[1].name):
+                await hold(case)
 
 
 async def hold(case: tuple[str, ConversationEntry]) -> None:
