@@ -53,7 +53,8 @@ async def explain(
             message = replace(message, guess=reading)
     last = decided or message.guess
     assert last is not None, "the local classifier interprets every message"
-    validation = Validation(system1.flows, loaded.domain.slot_types, system1.extractor)
+    domain = loaded.domain
+    validation = Validation(system1.flows, domain.slot_types, system1.extractor, domain.config.command_flows)
     validated, problems = validation.validate(last.understanding, context)
     unused = UnusedWords(system1.flows, system1.answers, system1.extractor)
     understanding = unused.judge(validated, message.english, context)

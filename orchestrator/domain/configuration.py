@@ -364,6 +364,11 @@ class DomainConfig(Section):
     prompts: Mapping[str, str]
     """The prompts in the `prompts/` folder, which replace built-in prompts, by file name."""
 
+    @property
+    def command_flows(self) -> frozenset[str]:
+        """Return the names of the flows that commands start."""
+        return frozenset(command.flow for command in self.commands if command.flow is not None)
+
 
 def merge_sections(defaults: JsonObject, overrides: JsonObject) -> JsonObject:
     """Merge a domain's sections over the defaults. Mappings merge by key; other values are replaced."""

@@ -84,7 +84,9 @@ class NLU:
         self._separators = separators_of(None, domain.config.language.default)
         self._restraint = Restraint(self.system1.flows)
         self._unused = UnusedWords(self.system1.flows, self.system1.answers, self.system1.extractor)
-        self._validation = Validation(self.system1.flows, domain.slot_types, self.system1.extractor)
+        self._validation = Validation(
+            learnt.flows, domain.slot_types, learnt.extractor, domain.config.command_flows
+        )
 
     def _read_context(self, state: DialogueState, turn: TurnContext) -> NluContext:
         separators = self._separators

@@ -7,7 +7,7 @@ entity names are corrected.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, KeysView, Mapping
+from collections.abc import Collection, Iterable, KeysView, Mapping
 from dataclasses import replace
 from datetime import date
 from itertools import combinations
@@ -43,16 +43,29 @@ _OF_NO_VALUES = frozenset(
 _OF_NO_TASK = frozenset({MessageKind.DIGRESSION, MessageKind.UNKNOWN, MessageKind.RESUMPTION})
 
 
-class Validation:
-    """A validator of interpretations for a domain."""
+def asked_for(flows: Mapping[Dact, FlowSpec], commands: Collection[str] = ()) -> list[FlowSpec]:
+    """Return the flows that a message can request.
 
-    def __init__(self, flows: Mapping[Dact, FlowSpec], types: SlotTypes, extractor: Extractor) -> None:
+    Omit flows without examples that only a plan, an external event or one of `commands` starts.
+    """
+    others = {step.dact for flow in flows.values() for step in flow.recipe} | set(commands)
+    return [flow for flow in flows.values() if flow.examples or not (flow.dact in others or flow.events)]
+
+
+class Validation:
+    """A validator of interpretations for a domain. `commands`: the flows that commands start."""
+
+    def __init__(
+        self,
+        flows: Mapping[Dact, FlowSpec],
+        types: SlotTypes,
+        extractor: Extractor,
+        commands: Collection[str] = (),
+    ) -> None:
         self._flows = flows
         self._types = types
         self._extractor = extractor
-        steps = {step.dact for flow in flows.values() for step in flow.recipe}
-        self._only_steps = {dact for dact in steps if dact in flows and not flows[dact].examples}
-        self._asked_for = flows.keys() - self._only_steps
+        self._asked_for = {flow.dact for flow in asked_for(flows)}.union(commands)
 
     def validate(self, understanding: Understanding, context: NluContext) -> tuple[Understanding, list[str]]:
         """Return the interpretation fitted to the domain, and descriptions of what was dropped or corrected."""
@@ -110,8 +123,8 @@ class Validation:
         for flow in flows:
             if flow.dact not in self._flows:
                 problems.append(f"Unknown flow {flow.dact[:60]!r}.")
-            elif flow.dact in self._only_steps:
-                problems.append(f"{flow.dact!r} is only a step of plans and can't be requested.")
+            elif flow.dact not in self._asked_for:
+                problems.append(f"A message can't request {flow.dact!r}.")
             elif not math.isfinite(flow.score):
                 problems.append(f"The score of {flow.dact!r} is not a number.")
             else:

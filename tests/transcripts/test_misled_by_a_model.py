@@ -111,6 +111,32 @@ async def test_a_correction_read_as_another_task_changes_nothing_silently(words:
         assert await booked(talk) == []
 
 
+async def test_a_correction_read_as_a_correction_of_a_lookup_is_named() -> None:
+    """IR-6: “rather on december 12” during an offer changes no search that was done before."""
+    find, ask, correct = (
+        "flights from Oslo to Helsinki on 1 december",
+        "book a flight from Oslo to Helsinki on 1 december",
+        "rather on december 12",
+    )
+    slots = {"origin": "Oslo", "destination": "Helsinki", "date": "2026-12-01"}
+    misheard = {"kind": "correction", "target": "search_flights", "slots": {"date": "2026-12-12"}}
+    heard = {
+        find: as_task("search_flights", **slots),
+        ask: as_task("book_flight", **slots),
+        correct: misheard,
+    }
+    async with misled(heard, "travel") as talk:
+        await talk.say(find)
+        offer = await talk.say(ask)
+
+        turn = await talk.say(correct)
+
+        assert "december 12" in turn["reply"], turn["reply"]
+        assert turn["reply"].endswith(offer["reply"]), turn["reply"]
+        assert turn["tools"] == []
+        assert await booked(talk) == []
+
+
 @for_each("praise", ["great, thanks", "lovely", "perfect thank you", "wonderful!"])
 @for_each(
     "heard",
@@ -205,6 +231,16 @@ async def test_a_step_of_plans_is_not_begun_by_itself() -> None:
         assert [flow["dact"] for flow in turn["flows"]] == ["book_flight"]
         assert turn["tools"] == []
         assert turn["reply"].endswith("Shall I book it?")
+
+
+async def test_a_flow_that_only_events_start_cannot_be_requested() -> None:
+    """NL-7: a reminder is due when its event arrives, whatever a model reads."""
+    ask = "check in three bags to PX7K2M"
+    async with misled({ask: as_task("tell_reminder", booking_ref="PX7K2M")}, "travel") as talk:
+        turn = await talk.say(ask)
+
+        assert "Reminder" not in turn["reply"], turn["reply"]
+        assert [flow["dact"] for flow in turn["flows"]] == ["add_baggage"]
 
 
 async def test_a_slot_that_a_model_invents_moves_no_task_to_another_flow() -> None:

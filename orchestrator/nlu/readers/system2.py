@@ -1,6 +1,6 @@
 """The language model (System 2) as an NLU component, for messages without a final interpretation (NL-2)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.dialogue.specification import FlowSpec
@@ -8,8 +8,8 @@ from orchestrator.errors import CircuitOpen
 from orchestrator.nlu.model_calls import ask_understanding, choose_likely
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Asker, Message, Rate, Reader, ReaderSetup, Reading
+from orchestrator.nlu.validate import asked_for
 from orchestrator.ports.language_model import MODEL_FAILURES
-from orchestrator.types import Dact
 
 NEVER = "system1"
 
@@ -56,14 +56,5 @@ def make(setup: ReaderSetup) -> Reader | None:
     config = setup.domain.config
     if config.nlu.mode == NEVER or setup.asker is None:
         return None
-    commands = {command.flow for command in config.commands if command.flow is not None}
-    return System2(setup.asker, asked_for(setup.flows, commands), setup.rate, setup.assistant).read
-
-
-def asked_for(flows: Mapping[Dact, FlowSpec], commands: Collection[str] = ()) -> list[FlowSpec]:
-    """Return the flows that a message can request.
-
-    Omit flows without examples that only a plan, an external event or one of `commands` starts.
-    """
-    others = {step.dact for flow in flows.values() for step in flow.recipe} | set(commands)
-    return [flow for flow in flows.values() if flow.examples or not (flow.dact in others or flow.events)]
+    requestable = asked_for(setup.flows, config.command_flows)
+    return System2(setup.asker, requestable, setup.rate, setup.assistant).read

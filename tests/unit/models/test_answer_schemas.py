@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from internal_flows.session.summarize_session import JUDGED_BY, summary_schema
 from orchestrator.nlu.answer_schemas import another_flow_schema, understanding_schema
-from orchestrator.nlu.readers.system2 import asked_for
+from orchestrator.nlu.validate import asked_for
 from orchestrator.plans.answer_schemas import (
     COMPLETION,
     COMPLETION_SCHEMA,

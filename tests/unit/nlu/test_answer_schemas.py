@@ -14,7 +14,7 @@ from orchestrator.nlu.answer_schemas import (
     understanding_schema,
     values_schema,
 )
-from orchestrator.nlu.readers.system2 import asked_for
+from orchestrator.nlu.validate import asked_for
 from tests.trained import trained
 
 
