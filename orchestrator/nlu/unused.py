@@ -89,12 +89,13 @@ class UnusedWords:
         )
         candidates = self._extractor.find(utterance, context.today, context.separators)
         known = self._find_known(understood, spec, is_offered=is_offered)
-        is_other = is_offered and understood.source is Source.SYSTEM2 and not _is_about(spec, context)
-        is_alone = is_other and _is_value_alone(kind, spec, utterance.words, candidates)
-        if not is_alone and _is_used_up(utterance.words, candidates, understood.slots, known):
+        if is_offered and _takes_value_elsewhere(understood, spec, context, utterance.words, candidates):
+            phrase = Phrase(utterance, candidates, {})
+            return _unknown(understood, phrase.quote(phrase.find_left((), (), None), ()))
+        if _is_used_up(utterance.words, candidates, understood.slots, known):
             return understood
         phrase = Phrase(utterance, candidates, understood.slots)
-        if kind is MessageKind.DIGRESSION or spec is None or is_alone:
+        if kind is MessageKind.DIGRESSION or spec is None:
             return _check_question(understood, phrase, known, is_offered=is_offered)
         known = _with_ordinals(known, phrase, context)
         half = self._find_half_used(phrase, spec, known, context.question.slot)
@@ -107,17 +108,9 @@ class UnusedWords:
             left = sorted({*left, *phrase.find_excluded(" ".join(map(quote_all, understood.assumed)))})
         if not left:
             return understood
-        told = " ".join(map(quote_all, understood.assumed))
-        words = tuple(one for one in phrase.quote(left, slots) if one not in told)
-        is_else = kind in _CHANGING_KINDS and phrase.names_other_thing(left)
-        is_else = is_else or (kind is MessageKind.TASK and len(slots) < _MANY and phrase.is_mostly(left))
-        if is_else and not is_offered:
-            return replace(understood, kind=MessageKind.UNKNOWN, slots={}, not_understood=words)
-        if half and not slots and (is_offered or kind is not MessageKind.TASK):
-            return Understanding(
-                MessageKind.UNKNOWN, understood.source, understood.text, not_understood=words
-            )
-        return replace(understood, slots=slots, not_understood=words)
+        is_half_used = bool(half) and not slots and (is_offered or kind is not MessageKind.TASK)
+        read = replace(understood, slots=slots)
+        return _name_left(read, phrase, left, is_offered=is_offered, is_half_used=is_half_used)
 
     def _find_spec(self, understood: Understanding, context: NluContext) -> FlowSpec | None:
         """Return the flow or running plan that the message is about."""
@@ -231,6 +224,25 @@ def _with_ordinals(known: frozenset[str], phrase: Phrase, context: NluContext) -
     return known | ORDINALS.keys() if is_of_row else known
 
 
+def _unknown(understood: Understanding, words: Iterable[str]) -> Understanding:
+    """Return UNKNOWN, which changes nothing and names the words."""
+    return Understanding(MessageKind.UNKNOWN, understood.source, understood.text, not_understood=tuple(words))
+
+
+def _name_left(
+    understood: Understanding, phrase: Phrase, left: Sequence[int], *, is_offered: bool, is_half_used: bool
+) -> Understanding:
+    """Return the interpretation with the unused words, or UNKNOWN if the message may mean something else."""
+    kind, slots = understood.kind, understood.slots
+    told = " ".join(map(quote_all, understood.assumed))
+    words = tuple(one for one in phrase.quote(left, slots) if one not in told)
+    is_else = kind in _CHANGING_KINDS and phrase.names_other_thing(left)
+    is_else = is_else or (kind is MessageKind.TASK and len(slots) < _MANY and phrase.is_mostly(left))
+    if is_else and not is_offered:
+        return replace(understood, kind=MessageKind.UNKNOWN, slots={}, not_understood=words)
+    return _unknown(understood, words) if is_half_used else replace(understood, not_understood=words)
+
+
 def _check_question(
     understood: Understanding, phrase: Phrase, known: frozenset[str], *, is_offered: bool
 ) -> Understanding:
@@ -238,33 +250,28 @@ def _check_question(
 
     During an offer, report the unused words.
     """
-    if understood.target is not None:
-        left = phrase.find_left((), (), known)
-        if left:
-            words = tuple(phrase.quote(left, ()))
-            return Understanding(
-                MessageKind.UNKNOWN, understood.source, understood.text, not_understood=words
-            )
+    if understood.target is not None and (left := phrase.find_left((), (), known)):
+        return _unknown(understood, phrase.quote(left, ()))
     left = phrase.find_left((), (), None) if is_offered else []
-    if is_offered and understood.kind in _CHANGING_KINDS:
-        words = tuple(phrase.quote(left, ()))
-        return Understanding(MessageKind.UNKNOWN, understood.source, understood.text, not_understood=words)
     return replace(understood, not_understood=tuple(phrase.quote(left, ()))) if left else understood
 
 
-def _is_about(spec: FlowSpec | None, context: NluContext) -> bool:
-    return spec is not None and context.active is not None and spec.dact == context.active.dact
-
-
-def _is_value_alone(
-    kind: MessageKind, spec: FlowSpec | None, words: Sequence[str], candidates: Iterable[Candidate]
+def _takes_value_elsewhere(
+    understood: Understanding,
+    spec: FlowSpec | None,
+    context: NluContext,
+    words: Sequence[str],
+    candidates: Iterable[Candidate],
 ) -> bool:
-    """Return whether a request or a corrected lookup has only values, and no word of the task's examples.
+    """Return whether a model read values alone as a request for another task, or as a correction of a lookup.
 
-    During an offer, such a message corrects the offer, whichever task a model reads. Questions are exempt.
+    During an offer, such a message corrects the offer. Questions, and messages with a word of the other task's
+    examples, are exempt.
     """
-    is_lookup = spec is not None and spec.family is Family.READ and kind is MessageKind.CORRECTION
-    if spec is None or not (kind is MessageKind.TASK or is_lookup):
+    kind, active = understood.kind, context.active
+    if understood.source is not Source.SYSTEM2 or active is None or spec is None or spec.dact == active.dact:
+        return False
+    if kind is not MessageKind.TASK and not (kind is MessageKind.CORRECTION and spec.family is Family.READ):
         return False
     inside = {at for one in candidates for at in range(one.first, one.last)}
     said = {word for at, word in enumerate(words) if at not in inside and is_telling(word, SAYING_LITTLE)}
