@@ -24,7 +24,7 @@ from orchestrator.settings import Settings, known_secrets
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.logs import set_up_logging
 from orchestrator.turns.lease import Work
-from orchestrator.turns.turn import TurnStatus
+from orchestrator.turns.turn import TurnInput, TurnStatus
 from orchestrator.types import SessionId, TurnId
 
 _FORKS: Final = multiprocessing.get_context("forkserver")
@@ -79,10 +79,7 @@ class Isolation:
         async with self._room:
             try:
                 await self._run_apart(session_id, crashes)
-            except (
-                OSError,
-                EOFError,
-            ) as error:  # EOFError: the fork server failed; the next start restarts it
+            except (OSError, EOFError) as error:  # the next start restarts a fork server that failed
                 _log.error("Could not start a process for a suspected turn.", error=error)
                 await asyncio.sleep(PAUSE_S)
         await self._wakeup.offer(session_id)
@@ -164,7 +161,8 @@ class _Relay:
         self._reports = reports
 
     def began(self, session_id: SessionId, work: Work) -> None:
-        self._report("began", session_id, replace(work, steps=()))
+        # Without the contents, a report is smaller than the pipe's atomic writes, so the worker never waits for a part.
+        self._report("began", session_id, replace(work, input=TurnInput(), steps=(), failure=None))
 
     def ended(self, session_id: SessionId, turn_id: TurnId, status: TurnStatus) -> None:
         self._report("ended", session_id, turn_id, status)
