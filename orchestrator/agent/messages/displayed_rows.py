@@ -39,17 +39,20 @@ def show_requested_fields(context: TurnContext, understood: Understanding) -> bo
     """Show requested fields of the current row, or of all rows. Return False if no fields were requested."""
     listed, row = context.state.find_current_rows(), context.state.find_current_row()
     asked = [name for name in understood.rows.fields if row.get(name) is not None]
+    currency = str(row.get("currency", ""))
     if asked and listed is not None and understood.rows.each:
         fields = [
             {
                 "name": _name(listed, row),
-                "value": ", ".join(f"{name_slot(name)} {row.get(name)}" for name in asked),
+                "value": ", ".join(
+                    f"{name_slot(name)} {_show(name, row.get(name), currency)}" for name in asked
+                ),
             }
             for row in listed.rows
         ]
         context.tell(NoticeKind.ROW_FIELDS, row="", fields=fields, each=True)
     elif asked:
-        fields = _tell({name: row[name] for name in asked}, currency=str(row.get("currency", "")))
+        fields = _tell({name: row[name] for name in asked}, currency=currency)
         name = "" if listed is None else _name(listed, row)
         context.tell(NoticeKind.ROW_FIELDS, row=name, fields=fields, each=False)
     return bool(asked)

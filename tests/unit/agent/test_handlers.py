@@ -8,10 +8,14 @@ import pytest
 
 from orchestrator.agent.messages.answers import confirm, deny
 from orchestrator.agent.messages.correction import take_correction
+from orchestrator.agent.messages.displayed_rows import show_requested_fields
 from orchestrator.dialogue.consent import read_candidate
 from orchestrator.dialogue.notice import Notice, NoticeKind
+from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.specification import ToolUse
-from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
+from orchestrator.dialogue.understanding import Mention, MessageKind, RowQuestion, Source, Understanding
+from orchestrator.domain.locales import forms_for, forms_in_use
+from orchestrator.types import ToolId
 from tests.unit.pex.setting import SPEC, TAKE, Setting, make_setting
 
 TAKING = replace(SPEC, confirm=True, outputs=("taken",), tools=(ToolUse(TAKE.tool_id),))
@@ -80,3 +84,24 @@ async def test_a_no_and_a_correction_drop_the_pending_call() -> None:
 
         assert not is_pending(setting)
         assert setting.things.calls == []
+
+
+@pytest.mark.parametrize("each", [False, True])
+async def test_fields_of_rows_are_displayed_in_the_users_language(each: bool) -> None:
+    setting = await offered()
+    state, dact = setting.context.state, setting.run.flow.spec.dact
+    state.note_shown(Shown(ToolId("find"), dact, "fare", [{"fare": "Light", "refundable": True}]))
+    asked = replace(
+        understood(MessageKind.DIGRESSION, "are they refundable?"),
+        rows=RowQuestion(fields=("refundable",), each=each),
+    )
+    before = forms_in_use.set(forms_for("de", "de"))
+    try:
+        assert show_requested_fields(setting.context, asked)
+    finally:
+        forms_in_use.reset(before)
+
+    (notice,) = setting.context.changes.messages
+    assert isinstance(notice, Notice)
+    assert notice.kind is NoticeKind.ROW_FIELDS
+    assert notice.values["fields"][0]["value"] == ("refundable ja" if each else "ja")
