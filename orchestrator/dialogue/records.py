@@ -44,7 +44,7 @@ class DigressionRecord:
 class PendingApproval:
     """A request for approval of one call with exactly these arguments and this plan revision (PX-17).
 
-    Times are in Unix seconds. The request expires if nobody decides before `expires_at`.
+    Times are in Unix seconds. The request expires if no decision is made before `expires_at`.
     """
 
     approval_id: str

@@ -92,7 +92,6 @@ class MemoryTurn:
     finished_at: datetime | None = None
     started_at: datetime | None = None
     steps: dict[str, Step] = field(default_factory=dict[str, Step])
-    stepped: dict[str, datetime] = field(default_factory=dict[str, datetime])
     """The time of each step's last write."""
 
     @property

@@ -70,7 +70,7 @@ class Planted:
     reader: Reader = Reader.RIGHT
     half: Half = Half.SEEN
     conversations: int = 30
-    """Number of first users among which somebody meets the bug."""
+    """Number of simulated users, at least one of whom runs into the bug."""
 
 
 def forget_the_candidate(patch: pytest.MonkeyPatch) -> None:

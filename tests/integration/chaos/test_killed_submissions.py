@@ -35,7 +35,7 @@ LONG = pytest.mark.slow
 
 
 class Sender:
-    """A backend that repeatedly submits a turn of its own session, using only Celery."""
+    """A backend that repeatedly submits turns to one session, using only Celery."""
 
     def __init__(self, broker: str, results: str) -> None:
         self.sent: dict[str, float] = {}

@@ -71,7 +71,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 class Sender:
-    """A sender that repeatedly submits a turn of its own session until the broker has accepted it."""
+    """A sender that repeatedly submits a turn to one session until the broker has accepted the turn."""
 
     def __init__(self, app: Celery) -> None:
         self.prefix = new_id("sent")

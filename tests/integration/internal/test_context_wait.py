@@ -83,7 +83,7 @@ async def test_what_an_earlier_task_knew_is_found_within_the_turn(
 async def test_the_wait_outlives_the_worker_that_began_it(
     database_url: str, redis_url: str, tmp_path: Path, known: bool
 ) -> None:
-    """Nobody can search while the flow is parked. Its worker is killed, and other workers finish both."""
+    """No search is possible while the flow is parked. Its worker is killed, and other workers finish both."""
     resilience = "{context_in_turn_s: 0, context_wait_s: 600, max_recovery_attempts: 0}"
     with depot(tmp_path, database_url, redis_url, resilience) as crew:
         [first] = crew.start(1, application="workers.app", queues=TURNS, threads=8)

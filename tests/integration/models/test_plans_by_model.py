@@ -116,7 +116,7 @@ async def test_a_model_decomposes_and_judges(written: Callable[[JsonObject], Jso
 
 
 async def test_what_is_no_step_is_dropped_and_a_plan_in_a_plan_refused() -> None:
-    """PL-1: unknown flows are removed, and a draft without a usable step is requested once more."""
+    """PL-1: unknown flows are removed, and a draft without a usable step is requested again."""
     nested = steps({"dact": "care"}, {"dact": "make_coffee"})
     async with talking(plan_decompose=(nested, steps(COUNTER)), plan_complete=MET) as talk:
         turn = await talk.say(REQUEST)

@@ -27,7 +27,7 @@ class Clinic:
         self._numbers = count(1)
 
     def add(self, code: str, **appointment: str) -> None:
-        """Add an appointment that somebody else has booked."""
+        """Add an appointment of another user."""
         self.appointments[code] = {"code": code, "treatment": "filling", **appointment}
 
     def application(self) -> Starlette:
