@@ -66,11 +66,13 @@ class Validation:
         self._types = types
         self._extractor = extractor
         self._asked_for = {flow.dact for flow in asked_for(flows)}.union(commands)
+        self._of_events = {flow.dact for flow in flows.values() if flow.events}
 
     def validate(self, understanding: Understanding, context: NluContext) -> tuple[Understanding, list[str]]:
         """Return the interpretation fitted to the domain, and descriptions of what was dropped or corrected."""
         problems: list[str] = []
-        flows = self._check_flows(understanding.flows, problems)
+        allowed = self._asked_for | self._of_events if understanding.is_click else self._asked_for
+        flows = self._check_flows(understanding.flows, allowed, problems)
         kind = _reconsider(understanding, flows, self._flows, context)
         if kind is MessageKind.TASK and not flows:
             problems.append("The task has no known flow.")
@@ -106,24 +108,28 @@ class Validation:
         problems: list[str] = []
         return self._check_slots(slots, spec, context, problems), problems
 
-    def _check_flows(self, flows: tuple[FlowScore, ...], problems: list[str]) -> tuple[FlowScore, ...]:
+    def _check_flows(
+        self, flows: tuple[FlowScore, ...], allowed: Collection[Dact], problems: list[str]
+    ) -> tuple[FlowScore, ...]:
         before = (-1.0, Dact(""))
         for flow in flows:
             here = (-flow.score, flow.dact)
-            if not (before < here <= (0.0, flow.dact) and flow.dact in self._asked_for):
+            if not (before < here <= (0.0, flow.dact) and flow.dact in allowed):
                 break
             before = here
         else:
             if len({flow.dact for flow in flows}) == len(flows) <= MOST_FLOWS:
                 return flows
-        return self._fix_flows(flows, problems)
+        return self._fix_flows(flows, allowed, problems)
 
-    def _fix_flows(self, flows: Iterable[FlowScore], problems: list[str]) -> tuple[FlowScore, ...]:
+    def _fix_flows(
+        self, flows: Iterable[FlowScore], allowed: Collection[Dact], problems: list[str]
+    ) -> tuple[FlowScore, ...]:
         best: dict[Dact, float] = {}
         for flow in flows:
             if flow.dact not in self._flows:
                 problems.append(f"Unknown flow {flow.dact[:60]!r}.")
-            elif flow.dact not in self._asked_for:
+            elif flow.dact not in allowed:
                 problems.append(f"A message can't request {flow.dact!r}.")
             elif not math.isfinite(flow.score):
                 problems.append(f"The score of {flow.dact!r} is not a number.")

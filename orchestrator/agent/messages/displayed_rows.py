@@ -45,7 +45,9 @@ def show_requested_fields(context: TurnContext, understood: Understanding) -> bo
             {
                 "name": _name(listed, row),
                 "value": ", ".join(
-                    f"{name_slot(name)} {_show(name, row.get(name), currency)}" for name in asked
+                    f"{name_slot(name)} {_show(name, row[name], currency)}"
+                    for name in asked
+                    if row.get(name) is not None
                 ),
             }
             for row in listed.rows
