@@ -65,7 +65,7 @@ class Validation:
         self._flows = flows
         self._types = types
         self._extractor = extractor
-        self._asked_for = {flow.dact for flow in asked_for(flows)}.union(commands)
+        self._asked_for = {*(flow.dact for flow in asked_for(flows)), *map(Dact, commands)}
         self._of_events = {flow.dact for flow in flows.values() if flow.events}
 
     def validate(self, understanding: Understanding, context: NluContext) -> tuple[Understanding, list[str]]:
