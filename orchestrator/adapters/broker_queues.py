@@ -16,7 +16,10 @@ A RabbitMQ policy sets the limits and the dead-letter exchange, so senders can d
 
 
 class SharedQueue(Queue):
-    """A queue that is declared only if it doesn't exist, because RabbitMQ rejects a different declaration."""
+    """A queue that is declared only if it doesn't exist.
+
+    RabbitMQ rejects a second declaration that has different arguments.
+    """
 
     def queue_declare(self, nowait: bool = False, passive: bool = False, channel: Any = None) -> Any:
         channel = channel or self.channel
@@ -30,9 +33,9 @@ class SharedQueue(Queue):
 
 
 class ForeignQueue(SharedQueue):
-    """A sender's queue, reached through the default exchange.
+    """The queue of another application that sends tasks, reached through the default exchange.
 
-    On Redis, the queue is a list without a declaration.
+    On Redis, the queue is a list, which needs no declaration.
     """
 
     def __init__(self, name: str = "", *arguments: Any, **options: Any) -> None:

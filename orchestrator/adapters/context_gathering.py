@@ -1,5 +1,3 @@
-"""Context gathering with one background run per question (PX-16)."""
-
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 
@@ -11,7 +9,7 @@ from orchestrator.types import JsonObject, TenantId, is_object
 
 
 class RunsContextGathering:
-    """A `ContextGathering` that starts a background run for each question.
+    """A `ContextGathering` that starts one background run per question (PX-16).
 
     Args:
         wake: makes a worker claim the started run; must not raise.

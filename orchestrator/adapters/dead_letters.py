@@ -17,7 +17,7 @@ MOST_KEPT: Final = 200
 LARGEST_BYTES: Final = 128 * 1024
 KEPT_FOR_S: Final = 7 * 86_400
 OF_THE_BROKER: Final = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count")
-"""Prefixes of the headers that RabbitMQ uses to record past deliveries. A replay omits such headers."""
+"""Prefixes of the headers that RabbitMQ uses to record past deliveries. Stored messages omit them."""
 
 
 class DeadLetters:
@@ -33,7 +33,7 @@ class DeadLetters:
     def keep(self, facts: JsonObject, message: Any) -> None:
         """Store a kombu message with its metadata (`facts`), and evict the oldest messages beyond `MOST_KEPT`.
 
-        If the body is too large, store only the metadata.
+        If the body is larger than `LARGEST_BYTES`, store only the metadata.
         """
         body: bytes = message.body.encode() if isinstance(message.body, str) else bytes(message.body or b"")
         letter_id = new_id("dead")
@@ -67,12 +67,12 @@ class DeadLetters:
         return [orjson.loads(entry) for entry in self._redis.lrange(FACTS, 0, -1)]
 
     def message(self, letter_id: str) -> JsonObject | None:
-        """Return a stored message, or None if it doesn't exist."""
+        """Return a stored message, or None if it doesn't exist or was too large to store."""
         kept = self._redis.hget(MESSAGES, letter_id)
         return None if kept is None else orjson.loads(kept)
 
     def drop(self, letter_id: str) -> bool:
-        """Delete a message. Return True if it existed."""
+        """Delete a message. Return whether it existed."""
         for entry in self._redis.lrange(FACTS, 0, -1):
             if orjson.loads(entry)["id"] == letter_id:
                 pipeline = self._redis.pipeline()

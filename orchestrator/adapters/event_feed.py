@@ -28,7 +28,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A listener's permission, checked by calling `holds` every `every_s` seconds."""
+    """A follower's permission to listen. `holds` is called every `every_s` seconds."""
 
     holds: Callable[[], Awaitable[bool]]
     every_s: float
@@ -40,7 +40,7 @@ class _Follower:
 
     Args:
         last: the number of the last delivered event.
-        ask_at: the time of the next permission check, in seconds of the monotonic clock.
+        ask_at: the time of the next permission check, as returned by `time.monotonic`.
         context: the context variables for store queries.
     """
 
@@ -67,10 +67,11 @@ class _Follower:
 
 
 class EventFeed:
-    """A feed for any number of followers, with one Redis connection and one log poll per tenant and second.
+    """A feed for any number of followers, with one Redis connection.
 
     Args:
-        inbox: indicates if a turn has ended, before a late follower receives the turn's streamed text.
+        inbox: tells whether a turn has ended. The feed skips the stored token events of ended turns.
+        look_every_s: seconds between polls of the log. Each poll runs one query per tenant.
     """
 
     def __init__(
@@ -153,7 +154,10 @@ class EventFeed:
                 return
 
     async def _has_ended(self, tenant_id: TenantId, turn_id: TurnId | None) -> bool:
-        """Return whether the turn has ended. If its worker died, Redis may still have its streamed text."""
+        """Return whether the turn has ended.
+
+        If the turn's worker died, Redis may still have its tokens.
+        """
         if turn_id is None:
             return False
         return (await self._inbox.turn(tenant_id, turn_id)).status in FINISHED
@@ -164,7 +168,7 @@ class EventFeed:
             self._watch = asyncio.create_task(self._look(), name="ends of event logs")
 
     async def _look(self) -> None:
-        """Wake followers whose logs have grown without a live event, as long as there are followers."""
+        """While there are followers, wake those whose log has grown or whose permission check is due."""
         answering = True
         while self._followers:
             await asyncio.sleep(self._look_every_s)

@@ -13,7 +13,7 @@ _UID = 4  # the field after both addresses, state, queues, timer and retransmiss
 def is_stranger(client: tuple[Any, ...], server: tuple[Any, ...]) -> bool:
     """Return whether the client's socket belongs to an account other than root and this process's account.
 
-    Only Linux exposes socket owners. On other systems, the result is False.
+    An unknown owner counts as a stranger. Only Linux exposes socket owners; on other systems, return False.
     """
     if sys.platform != "linux":
         return False

@@ -32,7 +32,10 @@ _log = get_logger(__name__)
 
 
 def transport_options(broker_url: str, reply_timeout_s: int) -> JsonObject:
-    """Return the broker's transport options, with timeouts and detection of dead connections."""
+    """Return the broker's transport options.
+
+    `reply_timeout_s`: seconds after which a read from Redis, or a write to RabbitMQ, fails.
+    """
     if is_redis(broker_url):
         return {
             "visibility_timeout": VISIBILITY_TIMEOUT_S,
@@ -54,7 +57,7 @@ def is_redis(broker_url: str) -> bool:
 
 
 def producer_options(broker_url: str) -> JsonObject:
-    """Return transport options for processes that only send. RabbitMQ must confirm each message in time."""
+    """Return transport options for processes that only send. RabbitMQ must confirm each message."""
     options = transport_options(broker_url, PUBLISH_TIMEOUT_S)
     if is_redis(broker_url):
         return options
@@ -79,16 +82,16 @@ class TaskSender:
         )
 
     async def wake(self, session_id: SessionId) -> None:
-        """Send `orchestrator.run_session`. Raises Unavailable."""
+        """Send an `orchestrator.run_session` task. Raises Unavailable if the broker is not responding."""
         arguments = {"session_id": session_id}
         await sending(
             lambda: self._app.send_task(RUN_SESSION, kwargs=arguments, retry=False, ignore_result=True)
         )
 
     async def send_runs(self, started: Started) -> None:
-        """Send the tasks of ready runs. Failures are only logged.
+        """Send a task for each run that can start now. Failures are only logged.
 
-        Workers send the tasks of later runs, because Celery's canvas needs the result backend.
+        Workers send the tasks for later runs, because Celery's canvas needs the result backend.
         """
         for hint in started.hints:
             options = run_options(hint.run_id, hint.flow, hint.urgency, RUN_FLOW)

@@ -1,4 +1,4 @@
-"""HTTP posts to webhook receivers, limited in time and size and to public addresses (RT-16).
+"""HTTP posts to webhook receivers, with limits on time, response size and addresses (RT-16).
 
 The client ignores redirects and proxy settings, so that it connects only to addresses that it has checked.
 """
@@ -20,7 +20,9 @@ class WebhookPosts:
     """An HTTP client for webhook deliveries.
 
     Args:
-        private_networks: non-public networks that may contain receivers.
+        private_networks: non-public networks that receivers may be in.
+        timeout_s: maximum duration of a post, in seconds.
+        look_up: resolves host names. Default: the system's resolver.
     """
 
     def __init__(
@@ -37,7 +39,7 @@ class WebhookPosts:
         )
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryResult:
-        """Post once and return the result. HTTP failures are returned, not raised."""
+        """Post once. Return the failure, instead of raising it, if the post times out or fails."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await self._client.post(url, headers=dict(headers), content=body)

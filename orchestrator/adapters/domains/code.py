@@ -28,13 +28,19 @@ def shipped_folder() -> Path | None:
 
 
 def import_services(folder: Path, problems: Problems) -> dict[str, Any]:
-    """Return the public members of services.py by name, or an empty dict if the file doesn't exist."""
+    """Return the public members of services.py by name.
+
+    Return an empty dict if the file is missing or can't be imported.
+    """
     module = _import(folder, "services", problems)
     return {} if module is None else {name: value for name, value in vars(module).items() if name[0] != "_"}
 
 
 def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:
-    """Return the definitions in internal_flows.py by name, or an empty dict if the file doesn't exist."""
+    """Return the definitions in internal_flows.py by name.
+
+    Return an empty dict if the file is missing or can't be imported.
+    """
     module = _import(folder, "internal_flows", problems)
     if module is None:
         return {}

@@ -41,7 +41,7 @@ class LoadedDomain:
     """A loaded domain.
 
     Args:
-        services: tool implementations by name.
+        services: the service classes that implement tools, by name.
         policies: policy classes by flow name.
     """
 
@@ -78,7 +78,7 @@ def domain_folder(name_or_path: str | Path) -> Path | None:
 
 
 def served_folders(name_or_path: str | Path) -> list[Path]:
-    """Return the folders of all available domains: the built-in domains, then the configured domain."""
+    """Return the folders of all available domains: the built-in domains, then the domain `name_or_path`."""
     named = domain_folder(name_or_path)
     shipped = [folder for name in shipped_domains() if (folder := domain_folder(name)) not in {None, named}]
     return [folder for folder in (*shipped, named) if folder is not None]
@@ -180,7 +180,7 @@ def _read_configuration(folder: Path, problems: Problems) -> SourceFile:
 
 
 def read_prompts(folder: Path) -> dict[str, str]:
-    """Return the prompts in a folder, by file name. Raises ConfigurationError with all problems."""
+    """Return the texts of a folder's prompts by file name. Raises ConfigurationError with all problems."""
     problems = Problems()
     read = {path.name: read_text(path, path.name, problems) for path in sorted(folder.glob("*.md"))}
     texts = {name: text for name, text in read.items() if text is not None}
@@ -285,7 +285,10 @@ class DomainRegistry:
             return ENGLISH
 
     def events(self, name: str) -> frozenset[str]:
-        """Return the external events that start a flow, or an empty set if the ontology is invalid."""
+        """Return the external events that start a flow, or an empty set if the ontology is invalid.
+
+        Raises InvalidInput for an unknown domain.
+        """
         return frozenset(event for flow in self.flows(name).values() for event in flow.events)
 
     def flows(self, name: str) -> Mapping[str, FlowEntry]:
@@ -303,7 +306,8 @@ class DomainRegistry:
     def if_busy(self, name: str) -> IfBusy:
         """Return the default `if_busy` for sessions of a domain.
 
-        For an invalid domain, return `understand`, because each of its turns reports the problems.
+        For an invalid domain, return `understand`, because each of its turns reports the problems. Raises
+        InvalidInput for an unknown domain.
         """
         try:
             return IfBusy(self.config(name).session.if_busy)

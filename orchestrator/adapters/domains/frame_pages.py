@@ -43,7 +43,7 @@ class FramePages:
         """Return page `number` (from 1) of a frame's rows: ``{frame_id, page, pages, row_count, rows}``.
 
         Raises:
-            NotFound: the frame has no rows, or the page doesn't exist.
+            NotFound: the frame has no rows, or its table or the page doesn't exist.
             Unavailable: the domain's service failed.
         """
         loaded, make = await self._load(domain)

@@ -98,7 +98,10 @@ def _mistake(name: str, error: yaml.MarkedYAMLError) -> tuple[SourceFile, Path, 
 
 
 def _walk(root: yaml.Node) -> tuple[dict[Path, int], list[tuple[Path, int]]]:
-    """Return the lines of all keys and items by path, and the duplicate keys. Raises RecursionError."""
+    """Return the lines of all keys and items by path, and the duplicate keys with their lines.
+
+    Raises RecursionError if the document is too large or nested too deeply.
+    """
     lines: dict[Path, int] = {}
     twice: list[tuple[Path, int]] = []
     pending: list[tuple[Path, yaml.Node]] = [((), root)]

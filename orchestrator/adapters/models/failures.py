@@ -177,7 +177,10 @@ def _codes(error: ModelAPIError) -> Iterable[str]:
 
 
 def _error_of(body: object) -> JsonObject:
-    """Return a body's `error` object, or the body if it has none. For a list, use the first item."""
+    """Return a body's `error` object, or the body if it has none. For a list, use the first item.
+
+    Return an empty object if the body is not an object.
+    """
     if isinstance(body, list) and body:
         body = cast("list[Json]", body)[0]
     if not isinstance(body, dict):

@@ -111,7 +111,7 @@ class ChunkNormalizer:
         return self._thought.misread
 
     def normalize(self, chunk: Json) -> JsonObject:
-        """Return a valid chunk. The `choices` of a chunk without content are empty."""
+        """Return a valid chunk with at most one choice."""
         chunk = _object(chunk)
         choices = [self._choice(choice) for choice in _objects(chunk.get("choices"))[:1]]
         return _envelope(chunk, "chat.completion.chunk") | {"choices": choices}
@@ -260,7 +260,10 @@ def _name(value: Json) -> str | None:
 
 
 def _text(content: Json) -> str | None:
-    """Return content as text: a string as it is, a list's text parts joined, an object as JSON, or None."""
+    """Return content as text: a string as it is, a list's text parts joined, an object as JSON.
+
+    Return None for None. Raises ValueError for other content.
+    """
     match content:
         case str():
             return content.replace("\0", "")

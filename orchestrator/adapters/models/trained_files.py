@@ -74,7 +74,7 @@ class TrainedFiles:
             raise
 
     def _remove_oldest(self) -> None:
-        """Remove the oldest models, which belong to earlier versions of domains."""
+        """Remove the oldest models beyond `KEPT_AT_MOST`, which belong to earlier versions of domains."""
         kept = sorted(self._folder.glob(f"*{SUFFIX}"), key=_written_at, reverse=True)
         for path in kept[KEPT_AT_MOST:]:
             path.unlink(missing_ok=True)

@@ -63,7 +63,7 @@ def _translate(error: BaseException) -> ParleyError | None:
 
 @contextmanager
 def role_taken() -> Generator[None]:
-    """Raise Unavailable with instructions if the role is missing or this user cannot assume it."""
+    """Raise Unavailable with instructions if the block fails because the role is missing or not permitted."""
     refused = (psycopg.errors.InvalidParameterValue, psycopg.errors.InsufficientPrivilege)
     try:
         yield

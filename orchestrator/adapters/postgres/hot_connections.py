@@ -67,7 +67,7 @@ class HotConnection:
 
     @property
     def connection(self) -> Connection:
-        """Return the psycopg connection, and stop watching its socket, because psycopg watches the socket."""
+        """Return the psycopg connection. First, stop watching its socket, because psycopg watches it too."""
         if self._watched:
             self._loop.remove_reader(self._socket)
             self._watched = False
@@ -133,7 +133,6 @@ class HotConnection:
         return name
 
     async def _receive(self) -> PGresult:
-        """Wait for the result of the pending query."""
         server = self._server
         if server.flush():  # the query exceeds the socket buffer
             [result, *_] = await self.connection.wait(execute(server))
@@ -226,7 +225,7 @@ class HotConnections:
             self._make_room()
 
     async def close(self) -> None:
-        """Return all connections to the pool."""
+        """Return all idle connections to the pool."""
         while self._idle:
             await self._pool.putconn(self._idle.pop().connection)
 
@@ -247,7 +246,7 @@ class HotConnections:
             raise Unavailable("Every database connection is in use; try again later.")
 
     def _make_room(self) -> None:
-        """Pass the free place to the next queued borrower."""
+        """Pass a free place to the next queued borrower, or keep it for later if no borrower is queued."""
         while self._line:
             waiter = self._line.popleft()
             if not waiter.done():

@@ -46,7 +46,7 @@ async def lock_lane_of_turn(
 
 
 def unfinished(session_id: str, done_seq: int) -> Select[Any]:
-    """Select the session's unfinished turns, in order."""
+    """Select the session's unfinished turns, in order. All turns up to `done_seq` are finished."""
     return (
         select(turns)
         .where(
@@ -121,7 +121,10 @@ async def end_turn(
     *,
     acted: bool = False,
 ) -> None:
-    """End a turn without an answer: update its row and the lane's counters, and append its `failed` event."""
+    """End a turn without an answer: update its row and the lane's counters, and append its `failed` event.
+
+    `acted`, `word`: see `unanswered`.
+    """
     require_transition(TurnStatus(turn.status), status)
     unfinished_yet = turn.finished_at is None
     session_id, turn_id = SessionId(turn.session_id), TurnId(turn.turn_id)

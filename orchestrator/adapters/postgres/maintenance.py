@@ -74,7 +74,7 @@ class PostgresMaintenance:
         return await self._database.fetch_one(statement("mend_rows"), {"session_id": session_id}) is not None
 
     async def idle(self, *, idle_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
-        """Return open sessions without activity for `idle_s` seconds and without pending turns."""
+        """Return open sessions without pending turns or activity within the last `idle_s` seconds."""
         query = (
             select(lanes.c.tenant_id, lanes.c.session_id)
             .where(lanes.c.closed.is_(False), lanes.c.pending == 0, lanes.c.updated_at < _ago(idle_s))
@@ -83,7 +83,7 @@ class PostgresMaintenance:
         return await self._names(query)
 
     async def expired(self, *, retention_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
-        """Return sessions closed for at least `retention_s` seconds."""
+        """Return sessions that were closed more than `retention_s` seconds ago."""
         query = (
             select(sessions.c.tenant_id, sessions.c.session_id)
             .where(sessions.c.closed_at < _ago(retention_s))
@@ -177,7 +177,7 @@ class PostgresMaintenance:
     async def unsummarized(
         self, *, idle_s: float, least_turns: int, limit: int = 100
     ) -> list[tuple[TenantId, SessionId, Epoch]]:
-        """Return open sessions that are idle and have unsummarized turns.
+        """Return open, idle sessions that have unsummarized turns and were active within about the last day.
 
         `idle_s`: minimum idle time, in seconds. `least_turns`: minimum number of unsummarized turns.
         """

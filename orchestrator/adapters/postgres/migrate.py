@@ -25,7 +25,10 @@ _REVISIONS: Final = """CREATE TABLE alembic_version (
 
 
 def migrate(database_url: str) -> None:
-    """Apply missing migrations. Raises Unavailable if the database does not respond."""
+    """Apply missing migrations, and create the role for session flows.
+
+    Raises Unavailable if the database does not respond.
+    """
     try:
         with psycopg.connect(database_url, autocommit=True, connect_timeout=10) as connection:
             if current_revision(connection) != HEAD:
@@ -41,7 +44,7 @@ def migrate(database_url: str) -> None:
 
 
 def check_schema(database_url: str) -> None:
-    """Raise Unavailable if the database's schema is older than this release's schema."""
+    """Raise Unavailable if the schema is missing or too old, or the database does not respond."""
     try:
         with psycopg.connect(database_url, connect_timeout=10) as connection:
             found = current_revision(connection)
@@ -51,7 +54,7 @@ def check_schema(database_url: str) -> None:
 
 
 async def ping_schema(database: Database) -> None:
-    """Raise Unavailable unless the schema is current and the database accepts writes, for probes."""
+    """Raise Unavailable if the schema is missing or too old, or the database rejects writes. For probes."""
     if await database.fetch_one(_CAN_WRITE, {}) != (True,):
         raise Unavailable("The database is read-only: it is a replica, or writes are switched off.")
     there = await database.fetch_one("SELECT to_regclass('alembic_version') IS NOT NULL", {})

@@ -90,9 +90,9 @@ class Database:
             pooled: True if `database_url` is a pooler, which shares connections between transactions.
             timeout_s: maximum wait for a connection, in seconds.
             tenant_bound: True to set the tenant in every transaction (see `acting_tenant`), as the policies
-                for the gateway's role require.
+                for the gateway's role require. Ignored if `role` is given.
             role: limits every transaction to this role's rights. Default: the login role's rights.
-            read_only: True to reject all changes.
+            read_only: True to reject all changes. Ignored if `role` or `tenant_bound` is given.
         """
         self.url = database_url
         options = pooled_options(application) if pooled else connection_options(application)
@@ -176,7 +176,11 @@ class Database:
 
     @asynccontextmanager
     async def _acting(self) -> AsyncGenerator[HotConnection]:
-        """Yield a hot-path connection, in a transaction for the acting tenant or role if required."""
+        """Yield a hot-path connection.
+
+        If the database was created with `role`, `tenant_bound` or `read_only`, the connection is in a
+        transaction with that setting.
+        """
         async with self._borrowed() as hot:
             if self._opening is None:
                 yield hot
@@ -189,7 +193,11 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncGenerator[Connection]:
-        """Yield a psycopg connection for ad hoc statements."""
+        """Yield a psycopg connection for ad hoc statements.
+
+        Each statement commits separately, unless the database was created with `role`, `tenant_bound` or
+        `read_only`.
+        """
         async with self._acting() as hot:
             yield hot.connection
 

@@ -74,7 +74,10 @@ NEWEST_TURNS = 200
 
 @dataclass(frozen=True, slots=True)
 class SessionBacklog:
-    """The due background runs of a session, or of no session. `oldest_s`: age of the oldest run, in seconds."""
+    """The due, unclaimed runs with the urgency `background` of one session, or of no session.
+
+    `oldest_s`: time since the oldest of these runs became due, in seconds.
+    """
 
     session_id: SessionId | None
     runs: int
@@ -97,7 +100,7 @@ class PostgresLoad:
         return 0.0 if row is None or row[0] is None else row[0]
 
     async def backlog(self, tenant_id: TenantId | None = None, *, limit: int = 100) -> list[SessionBacklog]:
-        """Return the backlog by session, oldest first. Default: the backlog of all tenants."""
+        """Return the backlogs of up to `limit` sessions, oldest first. Default: sessions of all tenants."""
         arguments = {"tenant_id": tenant_id, "limit": limit}
         rows = await self._database.fetch_all(statement("run_backlog"), arguments)
         return [SessionBacklog(*row) for row in rows]

@@ -62,7 +62,10 @@ _TYPES: Final[dict[str, Callable[[], Any]]] = {
 
 
 def _columns(body: str) -> Iterator[Column[Any]]:
-    """Yield a table's columns. JSON columns store None as NULL if they are nullable, or as JSON null."""
+    """Yield the columns whose types are in `_TYPES`.
+
+    Nullable `json` columns store None as NULL. Other JSON columns store None as JSON null.
+    """
     for name, kind, rest in _COLUMN.findall(body):
         if kind == "json" and "NOT NULL" not in rest:
             yield Column(name, JSON(none_as_null=True))
@@ -115,7 +118,7 @@ def record_of(kind: type[_Record], row: Row[Any], /, **given: Any) -> _Record:
 
 
 def row_object(row: Row[Any]) -> JsonObject:
-    """Return a row as a JSON object, with `at` in ISO format."""
+    """Return a row with a timestamp column `at` as a JSON object, in which `at` is an ISO 8601 string."""
     return {**_members(row), "at": row.at.isoformat()}
 
 

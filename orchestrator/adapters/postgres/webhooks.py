@@ -73,9 +73,9 @@ class PostgresWebhooks:
         session_id: SessionId | None = None,
         events: tuple[str, ...] | None = None,
     ) -> Webhook:
-        """Subscribe a URL to future events of one session or all sessions.
+        """Subscribe a URL to a session's future events. Default: the events of all the tenant's sessions.
 
-        Raises InvalidInput or NotFound.
+        `events`: the event types to deliver. Default: all types. Raises InvalidInput or NotFound.
         """
         concerned = update(lanes).where(lanes.c.tenant_id == tenant_id, lanes.c.closed.is_(False))
         if session_id is not None:
@@ -98,7 +98,7 @@ class PostgresWebhooks:
         return [record_of(Webhook, row) for row in await self._database.read_all(query)]
 
     async def close(self, tenant_id: TenantId, webhook_id: str) -> None:
-        """Close a webhook. Raises NotFound."""
+        """Close a webhook, and discard its pending deliveries. Raises NotFound."""
         closing = (
             update(webhooks)
             .where(webhooks.c.webhook_id == webhook_id, webhooks.c.tenant_id == tenant_id)
@@ -110,7 +110,7 @@ class PostgresWebhooks:
             await connection.execute(delete(webhook_feeds).where(webhook_feeds.c.webhook_id == webhook_id))
 
     async def failing(self, tenant_id: TenantId, *, limit: int = 100) -> list[Feed]:
-        """Return failing and abandoned feeds, longest-failing first."""
+        """Return failing and abandoned feeds, the longest failing first."""
         query = (
             select(webhook_feeds)
             .where(webhook_feeds.c.tenant_id == tenant_id, webhook_feeds.c.failing_since.is_not(None))
@@ -137,7 +137,10 @@ class PostgresWebhooks:
         return await self._database.write(again)
 
     async def rotate_secret(self, tenant_id: TenantId) -> str:
-        """Create a secret, which signs deliveries together with the previous secret. Delete older secrets."""
+        """Create and return a secret, which signs deliveries together with the previous secret.
+
+        Delete older secrets.
+        """
         async with self._database.transaction() as connection:
             secret = await _add_secret(connection, tenant_id)
             mine = webhook_secrets.c.tenant_id == tenant_id
@@ -160,7 +163,10 @@ class PostgresWebhookFeeds:
     async def take_due(
         self, *, limit: int, hold_s: float, per_host: int, busy_hosts: Collection[str] = ()
     ) -> list[HeldFeed]:
-        """Claim up to `limit` feeds with due deliveries, at most `per_host` for each host that is not busy."""
+        """Claim up to `limit` feeds with due deliveries, for `hold_s` seconds.
+
+        At most `per_host` feeds are claimed for each host, and none for `busy_hosts`.
+        """
         arguments = {
             "limit": limit,
             "hold_s": hold_s,
@@ -172,11 +178,11 @@ class PostgresWebhookFeeds:
         return [_held_feed(row) for row in rows]
 
     async def events(self, feed: HeldFeed, *, after: int, limit: int) -> list[Event]:
-        """Return the feed's events with numbers above `after`, in order."""
+        """Return up to `limit` events of the feed's session with numbers above `after`, in order."""
         return await read_events(self._database, feed.session_id, after=after, limit=limit)
 
     async def delivered(self, feed: HeldFeed, number: int, *, hold_s: float) -> bool:
-        """Record that events up to `number` were delivered.
+        """Record that events up to `number` were delivered, and hold the feed for another `hold_s` seconds.
 
         Return False if another process has claimed the feed.
         """
@@ -190,16 +196,17 @@ class PostgresWebhookFeeds:
         )
 
     async def finish(self, feed: HeldFeed) -> None:
-        """Release a feed without pending deliveries."""
+        """Release a feed. If further events have arrived, the feed is due again immediately."""
         kept = webhook_feeds.c
         # Events that arrived during the delivery are due immediately.
         due = case((kept.wanted > kept.delivered, NOW), else_=None)
         await self._change(feed, held_until=None, due_at=due)
 
     async def failed(self, feed: HeldFeed, error: str, *, again_s: float, give_up_s: float) -> bool:
-        """Schedule a retry, or abandon a feed that has failed for `give_up_s` seconds.
+        """Record a failed delivery, and release the feed.
 
-        Return True if the feed was abandoned.
+        Retry after `again_s` seconds, or abandon a feed that has failed for `give_up_s` seconds. Return True
+        if the feed was abandoned.
         """
         kept = webhook_feeds.c
         since = func.coalesce(kept.failing_since, NOW)

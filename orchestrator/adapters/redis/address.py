@@ -1,8 +1,8 @@
 """Redis URLs of a server, a Unix socket, or sentinels that know the current master.
 
 Sockets: ``unix://user:password@/path?db=0``. Sentinels:
-``redis+sentinel://user:password@host:26379,host:26379/master/0``, with the servers' user and password. Celery
-uses different URLs; see `for_celery`.
+``redis+sentinel://user:password@host:26379,host:26379/master/0``, with the user and password of the Redis
+servers, not of the sentinels. Celery uses different URLs; see `for_celery`.
 """
 
 import ssl
@@ -19,7 +19,7 @@ SENTINEL_PORT: Final = 26379
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A master's sentinels, name, database and credentials."""
+    """The contents of a sentinel URL: the sentinels, and the master's name, database and credentials."""
 
     sentinels: tuple[tuple[str, int], ...]
     master: str

@@ -69,7 +69,7 @@ class Gathered(Generic[_Item, _Reply]):
         return await asyncio.shield(self._sending)
 
     async def settle(self) -> None:
-        """Wait for the batch in flight."""
+        """Wait until the batch that is being sent, if any, has been sent."""
         async with self._one_at_a_time:
             return
 
@@ -85,7 +85,7 @@ class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
     async def disconnect(self, inuse_connections: bool = True) -> None:
         """Close the connections to the master.
 
-        If connections in use are closed, also close the connections to the sentinels.
+        `inuse_connections`: True to also close connections in use and all connections to the sentinels.
         """
         await super().disconnect(inuse_connections)
         if inuse_connections:
@@ -97,8 +97,8 @@ class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
 def connect(url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_connections: int = 32) -> Redis:
     """Create a client with a separate pool, bound to the event loop that first uses it.
 
-    Callers wait for a free connection. The client never retries, because a command whose reply was lost may
-    have run.
+    `reply_timeout_s` limits each wait for a reply and each wait for a free connection. The client never
+    retries, because a command whose reply was lost may have run.
     """
     options: dict[str, Any] = {
         "max_connections": max_connections,
@@ -145,7 +145,7 @@ def _from_pool(pool: BlockingConnectionPool) -> Redis:
 
 @contextmanager
 def connect_blocking(url: str, *, timeout_s: float) -> Generator[redis.Redis]:
-    """Open a blocking client, for commands without an event loop."""
+    """Open a blocking client. `timeout_s` limits each connection attempt and each reply."""
     limits: dict[str, Any] = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
     watched = read_watched(url)
     with ExitStack() as stack:
@@ -167,7 +167,7 @@ def connect_blocking(url: str, *, timeout_s: float) -> Generator[redis.Redis]:
 
 @contextmanager
 def translated(message: str = "Redis is not responding; try again later.") -> Generator[None]:
-    """Translate the driver's errors to Unavailable with this message."""
+    """Translate the driver's errors to Unavailable with `message`."""
     try:
         yield
     except (RedisError, OSError) as error:

@@ -1,7 +1,7 @@
 """Live events over Redis publish/subscribe, with one listening connection per process.
 
-Redis stores only the streamed text of a running turn, for two minutes. `lua/stream_text.lua` appends a part
-and publishes it atomically. Listeners that missed events read the log.
+Redis stores only the streamed text of a running turn, for up to two minutes after its last part.
+`lua/stream_text.lua` appends a part and publishes it atomically. Listeners that missed events read the log.
 """
 
 import asyncio
@@ -116,7 +116,7 @@ class RedisEvents:
     async def listen(
         self, session_id: SessionId, *, with_streamed: bool = False
     ) -> AsyncGenerator[Subscription]:
-        """Start listening. While Redis is unavailable, no events arrive and no errors are raised."""
+        """Yield a subscription. While Redis is unavailable, no events arrive and no errors are raised."""
         name = CHANNEL + session_id
         subscription = Subscription(session_id, self._read_streamed if with_streamed else None)
         joined = name in self._channels
@@ -139,7 +139,7 @@ class RedisEvents:
         await self._messages.settle()
 
     async def _confirm(self, channel: _Channel) -> None:
-        """Wait up to `SUBSCRIBED_WITHIN_S` seconds for the channel's subscription."""
+        """Wait up to `SUBSCRIBED_WITHIN_S` seconds until Redis confirms the subscription to the channel."""
         if self._reader is None or self._reader.done():
             self._reader = asyncio.create_task(self._keep_reading(), name="live events")
         with contextlib.suppress(TimeoutError):  # Redis is unavailable, so the listener reads the log

@@ -102,7 +102,12 @@ class RedisScratchpad:
     async def _whole(
         self, tenant_id: TenantId, session_id: SessionId, act: Callable[[], Awaitable[Any]]
     ) -> list[bytes]:
-        """Run an operation. If Redis has lost the scratchpad, restore it from the archive and retry."""
+        """Run `act`, which returns None if Redis has lost the scratchpad.
+
+        In that case, restore the scratchpad from the archive and retry.
+
+        Raises Unavailable if Redis loses the scratchpad again.
+        """
         answer = await act()
         if answer is None:
             kept = tuple(await self._archive.load(tenant_id, session_id))

@@ -1,6 +1,6 @@
 """Wake-ups through a sorted set of ready sessions that serves tenants in turn.
 
-Awake runners poll the set. A Celery message is sent only if the runners cannot keep up.
+Awake runners take sessions from the set. A Celery message is sent only if the runners cannot keep up.
 """
 
 import time
@@ -46,7 +46,7 @@ class RedisWakeup:
         redis: client for short commands.
         waiting: client for the blocking `take`. Its reply timeout exceeds every `timeout_s`. Default: `redis`,
             for processes that don't call `take`.
-        send: sends a wake-up message to a worker.
+        send: sends a wake-up message through the broker.
     """
 
     def __init__(self, redis: Redis, send: SendMessage, *, waiting: Redis | None = None) -> None:
@@ -59,7 +59,7 @@ class RedisWakeup:
         self._offer_script = redis.register_script(read_script("offer"))
         self._waiting: Any = waiting or redis
         self.failures = 0
-        """Number of wake-ups that could not be published."""
+        """Number of failed calls of `offer`."""
 
     async def offer(
         self, *session_ids: SessionId, tenant_id: TenantId = OF_ANY_TENANT, nobody_came: bool = False

@@ -95,9 +95,9 @@ def set_limits(limits: dict[str, int]) -> None:
 
 
 def filter_system_calls(libc: Any) -> bool:
-    """Install a seccomp filter that kills the process at any system call outside the table.
+    """Install a seccomp filter that kills the process at any system call that `SYSTEM_CALLS` doesn't permit.
 
-    Return True if the filter was installed.
+    Return whether the filter was installed.
     """
     machine = os.uname().machine
     if machine not in SYSTEM_CALLS:
@@ -135,7 +135,10 @@ def stopped(category: str, message: str) -> str:
 
 
 def isolate(request: dict[str, Any]) -> bool:
-    """Drop all rights in the required order. Return False if the network may still be reachable."""
+    """Drop the process's rights, in an order that matters.
+
+    Return False if the network may still be reachable.
+    """
     libc = ctypes.CDLL(None)
     libc.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
     without: list[str] = request.get("without", [])
@@ -150,7 +153,7 @@ def isolate(request: dict[str, Any]) -> bool:
 
 
 def serve(attempt: Callable[[dict[str, Any]], str]) -> None:
-    """Handle the request on standard input, then exit without running cleanup code."""
+    """Answer the request on standard input with `attempt`, then exit without running cleanup code."""
     try:
         send(attempt(json.loads(sys.stdin.buffer.read())))
     except MemoryError:

@@ -26,8 +26,8 @@ from orchestrator.types import JsonObject
 
 PYTHON_WORKER = Path(__file__).with_name("python_worker.py")
 SQL_WORKER = Path(__file__).with_name("sql_worker.py")
-# Disable environment variables, user packages, bytecode files and warnings. For Python code, -S also disables
-# site packages.
+# Disable Python's environment variables, user packages, bytecode files and warnings. The Python sandbox adds
+# -S, which disables site packages.
 INTERPRETER_FLAGS = ("-I", "-B", "-W", "ignore")
 ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # each additional arena would use up limited address space
 OUT_OF_MEMORY = 3
@@ -57,13 +57,14 @@ class Layer(StrEnum):
     CALLS = "calls"
     """A seccomp filter that kills the process at any system call that computation doesn't need."""
     EVENTS = "events"
-    """An audit hook that ends the process when its code tries to reach the system."""
+    """An audit hook that ends the process at the first audit event that is not known to be harmless."""
 
 
 class PythonSandbox:
     """A `Sandbox` that runs each call in a new process.
 
-    Calls fail if neither a network namespace nor seccomp is available.
+    Calls return `Stopped` with the category UNAVAILABLE if neither a network namespace nor seccomp is
+    available.
 
     Args:
         max_parallel: maximum number of processes. Waiting for a free place doesn't count as run time.
@@ -240,7 +241,6 @@ def _read(answer: bytes, code: int) -> SandboxResult:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill the process group and wait for the process to exit."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):  # the process has just exited
             os.killpg(process.pid, signal.SIGKILL)

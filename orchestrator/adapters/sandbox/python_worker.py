@@ -51,7 +51,7 @@ def watch_events() -> None:
 
 
 def make_facade(name: str) -> types.SimpleNamespace:
-    """Return a module's public names, without the modules that it imports."""
+    """Return a namespace with a module's public names, except the modules that it imports."""
     module = importlib.import_module(name)
     names: list[str] = getattr(module, "__all__", None) or [key for key in dir(module) if key[0] != "_"]
     public = {key: getattr(module, key) for key in names}
@@ -65,9 +65,10 @@ class NotAllowed(Exception):
 
 
 def load_late(names: list[str]) -> dict[str, types.SimpleNamespace]:
-    """Load the modules that the named modules import on first use, and return empty substitutes for the code.
+    """Load the modules that the named modules import on first use.
 
-    The interpreter finds the real modules in `sys.modules`.
+    Return an empty substitute for each of them. Model-written code gets the substitutes; the standard library
+    finds the real modules in `sys.modules`.
     """
     late = [module for name in names for module in LOADED_LATE.get(name, ())]
     for module in late:

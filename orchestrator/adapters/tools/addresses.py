@@ -39,7 +39,10 @@ class AddressGuard:
         self._private = [ipaddress.ip_network(network) for network in private_networks]
 
     def allows(self, text: str) -> bool:
-        """Return whether tools can connect to an address, in any notation."""
+        """Return whether tools can connect to an IP address, in any notation.
+
+        IPv4 addresses that are embedded in an IPv6 address must be allowed too.
+        """
         address = ipaddress.ip_address(text.partition("%")[0])
         if self._is_ours(address):
             return True

@@ -54,7 +54,7 @@ class UserCredentials:
         self._kept: dict[_Key, _Kept] = {}
 
     async def read(self, tool: ToolSpec, call: ToolCall) -> Mapping[str, str]:
-        """Return the credentials that a tool's headers use.
+        """Return the values of the credentials that a tool's headers use, by name.
 
         If this method raises ToolFailure, the tool was not called.
         """

@@ -77,7 +77,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return addresses
 
     async def _send(self, request: httpx2.Request, addresses: list[str]) -> httpx2.Response:
-        """Send a request to the first address that accepts a connection. Other addresses don't receive it."""
+        """Send a request to the first address that accepts a connection, and to no other address."""
         *first, last = addresses
         for address in first:
             try:

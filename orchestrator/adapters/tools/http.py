@@ -107,9 +107,10 @@ class HttpTools:
     async def _exchange(
         self, request: httpx2.Request, redirects: list[str]
     ) -> tuple[int, httpx2.Headers, bytes]:
-        """Send a request and follow redirects on the same host. Add the redirects to `redirects`.
+        """Send a request. Return the status, headers and body of the response.
 
-        Other redirects are returned as responses.
+        Follow redirects that keep the method and the host, and append their URLs to `redirects`. Other redirects
+        are returned as responses.
         """
         for _ in range(MOST_REDIRECTS):
             response = await self._client.send(request, stream=True)

@@ -86,7 +86,7 @@ def _body(tool: ToolSpec, filler: _Filler, rest: JsonObject) -> Json:
 
 
 def placeholders_of(tool: ToolSpec) -> set[str]:
-    """Return the names of all inputs that the request uses."""
+    """Return the names of all inputs that the tool's request uses."""
     options = tool.options
     texts: list[str] = [tool.target, *options["headers"].values(), *(options["query"] or {}).values()]
     texts.extend(body_texts(options["body"]))
@@ -94,7 +94,6 @@ def placeholders_of(tool: ToolSpec) -> set[str]:
 
 
 def _unused_inputs(tool: ToolSpec) -> list[str]:
-    """Return the tool's inputs that no placeholder of the request uses."""
     used = placeholders_of(tool)
     return [name for name in tool.input_schema.get("properties", {}) if name not in used]
 
@@ -158,7 +157,7 @@ class _Filler:
         return text
 
     def fill_path(self, template: str) -> str:
-        """Return the URL. Each input stays within its path segment."""
+        """Return the tool's URL with its inputs filled in. An input can't leave its path segment."""
         if self._lacks_input(template):
             raise self._refuse()
         url = fill_placeholders(template, self._segment, self._variable)

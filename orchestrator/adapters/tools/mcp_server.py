@@ -62,7 +62,10 @@ class McpServer:
         return session.ready.result()[1]
 
     async def call(self, name: str, arguments: JsonObject, meta: JsonObject) -> CallToolResult:
-        """Call a tool. Raises MCPError, Unavailable, or the library's errors for malformed responses."""
+        """Call a tool. If the server has lost the session, repeat the call in a new session.
+
+        Raises MCPError, Unavailable, or the library's errors for malformed responses.
+        """
         try:
             return await self._call(name, arguments, meta)
         except MCPError as error:
@@ -176,7 +179,7 @@ def _heard(ready: asyncio.Future[tuple[Client, Mapping[str, Tool]]]) -> None:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Return the root cause in an exception group."""
+    """Return the first error in a group of any depth, or the error itself."""
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
         return _innermost(group.exceptions[0])

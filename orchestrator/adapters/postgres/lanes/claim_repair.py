@@ -120,10 +120,10 @@ async def fail_gap(database: Database, session_id: str, gap_timeout_s: float, wo
 
 
 async def find_commit(database: Database, lease: Lease, event_count: int) -> Sequence[Any] | None:
-    """Return the result of this lease's commit, or None if the commit did not take effect.
+    """Return the row of `commit_turn.sql` for this lease's commit, or None if the commit did not take effect.
 
     If the commit also claimed the next turn, queue that turn again and report it as pending, so that
-    `take_turn` claims it.
+    `take_turn` claims it. `event_count`: number of events in the commit.
     """
     async with database.transaction() as connection:
         query = select(turns).where(turns.c.turn_id == lease.work.turn_id)
@@ -146,7 +146,7 @@ async def find_commit(database: Database, lease: Lease, event_count: int) -> Seq
 async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: float) -> None:
     """Release the lane.
 
-    All remaining turns wait for a predecessor, so schedule a check for the end of that wait.
+    Any remaining turns wait for a predecessor, so schedule a check for the end of the first such wait.
     """
     waiting = unfinished(lane.session_id, lane.done_seq).subquery()
     wait = seconds(gap_timeout_s)

@@ -208,7 +208,7 @@ class PostgresLane:
             self._suspected(session_id, crashes)
 
     async def _read_steps(self, turn_id: TurnId) -> tuple[Step, ...]:
-        """Return the journal of earlier attempts, oldest first."""
+        """Return the journal of the turn's earlier attempts, oldest step first."""
         rows = await self._database.fetch_all(statement("read_steps"), {"turn_id": turn_id})
         return tuple(
             Step(key, kind, StepStatus(status), request_hash, result)

@@ -72,7 +72,10 @@ class PostgresForgetting:
         ]
 
     async def forgotten(self, tenant_id: TenantId, owner: UserId, until: float) -> list[Preference]:
-        """Return the preferences forgotten by `until` and not yet erased. `updated_at`: the time of forgetting."""
+        """Return the preferences that were forgotten by `until` (Unix seconds) and not yet erased.
+
+        The `updated_at` of each preference is the time when it was forgotten.
+        """
         query = select(forgotten_preferences).where(*_of(_GONE, tenant_id, owner), _still_there(until))
         return [
             record_of(Preference, row, source=Source.EXPLICIT, updated_at=row.at.timestamp())
@@ -153,9 +156,10 @@ def _still_there(until: float) -> Any:
 async def _forget_conversation(
     connection: AsyncConnection, session_id: SessionId, unwanted: Unwanted
 ) -> Unwanted:
-    """Blank all messages from before a full erasure.
+    """Blank all messages from before the full erasure at `unwanted.everything_until`.
 
-    Return `unwanted`, with the later messages as content to keep.
+    Return `unwanted` with the later messages as content to keep, or without the full erasure if the session
+    began after it.
     """
     line, until = utterances.c, func.to_timestamp(unwanted.everything_until)
     begun = select(sessions).where(sessions.c.session_id == session_id, sessions.c.created_at <= until)
@@ -188,7 +192,7 @@ async def _rewrite(connection: AsyncConnection, table: Table, where: Any, unwant
 def _take_out(column: Column[Any], value: Json, unwanted: Unwanted) -> Json:
     """Remove unwanted content from a value.
 
-    A text column can contain a button's value as JSON, in the runtime's format.
+    If a text column contains JSON, such as a button's value, remove the content from the JSON's members.
     """
     if isinstance(value, str) and value[:1] in {"{", "["} and isinstance(column.type, Text):
         try:

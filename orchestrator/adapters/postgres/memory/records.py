@@ -97,7 +97,7 @@ class PostgresCollectionRows:
     async def rows(
         self, tenant_id: TenantId, domain: str, collection: str, *, limit: int
     ) -> list[JsonObject]:
-        """Return a collection's documents, most recently changed first."""
+        """Return up to `limit` of a collection's documents, most recently changed first."""
         table = records.c
         query = (
             select(table.document)

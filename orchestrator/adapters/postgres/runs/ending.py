@@ -30,8 +30,8 @@ async def end_run(
 ) -> tuple[Hint, ...] | None:
     """End a run. Release or block its successors, or add the next run of its chain.
 
-    Without a `token`, the run ends even if a worker holds it; the worker is fenced off. Return None, without
-    changes, if the claim is no longer current or the run has ended.
+    Without a `token`, the run ends even if a worker holds it; the worker is fenced off. Return hints for the
+    runs that can now start, or None, without changes, if the claim is no longer current or the run has ended.
     """
     row = await transaction.fetch_one(statement("end_run"), _arguments(run_id, end, token, tenant_id))
     if row is None:

@@ -97,7 +97,7 @@ class PostgresRuns:
         return True
 
     async def now(self) -> float:
-        """Return the database time in Unix seconds. Raises Unavailable."""
+        """Return the database time in Unix seconds."""
         row = await self._database.fetch_one("SELECT extract(epoch FROM clock_timestamp())::float8", {})
         assert row is not None
         return row[0]
@@ -110,7 +110,10 @@ class PostgresRuns:
         return found[0]
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> RunRecord | None:
-        """Wait up to `timeout_s` seconds for a run to end. Return the run, or None if it has not ended."""
+        """Wait up to `timeout_s` seconds for a run to end.
+
+        Return the run, or None if it has not ended. Raises NotFound.
+        """
         now = asyncio.get_running_loop().time
         ends_at, pause = now() + timeout_s, LOOK_EVERY_S
         while (record := await self.get(tenant_id, run_id)).status not in ENDED:
@@ -147,7 +150,7 @@ class PostgresRuns:
         return await self._read(tenant_id, internal_runs.c.graph_id == graph_id)
 
     async def behind(self, run_ids: Sequence[str]) -> list[GraphNode]:
-        """Return runs and all runs that wait for them, directly or indirectly."""
+        """Return the runs in `run_ids` and all runs that wait for them, directly or indirectly."""
         rows = await self._database.fetch_all(statement("runs_behind"), {"run_ids": [*run_ids]})
         return [
             GraphNode(
@@ -159,7 +162,7 @@ class PostgresRuns:
     async def items(
         self, tenant_id: TenantId, run_id: str, *, after: int = -1, limit: int = 1000
     ) -> list[ItemRecord]:
-        """Return items after position `after`, in order."""
+        """Return up to `limit` items of a run with positions above `after`, in order."""
         query = (
             select(internal_items)
             .where(
@@ -183,7 +186,11 @@ class PostgresRuns:
         return await self.get(tenant_id, run_id)
 
     async def redo(self, tenant_id: TenantId, run_id: str) -> Started:
-        """Add a manual rerun to a chain. Raises NotFound, or Refused while the chain is unfinished."""
+        """Add a manual rerun to the run's chain.
+
+        Raises NotFound, or Refused while the chain is unfinished or another run of the flow is active on the
+        same session.
+        """
         record = await self.get(tenant_id, run_id)
         try:
             async with self._database.hot_transaction() as transaction:

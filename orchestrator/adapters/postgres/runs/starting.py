@@ -62,10 +62,10 @@ async def _follow(transaction: HotConnection, run: NewRun, earlier: str, run_id:
 async def find_present(
     transaction: HotConnection, runs: tuple[NewRun, ...], ids: Mapping[str, str]
 ) -> tuple[dict[str, str], bool]:
-    """Return active runs by flow, and True if these runs may miss inputs of this request.
+    """Return the IDs of active runs by flow, and True if these runs may miss inputs of this request.
 
-    Runs of the same request have all inputs. Other runs may miss inputs if they have started or the request has
-    inputs.
+    Runs of the same request have all inputs. Other runs may miss inputs if one of them has started or the
+    request has inputs.
     """
     arguments = {
         "tenant_id": runs[0].tenant_id,
@@ -83,14 +83,17 @@ async def find_present(
 async def remember_again(
     transaction: HotConnection, runs: tuple[NewRun, ...], ids: Mapping[str, str]
 ) -> bool:
-    """Store the graph, to run again after its last node. Return False if that node has ended."""
+    """Store the graph with its last node's run, whose end starts the graph again.
+
+    Return False if that run has ended.
+    """
     nodes = [{column.name: getattr(run, column.name) for column in fields(run)} for run in runs]
     arguments = {"run_id": ids[runs[-1].flow], "again": dump_json(nodes)}
     return await transaction.fetch_one(statement("remember_again"), arguments) is not None
 
 
 async def start_again(transaction: HotConnection, run_id: str, nodes: list[JsonObject]) -> tuple[Hint, ...]:
-    """Start a stored graph, and join active runs."""
+    """Start a stored graph. Nodes whose flow is already running join that run."""
     runs = tuple(_read_node(node) for node in nodes)
     graph_id, ids = identify(runs, f"again:{run_id}")
     present, _ = await find_present(transaction, runs, ids)

@@ -64,9 +64,9 @@ class PostgresApprovals:
 async def decide_approval(
     connection: AsyncConnection, tenant_id: TenantId, approval_id: str, decision: Decision
 ) -> ApprovalRecord | None:
-    """Record a decision on a pending, unexpired approval.
+    """Record a decision, unless the approval is decided or expired, or only an operator can decide it.
 
-    Return the approval, or None if it doesn't exist.
+    Return the approval, changed or not, or None if it doesn't exist.
     """
     mine = (approvals.c.approval_id == approval_id, approvals.c.tenant_id == tenant_id)
     now = NOW if decision.now is None else from_unix(decision.now)

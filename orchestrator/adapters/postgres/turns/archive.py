@@ -73,7 +73,10 @@ class PostgresArchive:
         return [row_object(row) for row in rows]
 
     async def signals(self, tenant_id: TenantId, turn_id: TurnId) -> list[JsonObject]:
-        """Return a finished turn's signals in order (CO-6), each with `source` and `type`. Raises NotFound."""
+        """Return a turn's signals in order (CO-6), each with `source` and `type`. Raises NotFound.
+
+        An unfinished turn has no signals.
+        """
         query = select(turns.c.signals).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
         return required(await self._database.read_one(query), "turn", turn_id).signals or []
 

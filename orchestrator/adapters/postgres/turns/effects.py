@@ -69,7 +69,10 @@ async def record_effect(database: Database, entry: LedgerEntry, arguments: dict[
 async def adopt_effect(
     database: Database, lease: Lease, turn_id: TurnId, step_key: str, fingerprint: str, flow_id: FlowId
 ) -> LedgerEntry | None:
-    """Move an earlier attempt's entry to this fingerprint and flow. Return the entry or None. Raises LaneLost."""
+    """Change the fingerprint and flow of the ledger entry that an earlier attempt wrote for this step.
+
+    Return the entry, or None if there is no such entry. Raises LaneLost.
+    """
     mine = (effects.c.session_id == lease.session_id, effects.c.turn_id == turn_id)
     query = select(effects).where(*mine, effects.c.step_key == step_key)
     async with database.transaction() as connection:

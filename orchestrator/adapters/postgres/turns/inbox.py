@@ -1,4 +1,4 @@
-"""The inbox on PostgreSQL. One merged statement accepts most turns, and a transaction handles rare cases.
+"""The inbox on PostgreSQL. One statement accepts most turns, and a transaction handles rare cases.
 
 Callers must wake workers after a submission.
 """
@@ -48,7 +48,7 @@ from orchestrator.turns.turn import (
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 _MOST_FULL = 1000
-"""Maximum number of full inboxes that a process tracks."""
+"""Maximum number of sessions with full inboxes that a process remembers."""
 
 # Without signals, which contain prompts and can be larger than all other columns together.
 _TURNS = select(*(column for column in turns.c if column is not turns.c.signals))
@@ -145,7 +145,7 @@ class PostgresInbox:
         raise violation
 
     async def _submit_slowly(self, submission: Submission, turn_id: TurnId) -> Receipt:
-        """Accept a turn that the merged statement can't accept, or raise the reason for the refusal."""
+        """Accept a turn that `submit.sql` can't accept, or raise the reason for the refusal."""
         async with self._database.transaction() as connection:
             lane = await lock_lane(connection, submission.session_id, submission.tenant_id)
             if lane is not None:

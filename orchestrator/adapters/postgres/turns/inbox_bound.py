@@ -12,7 +12,7 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.turns.turn import require_total_room
 
 _COUNT_EVERY_S = 1.0
-# Counting takes at most 5 % of the time.
+# The pause between counts is at least 20 times as long as a count, so counting takes at most 5 % of the time.
 _COUNT_SHARE = 20
 
 

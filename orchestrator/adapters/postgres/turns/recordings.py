@@ -64,7 +64,8 @@ class PostgresRecordings:
         """Return sessions with their domains, most recently active first.
 
         `named`: the sessions to return. If empty, return the `last` most recently active sessions without
-        unfinished turns. `domain`, `tenant`: limit the result. Default: all domains and tenants.
+        unfinished turns. `domain`, `tenant`: return only sessions of this domain and this tenant. Default:
+        all domains and tenants.
         """
         query = select(sessions.c.session_id, sessions.c.domain).join(
             lanes, lanes.c.session_id == sessions.c.session_id
@@ -81,7 +82,7 @@ class PostgresRecordings:
         return {SessionId(row.session_id): row.domain for row in rows}
 
     async def read(self, wanted: Sequence[SessionId]) -> list[RecordedSession]:
-        """Return the recordings of these sessions. Missing sessions are omitted."""
+        """Return the recordings of the sessions in `wanted`. Missing sessions are omitted."""
         kept, named = turns.c, any_of(wanted)
         finished = (
             select(*(kept[name] for name in _OF_TURN))
@@ -141,7 +142,10 @@ def _add_turns(
     history: list[Row[Any]],
     steps: defaultdict[str, list[Row[Any]]],
 ) -> None:
-    """Add turns with their states, which are rebuilt in one pass over the session's history."""
+    """Add the turns that can be replayed, with their states. Count the others by reason in `left_out`.
+
+    The states are rebuilt in one pass over the session's history.
+    """
     wanted = {row.epoch - 1 for row in ended if row.epoch}
     states: dict[int, bytes | None] = {0: None}
     body: JsonObject | None = None

@@ -130,9 +130,9 @@ class PostgresScheduledEvents:
         ]
 
     async def _deliver_one(self, event_id: str, session_id: str) -> bool:
-        """Deliver an event unless another worker has delivered it.
+        """Deliver an event. Return False if it was not delivered.
 
-        If the inbox is full, postpone the event.
+        If the inbox is full, postpone the event. If the session is closed, refuse the event.
         """
         async with self._database.transaction() as connection:
             lane = await lock_lane(connection, SessionId(session_id))
