@@ -1,6 +1,6 @@
 """Interpretation of user actions such as clicks and forms, without a model (NL-6).
 
-The `target` of an action is the flow ID in its payload, or the flow name if the payload has no flow ID.
+The `target` of an interpretation is the payload's flow ID. Default: the payload's flow name, or None.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,8 +27,6 @@ MOST_FIELDS = 64
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A user action: the name and payload of an option."""
-
     name: str
     payload: JsonObject
 
@@ -39,7 +37,7 @@ _Reaction = Callable[[Action, NluContext, Mapping[Dact, FlowSpec]], Understandin
 def react(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
     """Interpret an action.
 
-    Raises InvalidInput if the name is unknown or the payload lacks a required value.
+    Raises InvalidInput if the name is unknown or the payload is invalid.
     """
     reaction = _REACTIONS.get(action.name)
     if reaction is None:
@@ -76,7 +74,10 @@ def _fill_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSp
 
 
 def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Select an option of the open question by its index, or fill the requested slot."""
+    """Choose an option or candidate of the open question by `index`, or fill a slot with the payload's `value`.
+
+    Default slot: the slot that the question asks for.
+    """
     index = action.payload.get("index")
     if isinstance(index, int) and not isinstance(index, bool):
         if not 0 <= index < max(len(context.question.options), len(context.question.candidates)):
@@ -114,7 +115,7 @@ def _fill(slots: Mapping[str, Mention], action: Action, context: NluContext) -> 
 
 
 def _change_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Replace a slot's value. If the payload has no value, empty the slot so that the user is asked for one."""
+    """Replace a slot's value. If the payload has no value, empty the slot so that Parley asks for it."""
     slot = _text(action, "slot")
     if slot is None:
         raise InvalidInput("The action needs the name of a slot.", field="action.payload.slot")
@@ -138,7 +139,7 @@ def _choose_flow(
 
 
 def _cancel_flow(action: Action, _context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Cancel a flow, and start the flow that the payload's `then` names, if any (FS-12)."""
+    """Cancel a flow, and start the flow that the payload's `then` names, if that flow exists (FS-12)."""
     then = Dact(_text(action, "then") or "")
     scores = (FlowScore(then, 1.0),) if then in flows else ()
     return _say(MessageKind.CANCELLATION, action, flows=scores, slots=_values(action, "slots"))
@@ -150,7 +151,6 @@ def _decide_effect(action: Action, _context: NluContext, _flows: Mapping[Dact, F
 
 
 def _change_plan(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """Skip or move a step of the plan."""
     other = _text(action, "other")
     wanted = PlanAction.BEFORE if other is not None else _PLAN_ACTIONS[action.name]
     change = PlanChange(wanted, _text(action, "step"), other)
@@ -199,7 +199,10 @@ def _one_slot(action: Action) -> dict[str, Mention]:
 
 
 def _values(action: Action, name: str) -> dict[str, Mention]:
-    """Parse slot values. Return an empty dictionary if the values aren't an object or exceed `MOST_FIELDS`."""
+    """Return the non-null slot values in the payload's object `name`.
+
+    Return an empty dictionary if it isn't an object or has more than `MOST_FIELDS` members.
+    """
     values: Json = action.payload.get(name)
     if not isinstance(values, dict):
         return {}

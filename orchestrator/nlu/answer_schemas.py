@@ -20,7 +20,7 @@ MOST_SLOTS = 6
 MOST_WORDS = 5
 LONGEST_VALUE = 80
 LONGEST_FREE_TEXT = 120
-"""Maximum length of a value if one of the slots is free text, in characters."""
+"""Maximum length, in characters, of a reason and of slot values if any slot is free text."""
 LONGEST_WORDS = 24
 _KINDS = tuple(kind.value for kind in MessageKind if kind is not MessageKind.PLAN_CHANGE)
 _NUMBERS = frozenset({"level", "number"})
@@ -53,7 +53,6 @@ def another_flow_schema(flows: Sequence[FlowSpec]) -> JsonObject:
 
 
 def values_schema(slots: Iterable[SlotSpec]) -> JsonObject:
-    """Return the schema for values of `slots`."""
     return closed(slots=slot_pairs({slot.name: (slot,) for slot in slots}, ()))
 
 
@@ -92,7 +91,10 @@ UNDERSTANDING: JsonObject = {
     },
     "required": ["kind", "flows", "slots"],
 }
-"""Schema for validating answers. Endpoints without strict schemas may return slots as an object and omit members."""
+"""Schema for validating answers, looser than `understanding_schema`.
+
+Without strict schemas, models may return slots as an object and omit members.
+"""
 ANOTHER_FLOW: JsonObject = {
     "type": "object",
     "properties": {"flows": SCORED_FLOWS, "slots": SLOTS},
@@ -111,12 +113,14 @@ def slot_specs(flows: Iterable[FlowSpec]) -> dict[str, tuple[SlotSpec, ...]]:
 
 
 def input_names(flows: Iterable[FlowSpec]) -> tuple[str, ...]:
-    """Return the distinct input names of flows."""
     return tuple(dict.fromkeys(name for flow in flows for name in flow.inputs))
 
 
 def read_pairs(slots: Json, specs: dict[str, SlotSpec]) -> Iterator[tuple[str, Json]]:
-    """Parse slot names and values from an object or a list of pairs. `specs`: slots by name, for their types."""
+    """Yield slot names and values from an object or a list of pairs.
+
+    Text in pairs is converted to the type of the slot in `specs`, if the slot is known.
+    """
     if is_object(slots):
         yield from slots.items()
         return
@@ -144,7 +148,7 @@ def _read_text(text: str, kind: str) -> Json:
 
 
 def _read_dictionary(text: str) -> JsonObject:
-    """Parse a JSON object, or pairs such as ``name: Volvo, doors: 4``."""
+    """Parse a JSON object, or pairs such as ``name: Volvo, doors: 4``. Return {} for other text."""
     with suppress(orjson.JSONDecodeError):
         found = orjson.loads(text)
         return found if is_object(found) else {}
@@ -164,7 +168,7 @@ def _scored(flows: Iterable[FlowSpec]) -> JsonObject:
 
 
 def slot_pairs(slots: dict[str, tuple[SlotSpec, ...]], inputs: Collection[str]) -> JsonObject:
-    """Return the schema for a list of slot names and values."""
+    """Return the schema for a list of names and values of slots and flow inputs."""
     names = list(dict.fromkeys((*slots, *inputs)))
     if not names:
         return list_of(closed(name={"type": "string"}), 0)

@@ -43,7 +43,7 @@ _KNOWING = (("wants", "to", "know"), ("want", "to", "know"), ("would", "like", "
 _OTHERS = word_set("he she they somebody someone everybody everyone people nobody who")
 _POSSESSIVES = word_set("my our his her their your the a an one")
 _OWN_SAYING = word_set("told heard dreamed dreamt promised read thought said")
-"""Verbs for the user's conversations with others: “I told my wife …”. “I told you” repeats a request."""
+"""Verbs that report the user's own words or thoughts: “I told my wife …”. “I told you” repeats a request instead."""
 _FIRST = word_set("i we i've we've i'd we'd")
 _HAVING = word_set("have has had 've already just once recently yesterday finally actually also even")
 _IRREGULAR = word_set("bought sent made took got did flew paid gave found went chose set put wrote")
@@ -130,7 +130,7 @@ def _leaves_out(words: Sequence[str], place: int) -> bool:
 
 
 def _reports(words: Sequence[str], place: int) -> bool:
-    """Return whether reported speech begins here: “my colleague says”, “they want to know”, “I was told”."""
+    """Return whether reported speech begins at `place`: “my colleague says”, “they want to know”, “I was told”."""
     for length in (1, 2, 3):
         subject, rest = words[place : place + length], words[place + length :]
         if not _is_other(subject):
@@ -163,7 +163,7 @@ def _is_other(subject: Sequence[str]) -> bool:
 
 
 def _is_past(words: Sequence[str], place: int, verbs: Collection[str]) -> bool:
-    """Return whether a subject and the past form of a request's verb begin here.
+    """Return whether a subject and the past form of one of `verbs` begin at `place`.
 
     An auxiliary before the subject indicates a question: “what have I changed”.
     """
@@ -193,7 +193,10 @@ def _starts(words: Sequence[str], place: int, cues: Collection[tuple[str, ...]])
 
 
 def _end(words: Sequence[str], place: int, verbs: Collection[str]) -> int:
-    """Return the end of a clause. A comma ends a clause only after a verb (“don't, ever, cancel it”)."""
+    """Return the index of a clause's end.
+
+    If `verbs` is not empty, a comma ends a clause only after one of them (“don't, ever, cancel it”).
+    """
     has_verb = not verbs
     for at in range(place, len(words)):
         if words[at] in _ENDS or (words[at] == "," and has_verb):
@@ -207,7 +210,7 @@ def _end_of_exclusion(words: Sequence[str], place: int) -> int:
 
 
 def _end_of_report(words: Sequence[str], place: int, verbs: Collection[str]) -> int:
-    """Return the end of a report: the end of its sentence, or a comma before a request."""
+    """Return the index of a report's end: the end of its sentence, or a comma before a request."""
     for at in range(place, len(words)):
         begins = words[at + 1] if at + 1 < len(words) else ""
         if words[at] in _SENTENCE_ENDS or (words[at] == "," and (begins in verbs or begins in _BEGINNING)):

@@ -1,6 +1,7 @@
 """Rerouting after a failure (NL-5).
 
-The failed flow is excluded. Its fallback and edge flows rank first, then flows with the same intent or acts.
+Other flows get bonuses: the largest as the failed flow's fallback or edge flow, smaller ones for the same intent or
+shared acts.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -46,7 +47,7 @@ def narrow(request: FailedRequest, flows: Mapping[Dact, FlowSpec]) -> list[FlowS
 
 
 def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
-    """Return a flow's bonus as a replacement, which increases with its similarity to the failed flow."""
+    """Return a flow's bonus as a replacement for `failed`, or 0 if the failed flow is unknown."""
     if failed is None:
         return 0.0
     near = _FALLBACK_BONUS if failed.fallback == flow.dact else 0.0
@@ -57,9 +58,9 @@ def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
 
 
 def reroute(request: FailedRequest, system1: System1, context: NluContext) -> Understanding:
-    """Choose another flow without a model, by classifier scores, similarity and the slots of the evidence.
+    """Choose another flow without a model, by classifier score, bonus and share of the evidence's slots.
 
-    The kind of the result is `UNKNOWN` if no flow is likely.
+    The result's kind is `UNKNOWN` if no flow is likely.
     """
     text, opinion = request.text, system1.opinion(request.text, context)
     scored = sorted(
@@ -85,7 +86,10 @@ async def reroute_by_model(
     context: NluContext,
     call: CallContext,
 ) -> Understanding:
-    """Ask a model to choose one of the remaining flows. Raise the errors of the Prompt Engineer."""
+    """Ask a model to choose among the flows that are not excluded.
+
+    The result's kind is `UNKNOWN` if the model chooses no such flow. Raises the errors of the Prompt Engineer.
+    """
     left = narrow(request, flows)
     failed: JsonObject = {
         "dact": request.flow.dact if request.flow else None,

@@ -34,9 +34,10 @@ class Grounding:
         self._told = [one.text for one in reversed(messages) if one.role != "user"]
 
     def is_founded(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
-        """Return whether `value`, if it is a name, day, time or number, was said or displayed.
+        """Return whether a name, day, time or number occurs in the conversation or in the session's values.
 
-        Return True for other types and for listed values, because any words can refer to these values.
+        Return True for other types and for slots with listed values, because any words can refer to them, and
+        for days, times and numbers if the message has numbers, but none that can be parsed as the slot's type.
         """
         kinds, is_name = kinds_of(slot), accepts_names(slot)
         if slot.values or not (is_name or _EXACT.intersection(kinds)):
@@ -61,7 +62,7 @@ class Grounding:
         )
 
     def is_contradicted(self, value: Json, slot: SlotSpec, flow: FlowSpec) -> bool:
-        """Return whether the message uses a number for another slot, or another number for this slot.
+        """Return whether the user gave this number for another slot, or another number for `slot`.
 
         “Three rooms for five days” contradicts five rooms.
         """
@@ -132,7 +133,10 @@ class Grounding:
             yield candidate, number, _find_counted(after, slots)
 
     def refers(self, value: Json, slot: SlotSpec | None) -> bool:
-        """Return whether a name comes from an earlier task or a displayed row rather than the message."""
+        """Return whether a name comes from the session, such as a displayed row, rather than from the message.
+
+        Return False if `slot` is None or accepts no names.
+        """
         if slot is None or not accepts_names(slot) or self._tells(self._said[0], value, kinds_of(slot)):
             return False
         known = any(same_value(value, one) for one in self._known())
@@ -158,7 +162,10 @@ class Grounding:
         return not is_other and any(_names(text, value) for text in self._said)
 
     def _can_be_judged(self, kinds: Collection[str]) -> bool:
-        """Return whether the message has a value of the given kinds, or no number at all."""
+        """Return whether the message has a value of the given kinds, or no number at all.
+
+        In other messages, a number can be a value in a form that the extractor can't parse.
+        """
         text = self._said[0]
         has_one = any(kind in kinds for kind, _ in self._read(text))
         return has_one or not (any(map(str.isdigit, text)) or find_numbers(tokenize(text)))
@@ -198,7 +205,10 @@ class Grounding:
 
 
 def _find_counted(after: Sequence[str], slots: Sequence[SlotSpec]) -> Collection[str]:
-    """Find the slots for counted things, by name or by a unique description (“length of stay in days”)."""
+    """Return the slots for a counted noun, by slot name or unique description (“length of stay in days”).
+
+    `after`: the words after the number.
+    """
     for place, word in enumerate(after):
         things = word if word.endswith("s") else f"{word}s"
         if named := {slot.name for slot in slots if things in slot.name.split("_")}:
@@ -221,7 +231,7 @@ def _number_of(value: Json) -> float | None:
 
 
 def _names(text: str, value: Json) -> bool:
-    """Return whether a text has the words of a value, in order."""
+    """Return whether a text contains a value's words, consecutively and in order."""
     words = key_of(str(value))
     return bool(words) and f" {words} " in f" {key_of(text)} "
 

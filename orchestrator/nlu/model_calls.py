@@ -1,6 +1,6 @@
 """Structured model calls of NLU through the Prompt Engineer (NL-2, NL-5, PX-4).
 
-The answers still need `validate`. Every call can raise the errors of the Prompt Engineer.
+`nlu.validate` checks the answers later. Every call can raise the errors of the Prompt Engineer.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ _SAID_BY_NAME = frozenset({"base", "category", "source", "target", "exact"})
 def choose_likely(
     flows: Sequence[FlowSpec], rated: Mapping[Dact, float], context: NluContext
 ) -> tuple[FlowSpec, ...]:
-    """Return the flows to describe in full: the current task's flow and the most likely flows."""
+    """Return the flows to describe in full: the current task's flow and the most likely flows.
+
+    `rated`: flow probabilities by flow name.
+    """
     known = {flow.dact: flow for flow in flows}
     order = sorted(known, key=lambda dact: -rated.get(dact, 0.0))[:_MOST_LIKELY]
     least = max(_LEAST_SHARE, rated.get(order[0], 0.0) / _FAR_LESS) if order else 0.0
@@ -121,7 +124,10 @@ async def ask_another_flow(
     evidence: JsonObject,
     call: CallContext,
 ) -> tuple[tuple[FlowScore, ...], dict[str, Mention]]:
-    """Ask a model to choose a flow for a failed request, with slot values."""
+    """Ask a model to choose another flow for a failed request. Return scored flows and slot values.
+
+    `failed`: the failed flow and its slot values. `evidence`: details of the failure.
+    """
     variables: JsonObject = {
         "assistant": assistant,
         "flows": [
@@ -245,7 +251,7 @@ def _name(written: str) -> str:
 
 
 def _clean(value: Json) -> Json:
-    """Remove control and invisible characters from a model's text."""
+    """Remove control and invisible characters from all text in a value from a model."""
     if isinstance(value, str):
         return clean(value)
     if is_list(value):

@@ -31,7 +31,7 @@ class PastFlow:
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """An open question to the user.
+    """An open question to the user, or no question (`NOTHING_ASKED`).
 
     `slot`: the requested slot. `confirming`: True if a yes or no is expected. `options`: suggested replies,
     which a message can name. `candidates`: values to choose from. `words`: the question's text.
@@ -45,12 +45,11 @@ class OpenQuestion:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the question waits for an answer."""
         return self.slot is not None or self.confirming or bool(self.options)
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """Return the available choices, each with a label and a value."""
+        """Return the choices as pairs of a label and the option's value or slot, which is "" for candidates."""
         if self.options:
             return [(str(option.label), _value_of(option)) for option in self.options]
         return [(str(value), "") for value in self.candidates] if self.slot is not None else []
@@ -65,7 +64,7 @@ class NluContext:
     """The session data that NLU uses.
 
     `values`: values of the active flow. `completed`: completed flows, latest first. `previous`: the user's
-    previous message. `recent`: the slots of the active flow that were filled last. `shown`: the rows
+    previous message. `recent`: the slots of the active flow that the user filled last. `shown`: the rows
     displayed last. `table`: the table displayed last. `own`: values that exist only in this session, by
     entity. `plan`: the running plan. `tasks`: flows in progress, the active flow last. `history`: the
     conversation, for prompts. `separators`: the user's number format.
@@ -89,7 +88,6 @@ class NluContext:
 
     @property
     def intent(self) -> str | None:
-        """Return the intent of the active flow, or None if no flow is active."""
         return None if self.active is None else self.active.intent
 
 
@@ -142,7 +140,6 @@ def _value_of(option: Option) -> str:
 
 
 def values_of(flow: BaseFlow) -> dict[str, Json]:
-    """Return a flow's slot values by name."""
     return {name: held.value for name, held in flow.slots.items()}
 
 

@@ -15,7 +15,7 @@ from orchestrator.nlu.text import NARROWING, PREPOSITIONS, Utterance, tokenize, 
 from orchestrator.types import Json, is_list
 
 GENERIC = word_set("to for in at on of with as and or from")
-"""Prepositions that any value can follow."""
+"""Prepositions and conjunctions that any value can follow."""
 ARTICLES = word_set("a an the my our your this that these those")
 PROPOSING = word_set("how what")
 _NAMING = word_set("a an the some another")
@@ -45,7 +45,7 @@ class Phrase:
 
     @cached_property
     def places(self) -> dict[str, list[range]]:
-        """Return the positions of the words of each slot's value, by slot."""
+        """Return the word ranges of each slot's value, by slot name."""
         return {name: self._places_of(mention) for name, mention in self.slots.items()}
 
     def _places_of(self, mention: Mention) -> list[range]:
@@ -77,7 +77,7 @@ class Phrase:
         """Return the indexes of words that are neither in the values of `slots` nor in `known`.
 
         `half_used`: spans whose unused words are all included, even if they are known. If `known` is None,
-        return only the indexes of unused values.
+        return only the words of unused values.
         """
         used, words = self.find_used(slots), self.utterance.words
         dropped = {at for one in half_used for at in one}
@@ -95,7 +95,7 @@ class Phrase:
         return [at for at in sorted(left) if at in dropped or not self._stands_alone(at, left)]
 
     def _stands_alone(self, place: int, left: Collection[int]) -> bool:
-        """Return whether a preposition has no value: “let me think about it”, “what about Monday”."""
+        """Return whether the word is a preposition that narrows nothing: “think about it”, “what about Monday”."""
         words = self.utterance.words
         if words[place] not in NARROWING:
             return False
@@ -134,14 +134,14 @@ class Phrase:
                 run = []
 
     def is_mostly(self, left: Sequence[int]) -> bool:
-        """Return whether most distinctive words are unused."""
+        """Return whether most of the message's distinctive words are unused. `left`: indexes of unused words."""
         valued = [one for one in self.candidates if one.kind not in _LOOSE]
         inside = {at for one in valued for at in range(one.first, one.last)}
         telling = {at for at, word in enumerate(self.utterance.words) if is_telling(word, SAYING_LITTLE)}
         return 2 * len(telling.intersection(left) - inside) > len(telling - inside) + len(valued)
 
     def names_other_thing(self, left: Collection[int]) -> bool:
-        """Return whether all nouns after articles are unused: “book a train” asks for something else."""
+        """Return whether all nouns after articles and before values are in `left`, as in “book a train”."""
         words = self.utterance.words
         valued = {
             at for one in self.candidates if one.kind not in _LOOSE for at in range(one.first, one.last)
@@ -155,7 +155,7 @@ class Phrase:
         return bool(known) and not any(known)
 
     def quote(self, left: Sequence[int], slots: Iterable[str]) -> Iterable[str]:
-        """Join unused words to phrases, with short words between them and prepositions before them."""
+        """Yield the unused words in phrases, with the words between them and the prepositions before them."""
         words, used = self.utterance.words, self.find_used(slots)
         groups: list[list[int]] = []
         for at in left:
@@ -197,7 +197,7 @@ def is_telling(word: str, known: Collection[str]) -> bool:
 
 
 def find_end_of_number(phrase: Phrase, place: range, known: frozenset[str]) -> int:
-    """Return the end of a value's span. The span of a number includes the counted noun."""
+    """Return the end of a value's span. A number's span includes a counted noun that is not in `known`."""
     words = phrase.utterance.words
     is_number = any(one.kind == NUMBER and one.first == place.start for one in phrase.candidates)
     behind = words[place.stop] if place.stop < len(words) else ""

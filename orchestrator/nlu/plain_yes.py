@@ -23,7 +23,7 @@ _POINTING = word_set("that this these those")
 _DETERMINERS = word_set("the my our this that these those")
 _BEFORE_VALUES = word_set("to from on at for in the and")
 _ADDRESSED = word_set("you")
-"""Polite pronouns after the verb, as in German “buchen Sie es”, in English form."""
+"""Pronouns after the verb in translated polite forms, such as German “buchen Sie es”."""
 _AFTER_DEED = word_set("now")
 _OFFERING = word_set("shall should i we do go ahead the a an my your it that this them these those now again")
 """Words of an offer that don't name the offered call."""
@@ -41,9 +41,9 @@ class Offer:
 
     @classmethod
     def of(cls, question: str, dact: str, values: Iterable[str]) -> Self:
-        """Parse an offer.
+        """Create the offer of a pending call.
 
-        `question`: the question's text. `dact`: the flow name. `values`: values of the call, as text.
+        `question`: the text of the confirmation question. `dact`: the flow name. `values`: the call's values.
         """
         put = question.replace("\n", ". ").rstrip(" .?!").rpartition(". ")[2]
         asked = {word for word in tokenize(clean(put)).words if word.isalpha()}
@@ -61,10 +61,7 @@ class PlainAnswers:
     """A matcher for plain “yes” and “no” in several languages."""
 
     def __init__(self, files: Iterable[LexiconFile], english: Iterable[LexiconFile] = ()) -> None:
-        """Initialize the matcher.
-
-        `english`: English lexicon files, for messages that name the action in another language.
-        """
+        """Create a matcher. `english`: English lexicon files, for messages translated into English."""
         files, english = tuple(files), tuple(english)
         self._agree_english = _phrases(tuple(one for file in english for one in file.agree))
         self._around_english = _phrases(tuple(one for file in english for one in file.courtesies))
@@ -100,7 +97,7 @@ def _phrases(texts: tuple[str, ...]) -> frozenset[Words]:
 
 
 def _read(text: str) -> Words:
-    """Return the tokens of a message without punctuation, or () for hesitation or a long message."""
+    """Return the tokens of a message without punctuation, or () if it is long or hesitates (“yes …”)."""
     said = text.translate(_SKIN_TONES).replace("’", "'")
     if _HESITATION.search(said):
         return ()
@@ -113,7 +110,10 @@ def _is_code(word: str) -> bool:
 
 
 class _Match:
-    """The state of matching a message: courtesies, confirmations, the action, then values of the offer."""
+    """A match of a message with courtesies, confirmations, the offered action and the offer's values.
+
+    `deed_needed`: the message must name the offered action.
+    """
 
     def __init__(
         self,
@@ -135,7 +135,10 @@ class _Match:
         return bool(self._words) and self._walk(0, granted=False, acted=False, last=())
 
     def _walk(self, place: int, *, granted: bool, acted: bool, last: Words) -> bool:
-        """Match the rest of the message. Two equal confirmations in a row are not plain (“yeah yeah”)."""
+        """Return whether the tokens from `place` match. Two equal confirmations in a row don't (“yeah yeah”).
+
+        `granted`: the tokens before `place` confirm. `acted`: they name the action. `last`: the last confirmation.
+        """
         if place == len(self._words):
             return granted and (acted or not self._deed_needed)
         for end in range(place + 1, len(self._words) + 1):

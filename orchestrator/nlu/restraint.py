@@ -27,8 +27,6 @@ _LONGEST_READ = 400
 
 
 class Restraint:
-    """A check of a domain's interpretations for clauses that request nothing."""
-
     def __init__(self, flows: Mapping[Dact, FlowSpec]) -> None:
         self._flows = flows
         self._verbs = frozenset(request_verbs(flows.values()))
@@ -109,7 +107,10 @@ class Restraint:
         moods: Mapping[int, Mood],
         context: NluContext,
     ) -> Understanding:
-        """Interpret “don't book it” as a “no” to the pending call, regardless of the rest of the message."""
+        """Interpret “don't book it” as a “no” to the pending call.
+
+        A message with another clear meaning keeps it. Corrections and new tasks get `declines` in addition.
+        """
         active = context.active
         if active is None or not context.question.confirming:
             return understood
@@ -125,7 +126,7 @@ class Restraint:
     def _name_exclusions(
         self, understood: Understanding, utterance: Utterance, moods: Mapping[int, Mood]
     ) -> Understanding:
-        """Report exclusions and conditions that the interpretation ignores."""
+        """Add exclusions, conditions and prohibitions that the interpretation ignores to its assumptions."""
         untaken = {Mood.EXCLUDED, Mood.SUPPOSED}
         if not understood.declines:
             untaken.add(Mood.FORBIDDEN)
@@ -162,7 +163,7 @@ def _deeds_of(flow: FlowSpec) -> frozenset[str]:
 
 
 def _stems(word: str) -> set[str]:
-    """Return a verb's likely base forms: “cancelled”, “cancelling”, “planned”."""
+    """Return a verb and its likely base forms, such as “cancel” for “cancelled”."""
     forms = {word, word.removesuffix("s")}
     for ending in ("ed", "ing"):
         if word.endswith(ending) and len(word) > len(ending) + 2:

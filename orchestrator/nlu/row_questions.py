@@ -110,7 +110,7 @@ def may_mean_all(text: str) -> bool:
 
 
 def find_asked_fields(text: str, fields: Iterable[str], nouns: Collection[str] = ()) -> list[str]:
-    """Find the fields that a message asks for: by name, or else by the closest meaning.
+    """Return the fields that a message asks for, by name or by meaning.
 
     "What is the phone number?" asks for `phone_number`, not for `number_of_rooms`. "How much is a bag?" asks
     for no field, because a bag is not a field (IR-7). `nouns`: words for the rows.
@@ -127,7 +127,7 @@ def find_asked_fields(text: str, fields: Iterable[str], nouns: Collection[str] =
             continue  # "when does it land" asks only for the arrival
         near = {name: own for name, own in parts.items() if not held.isdisjoint(own)}
         if held is PRICE_WORDS and not meant.isdisjoint(words):
-            asked |= near.keys()  # unit price and total
+            asked |= near.keys()  # both unit price and total
         elif not meant.isdisjoint(words) and near and asked.isdisjoint(near):
             shares = {
                 name: sum(_is_said(part, words) for part in own) / len(own) for name, own in near.items()

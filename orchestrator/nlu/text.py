@@ -75,19 +75,18 @@ def tokenize(text: str) -> Utterance:
 
 
 def key_of(text: str) -> str:
-    """Return a name's key for look-ups: normalized tokens joined by single spaces."""
+    """Return a name's key for lookups: normalized tokens joined by single spaces."""
     if text.isascii() and text.isprintable():  # fast path for most names at startup
         return " ".join(_TOKEN.findall(text)).lower()
     return " ".join(tokenize(clean(text)).words)
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Return the words of a whitespace-separated list."""
     return frozenset(words.split())
 
 
 def read_signs(text: str) -> str:
-    """Convert emoji that mean yes, no or doubt to words, such as “👍” to “yes”."""
+    """Convert emoji that mean yes, no, doubt or please to words, such as “👍” to “yes”."""
     return text if text.isascii() else clean(text.translate(_READ_SIGNS))
 
 

@@ -1,8 +1,8 @@
 """Detection of words that the interpretation of a message does not use (IR-6).
 
-The reply quotes these words. While a call is pending, Parley checks every message for unused words and offers
-the call again. Otherwise, Parley checks only messages that request a task, answer a question or correct a
-value. Values in a phrase with unused words are ignored, such as “by way of Frankfurt”.
+The reply quotes these words. Parley checks messages that request a task, give a value or ask a question and, while
+a call is pending, nearly all other messages. Values in a phrase with unused words, such as “by way of Frankfurt”,
+are ignored.
 """
 
 from __future__ import annotations
@@ -45,15 +45,13 @@ _REQUESTS = _OF_VALUES | {MessageKind.TASK}
 _CHANGING_KINDS = frozenset({MessageKind.TASK, MessageKind.CORRECTION})
 _JUDGED = _REQUESTS | {MessageKind.DIGRESSION}
 _MANY = 2
-"""Minimum number of values for a certain request."""
+"""Minimum number of values that keep a request certain if most of its words are unused."""
 _SURE_CUES = word_set("from to")
 _ANSWERED = frozenset({Digression.CLARIFICATION, Digression.HELP, Digression.STATUS, Digression.PERSON})
 _CHANGING = NARROWING | EXCLUDING_WORDS
 
 
 class UnusedWords:
-    """A finder of unused words in a domain's messages."""
-
     def __init__(
         self, flows: Mapping[Dact, FlowSpec], answers: Mapping[str, Answer], extractor: Extractor
     ) -> None:
@@ -113,7 +111,7 @@ class UnusedWords:
         return _name_left(read, phrase, left, is_offered=is_offered, is_half_used=is_half_used)
 
     def _find_spec(self, understood: Understanding, context: NluContext) -> FlowSpec | None:
-        """Return the flow or running plan that the message is about."""
+        """Return the flow or running plan that the message is about, or None."""
         spec, kind = context.active, understood.kind
         if kind is MessageKind.TASK and understood.flows:
             spec = self._flows.get(understood.flows[0].dact, spec)
@@ -202,7 +200,7 @@ class UnusedWords:
             elif word in GENERIC or word in NARROWING:
                 begin, is_open = (at - 1 if is_open else begin), False
             elif is_telling(word, nouns) and at < start and not is_open:
-                is_open = True  # “way of”, perhaps behind “by”
+                is_open = True  # “way of”, perhaps after “by”
             elif word not in ARTICLES:
                 break
             at -= 1
@@ -225,7 +223,7 @@ def _with_ordinals(known: frozenset[str], phrase: Phrase, context: NluContext) -
 
 
 def _unknown(understood: Understanding, words: Iterable[str]) -> Understanding:
-    """Return UNKNOWN, which changes nothing and names the words."""
+    """Return an `UNKNOWN` interpretation without slots, which names the unused words."""
     return Understanding(MessageKind.UNKNOWN, understood.source, understood.text, not_understood=tuple(words))
 
 
@@ -248,7 +246,7 @@ def _check_question(
 ) -> Understanding:
     """Return the interpretation of a question, or UNKNOWN if the answer would be for a different question.
 
-    During an offer, report the unused words.
+    While a call is pending, report unused values.
     """
     if understood.target is not None and (left := phrase.find_left((), (), known)):
         return _unknown(understood, phrase.quote(left, ()))
@@ -263,10 +261,10 @@ def _takes_value_elsewhere(
     words: Sequence[str],
     candidates: Iterable[Candidate],
 ) -> bool:
-    """Return whether a model read values alone as a request for another task, or as a correction of a lookup.
+    """Return whether a model interpreted mere values as a request for another task or a correction of a lookup.
 
-    During an offer, such a message corrects the offer. Questions, and messages with a word of the other task's
-    examples, are exempt.
+    While a call is pending, such a message corrects the call. Questions, and messages with a word of the other
+    task's examples, are exempt.
     """
     kind, active = understood.kind, context.active
     if understood.source is not Source.SYSTEM2 or active is None or spec is None or spec.dact == active.dact:

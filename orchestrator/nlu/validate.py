@@ -39,7 +39,7 @@ _OF_ACTIVE = frozenset(
 _OF_NO_VALUES = frozenset(
     {MessageKind.CANCELLATION, MessageKind.CHITCHAT, MessageKind.CONFIRMATION, MessageKind.DENIAL}
 )
-"""Kinds that usually have no values. Values for an earlier look-up indicate a correction instead."""
+"""Kinds that usually have no values. Values for an earlier lookup indicate a correction instead."""
 _OF_NO_TASK = frozenset({MessageKind.DIGRESSION, MessageKind.UNKNOWN, MessageKind.RESUMPTION})
 
 
@@ -177,7 +177,7 @@ class Validation:
         return checked
 
     def _names_entity(self, mention: Mention, slot: SlotSpec) -> bool:
-        """Return True if the mention names a known entity but the slot doesn't accept entities."""
+        """Return whether the mention names a known entity but the slot doesn't accept entities."""
         return slot.entity is None and self._extractor.gazetteer.is_main_name(key_of(mention.text))
 
     def _exchange(
@@ -188,7 +188,7 @@ class Validation:
         context: NluContext,
         grounding: Grounding,
     ) -> dict[str, Mention]:
-        """Swap two values if each is valid only in the other slot."""
+        """Swap two values if each is valid only in the other slot. `given`: the values before validation."""
         changed = dict(slots)
         wrong = [name for name, one in slots.items() if name in spec.slots and one.value is None]
         for one, other in combinations(wrong, 2):
@@ -273,7 +273,7 @@ class Validation:
 def _keep_founded(
     slots: Mapping[str, Mention], spec: FlowSpec, grounding: Grounding, problems: list[str]
 ) -> dict[str, Mention]:
-    """Keep values that occur in the conversation, and empty values that only a model mentions."""
+    """Empty values that only a model mentions or that the conversation contradicts, and keep all others."""
     kept: dict[str, Mention] = {}
     for name, mention in slots.items():
         slot = spec.slots.get(name)
@@ -306,7 +306,7 @@ def _reconsider(
     is_past = bool(flows) and flows[0].dact in past
     is_free = context.active is None or named.isdisjoint(context.active.slots)
     if kind is MessageKind.SLOT_VALUE and is_past and is_free:
-        return MessageKind.CORRECTION  # repeat the look-up with these values
+        return MessageKind.CORRECTION  # repeat the lookup with these values
     if understanding.source is not Source.SYSTEM2:
         return kind
     if flows and kind not in _OF_NO_TASK and _begins(known[flows[0].dact], named, context):
@@ -343,7 +343,7 @@ def _is_day(value: str) -> bool:
 
 
 def _find_corrected(flows: tuple[FlowScore, ...], target: str | None, context: NluContext) -> FlowSpec | None:
-    """Find the task to correct: the named task, the running task, or the last task.
+    """Return the task to correct: the named task, the running task, the last task, or None.
 
     `flows` and `target` can name the task.
     """

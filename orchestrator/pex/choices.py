@@ -54,7 +54,10 @@ Gathered: TypeAlias = Arguments | Choice | NothingFound | Unfed
 
 
 def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
-    """Return the inputs for one call, or why an input is missing. Required inputs can come from result rows."""
+    """Return the inputs for one call, or a choice among rows, or why a required input is missing.
+
+    Only required inputs come from the rows in earlier results.
+    """
     known, arguments = run.flow.values(), Arguments({})
     slots, data, mapping = run.flow.spec.slots, run.data, use.slot_mapping
     for name in tool.inputs:

@@ -72,7 +72,6 @@ class Execution:
 
     @property
     def has_repairs(self) -> bool:
-        """Return whether repair attempts are left."""
         return self.repairs < self.context.world.domain.config.resilience.repair_attempts
 
     def begin_repair(self) -> bool:

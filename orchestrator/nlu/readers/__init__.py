@@ -18,12 +18,12 @@ from orchestrator.nlu.readers import (
 )
 
 READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
-    refusals.make_unreadable,  # rejects messages that are too long, empty or imitate a model's special tokens
+    refusals.make_unreadable,  # rejects messages that are too long or empty, or imitate a model's special tokens
     commands.make,  # matches patterns of the domain that start a flow or give an answer
     plain_answers.make,  # interprets a plain yes or no
     plain_answers.make_talk,  # interprets thanks, goodbyes and complaints from fixed lists
     pages.make,  # interprets requests for another page of the table displayed last
-    refusals.make_unlikely,  # rejects messages that are too short, repeated or in another language
+    refusals.make_unlikely,  # rejects messages that are too short, repeated or in an unsupported language
     plan_changes.make,  # changes the running plan: skips or moves a step, reports the status, drops the plan
     added_steps.make,  # adds a step to the running plan
     system1.make,  # interprets without a model: choices, the domain's own reader, the trained classifier
@@ -32,5 +32,4 @@ READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
 
 
 def make_readers(setup: ReaderSetup) -> tuple[Reader, ...]:
-    """Create the components of a domain, in order."""
     return tuple(reader for make in READERS if (reader := make(setup)) is not None)

@@ -31,7 +31,7 @@ _NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})
 
 
 class AddedSteps:
-    """NLU component for requests that name a plan step and use its results."""
+    """NLU component for requests that name an existing plan step and use its results."""
 
     def __init__(self, setup: ReaderSetup) -> None:
         self._setup = setup

@@ -37,7 +37,7 @@ class Commands:
         *,
         development: bool,
     ) -> Commands:
-        """Compile the available commands. Shortcuts for developers are available only in development."""
+        """Compile the commands. Omit shortcuts for developers unless `development` is True."""
         patterns = tuple(
             (re.compile(command.pattern, re.IGNORECASE), command)
             for command in commands
@@ -52,7 +52,10 @@ class Commands:
         )
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Interpret a message as a command, or return None unless a pattern matches the whole message."""
+        """Interpret a message as the first command that matches all of it, or return None.
+
+        A command with `after` matches only if one of those flows was completed last.
+        """
         text = message.text
         if len(text) > LONGEST_COMMAND or not any(map(methodcaller("fullmatch", text), self.compiled)):
             return None

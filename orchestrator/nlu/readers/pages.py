@@ -13,20 +13,23 @@ from orchestrator.nlu.text import key_of
 
 _NUMBER = re.compile(r"\d+")
 _PLACE = "0"
-"""Placeholder for a number in the folded messages."""
+"""Placeholder for a number in normalized messages."""
 _LONGEST = 80
 """Maximum length of a page request, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequests:
-    """NLU component for page requests. `known`: requests by normalized words. `courtesies`: ignored words."""
+    """NLU component for page requests. `known`: requested pages by normalized message. `courtesies`: ignored words."""
 
     known: Mapping[str, PageWish]
     courtesies: frozenset[str]
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Interpret a page request, or return None for other messages or if no table was displayed."""
+        """Interpret a page request, or return None for other messages.
+
+        Return None, too, if no table was displayed, or if the open question asks for free text.
+        """
         table, text = context.table, message.text
         if table is None or len(text) > _LONGEST or _asks_for_words(context):
             return None
@@ -55,7 +58,7 @@ class PageRequests:
 
 
 def _fold(text: str) -> str:
-    """Normalize the words and remove punctuation, such as “page 2” for “/page 2”."""
+    """Return the normalized words without punctuation: “page 2” for “/page 2”."""
     return " ".join(word for word in key_of(text).split() if word[0].isalnum())
 
 

@@ -19,7 +19,7 @@ _LONGEST = 120
 
 
 class PlainReader:
-    """NLU component for plain “yes” and “no”, unless another kind of question is open."""
+    """NLU component for plain “yes” and “no”, unless the open question asks only for a slot's value."""
 
     def __init__(self, answers: PlainAnswers, setup: ReaderSetup) -> None:
         self._answers = answers
@@ -41,7 +41,10 @@ class PlainReader:
         return Reading(Understanding(kind, Source.COMMAND, message.text, context.intent, plain=plain))
 
     def _offer(self, message: Message, context: NluContext) -> Offer:
-        """Return the words of the pending call that a plain “yes” may repeat."""
+        """Return the words of the pending call that a plain “yes” may repeat.
+
+        Return `NO_OFFER` if no call waits for confirmation, or if the message changes one of its values.
+        """
         active, question = context.active, context.question
         if active is None or not question.confirming:
             return NO_OFFER
@@ -87,7 +90,7 @@ class SmallTalk:
         return Reading(Understanding(kind, Source.COMMAND, message.text, target=name))
 
     def _shorten(self, part: str) -> str:
-        """Remove words before known small talk, such as “ugh” from “ugh this is annoying”."""
+        """Remove known words before other small talk, such as “ugh” from “ugh this is annoying”."""
         first, _, rest = part.partition(" ")
         return self._shorten(rest) if part not in self.known and first in self.known and rest else part
 

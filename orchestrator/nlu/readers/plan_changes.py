@@ -1,7 +1,4 @@
-"""Messages about a running plan: skip or move a step, show the status, drop the plan (PL-2, PL-4).
-
-The message must name the plan or a step of the plan. Other NLU components interpret all other messages.
-"""
+"""Messages about a running plan: skip, move or add a step, show the status, drop the plan (PL-2, PL-4)."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -78,7 +75,7 @@ class PlanReader:
     """NLU component for messages about plans.
 
     `verbs`: first words of the domain's requests. `verbs_of`: first words of requests by flow. `is_known`:
-    returns True if a text is a request in this domain.
+    returns whether a text is a request in this domain.
     """
 
     verbs: frozenset[str]
@@ -86,7 +83,10 @@ class PlanReader:
     verbs_of: Mapping[Dact, Collection[str]] = field(default_factory=dict[Dact, Collection[str]])
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Interpret a message about the running plan or its progress, or return None for other messages."""
+        """Interpret a message about the running plan, or return None for other messages.
+
+        If neither a plan nor a flow is active, interpret only questions about the status.
+        """
         text, plan = message.english, context.plan
         if len(text) > LONGEST_READ:
             return None
@@ -103,7 +103,10 @@ class PlanReader:
         return None if understood is None else Reading(understood)
 
     def _read_forbidden(self, text: str, plan: PlanFlow) -> Understanding | None:
-        """Interpret “don't book the return” as skipping a step, and “don't book anything” as skipping all."""
+        """Interpret “don't book the return” as skipping a step.
+
+        “Don't book anything” skips all remaining steps that the verb fits.
+        """
         words = tokenize(text).words
         moods = find_moods(words, self.verbs)
         forbidden = {word for at, word in enumerate(words) if moods.get(at) is Mood.FORBIDDEN}

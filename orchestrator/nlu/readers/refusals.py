@@ -41,7 +41,7 @@ class Rules:
     own: frozenset[str] = frozenset()
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Reject a message that fails a check."""
+        """Reject a message that fails a check, or return None if it passes all checks."""
         for rejection, fails in self.checks:
             if fails(self, message, context):
                 text = message.raw[:_SHOWN] if rejection is Rejection.TOO_LONG else message.text
@@ -55,7 +55,7 @@ def _is_too_long(rules: Rules, message: Message, _context: NluContext) -> bool:
 
 
 def count_tokens(text: str) -> int:
-    """Estimate a model's token count: four bytes for each token, and at least half the number of words."""
+    """Estimate a model's token count: one token per four bytes, and at least one per two words."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return max((size + 3) // 4, text.count(" ") // 2)
 
@@ -87,7 +87,7 @@ def _imitates_a_role(text: str, reserved: Iterable[str]) -> bool:
 
 
 def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
-    """Return whether a message is a single character that does not answer a question or name a row."""
+    """Return whether a message is shorter than `min_characters` and can't answer a question or select a row."""
     text, question = message.english, context.question
     if len(text) >= rules.guardrails.min_characters:
         return False
@@ -97,13 +97,13 @@ def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
 
 
 def _is_repeated(_rules: Rules, message: Message, context: NluContext) -> bool:
-    """Return whether a message repeats the last message, except as a possible answer or after a click."""
+    """Return whether a message repeats the user's last one, unless a question is open or the user has clicked."""
     said_before = message.text.casefold() == clean(context.previous).casefold()
     return said_before and not context.question.is_open and not _has_clicked(context)
 
 
 def _has_clicked(context: NluContext) -> bool:
-    """Return whether the assistant spoke twice in a row. Clicks add no user message."""
+    """Return whether the assistant spoke twice in a row, because clicks add no user message."""
     last = context.history.recent(2)
     return len(last) == 2 and last[0].role != "user"
 

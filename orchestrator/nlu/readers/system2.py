@@ -16,15 +16,16 @@ NEVER = "system1"
 
 @dataclass(frozen=True, slots=True)
 class System2:
-    """NLU component that calls a model. The local classifier's interpretation is the fallback."""
-
     asker: Asker
     flows: Sequence[FlowSpec]
     rate: Rate
     assistant: str
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
-        """Ask the model. If the model is unavailable, return the local classifier's interpretation."""
+        """Ask the model. If it is unavailable or fails, return the earlier interpretation, marked as degraded.
+
+        Return None if no model may be called, or if there is no earlier interpretation.
+        """
         call, guess = message.call, message.guess
         if call is None or guess is None:
             return None

@@ -32,7 +32,7 @@ def choose(utterance: Utterance, context: NluContext, flows: Mapping[Dact, FlowS
     if index is None:
         index = _by_name(utterance, names)
     if index is None and _stops_all(utterance.words, shared, context):
-        index = 0  # the words indicate that the other tasks are stopped too
+        index = 0  # any option will do: the words are a cue to stop all tasks
     if index is None:
         return None
     asked = context.question.options[index : index + 1] if "?" in utterance.words else ()
@@ -63,7 +63,10 @@ def _by_place(words: list[str], count: int) -> int | None:
 
 
 def _by_name(utterance: Utterance, names: Sequence[tuple[str, str]]) -> int | None:
-    """Return the only option that a message names by label, value or distinctive word, or None if not unique."""
+    """Return the index of the only option that a message names by label, value or distinctive word.
+
+    Return None if no option or several options match.
+    """
     said = " " + " ".join(utterance.words) + " "
     keys = [[key_of(name) for name in pair if name] for pair in names]
     labels = [set(" ".join(pair).split(" ")) for pair in keys]

@@ -43,7 +43,7 @@ def delexicalize(utterance: Utterance, candidates: Sequence[Candidate]) -> list[
 
 
 def grams(word: str) -> list[str]:
-    """Split a word with its edges into character n-grams."""
+    """Return a word's character n-grams, with its edges. Return [] for placeholders, short and very long words."""
     if len(word) < GRAM or word[0] == "<" or len(word) > 40:
         return []
     edged = f"_{word}_"
@@ -62,8 +62,6 @@ def features_of(tokens: Sequence[str]) -> dict[str, float]:
 
 
 class Classifier:
-    """A trained classifier of messages for one domain."""
-
     def __init__(self, model: LinearModel) -> None:
         self.model = model
 

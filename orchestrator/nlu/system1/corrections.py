@@ -24,7 +24,7 @@ _INSTEAD = PREPOSITIONS | word_set("no not sorry wait actually rather instead me
 def find_owners(
     utterance: Utterance, candidates: Sequence[Candidate], mentions: Collection[str], context: NluContext
 ) -> tuple[str, ...]:
-    """Return the possible slots for a single corrected value if no word indicates the slot."""
+    """Return the possible slots for a message's only value if no word indicates the slot, or ()."""
     active = context.active
     is_single = len(mentions) == 1 == len(candidates) and context.question.slot not in mentions
     if active is None or not is_single or not _is_uncued(utterance, candidates[0], active):
@@ -69,7 +69,10 @@ def is_ordinary(utterance: Utterance, candidate: Candidate, common: Collection[s
 
 
 def replace_old(old: str | None, text: str, mentions: Mapping[str, Mention]) -> dict[str, Mention]:
-    """Assign the new value to the slot with the rejected value. Without a new value, empty the slot."""
+    """Assign the new value to `old`, the slot with the rejected value. Without a new value, empty the slot.
+
+    Return `mentions` unchanged if `old` is None or already has a new value, or if there are several new values.
+    """
     if old is None or old in mentions or len(mentions) > 1:
         return dict(mentions)
     return {old: next(iter(mentions.values()), Mention(None, text))}
@@ -91,7 +94,10 @@ def find_repeated(utterance: Utterance, context: NluContext) -> PastFlow | None:
 
 
 def repeat(utterance: Utterance, past: PastFlow, said: Mapping[str, Mention]) -> Understanding | None:
-    """Return the task with its old values, changed by `said`, without old values that depend on a changed value."""
+    """Return the task with its old values, changed by `said`, without old values that depend on a changed value.
+
+    Return None if no value changes and the flow needs no confirmation.
+    """
     spec = past.spec
     counted = count_from({name: one for name, one in said.items() if one.text != "one"}, spec, past.values)
     changed = {name: one for name, one in counted.items() if one.value != past.values.get(name)}

@@ -81,7 +81,7 @@ def train_once(kept: TrainedModels | None, key: str, train: Callable[[], LinearM
 
 
 def key_of(*material: object) -> str:
-    """Return a digest of the training data, code and libraries."""
+    """Return a digest of `material`, such as training data, and of the code and library versions."""
     return hashlib.sha256(orjson.dumps([material, _versions()], _as_json)).hexdigest()
 
 
@@ -120,7 +120,7 @@ def pack(model: LinearModel, key: str) -> bytes:
 
 
 def unpack(content: bytes, key: str) -> LinearModel:
-    """Deserialize content stored under this key, without running code. Raise `_UNREADABLE` errors."""
+    """Deserialize content without running code. Raises one of `_UNREADABLE` if it is invalid or has another key."""
     with np.load(BytesIO(content), allow_pickle=False) as arrays:
         about: Mapping[str, Any] = orjson.loads(arrays["about"].tobytes())
         weights, bias = arrays["weights"], arrays["bias"]

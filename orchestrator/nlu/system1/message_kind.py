@@ -51,7 +51,7 @@ _CHATTY = frozenset(
 _BARE_KINDS = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
 _PLEASANT = frozenset({MessageKind.CHITCHAT, MessageKind.CONFIRMATION})
 _LEAVING = frozenset({MessageKind.CANCELLATION, MessageKind.RESUMPTION})
-"""Kinds of messages that never answer a question that asks for text."""
+"""Kinds of messages that, if short, don't answer a question that asks for free text."""
 _OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
 _INTERRUPTS = frozenset({*_CHATTY, MessageKind.DENIAL, MessageKind.CONFIRMATION})
 _NO_MORE_THAN_THAT = frozenset({MessageKind.UNKNOWN, MessageKind.CONFIRMATION, MessageKind.CORRECTION})
@@ -112,7 +112,10 @@ class Evidence:
         return self._share(inside, besides)
 
     def is_bare(self, besides: frozenset[str] = frozenset(), least: float = _BARE) -> bool:
-        """Return whether a message has values, hardly any other words, and no question."""
+        """Return whether a message has values, hardly any other words, and no question.
+
+        `besides`: ignored words. `least`: minimum share of the words that belong to values.
+        """
         words = self.utterance.words
         asks = "?" in words and not ASKING.isdisjoint(words) and not is_proposal(words)
         inside = {place for found in self.candidates for place in range(found.first, found.last)}
@@ -139,7 +142,7 @@ class Decider:
         }
 
     def decide(self, evidence: Evidence, context: NluContext) -> MessageKind:
-        """Return the kind, and add an answer to the open question to the mentions in `evidence`."""
+        """Return the kind of a message. Add its answer to the open question, if any, to the mentions in `evidence`."""
         is_unlikely = evidence.weighed.share < self.likely
         kind = MessageKind.UNKNOWN if is_unlikely else kind_of_label(evidence.weighed.label)
         name = evidence.weighed.label.removeprefix("kind:")

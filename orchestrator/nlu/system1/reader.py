@@ -39,8 +39,6 @@ LIKELY = 0.35
 
 
 class System1(Learnt):
-    """The local classifier of one domain."""
-
     @classmethod
     def train(
         cls,
@@ -54,7 +52,11 @@ class System1(Learnt):
         rows: Mapping[ToolId, RowsSpec] | None = None,
         lexicon: Lexicon | None = None,
     ) -> System1:
-        """Train a classifier for a domain. `kept`: storage of trained models, or None to train at every start."""
+        """Train a classifier, or load it if the same training data is stored.
+
+        `patterns`: patterns of the domain's own slot types, by type. `likely`: minimum probability of a requested
+        flow. `kept`: storage of trained models, or None to train at every start.
+        """
         specs = {flow.dact: flow for flow in flows}
         known = {answer.name: answer for answer in answers}
         texts = [text for flow in specs.values() for text in flow.examples]
@@ -75,7 +77,7 @@ class System1(Learnt):
     def for_domain(
         cls, domain: Domain, kept: TrainedModels | None = None, examples: int | None = None
     ) -> System1:
-        """Train for a compiled domain, without background flows, which users can't request (AG-7).
+        """Train a domain's classifier, without background flows, which users can't request (AG-7).
 
         `examples`: maximum number of examples for each flow, or None for all.
         """

@@ -53,7 +53,7 @@ _MOST_CUTS = 4  # limits the cost of messages with hundreds of parts; the rest i
 class Learnt:
     """The trained parts of the local classifier, and the domain data that they use.
 
-    `rows`: rows that users refer to, by tool. `lexicon`: translates the users' language.
+    `rows`: how users refer to displayed rows, by tool. `lexicon`: translates the users' language.
     """
 
     flows: Mapping[Dact, FlowSpec]
@@ -77,7 +77,6 @@ class Case:
         self.utterance = tokenize(text)
         asked = context.active and context.active.slots.get(context.question.slot or "")
         self.asks_text = asked is not None and is_free_text(asked)
-        """True if the question asks for free text."""
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -94,7 +93,6 @@ class Case:
 
     @cached_property
     def weighed(self) -> Weighed:
-        """Return the probabilities, weighted by the context."""
         return weigh(self.probabilities, self.context)
 
     @cached_property
@@ -136,7 +134,10 @@ def _read_repeat(case: Case) -> Reading | None:
 
 
 def _read_reference(case: Case) -> Reading | None:
-    """Interpret a reference to a displayed row, with other values in the message."""
+    """Interpret a reference to a displayed row, with other values in the message.
+
+    If no rows are displayed, interpret a request for alternatives to an offer.
+    """
     system1, context = case.system1, case.context
     shown, asked = context.shown, context.question.slot
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
@@ -172,7 +173,7 @@ def _read_new_text(case: Case) -> Reading | None:
 
 
 def _read_undone(case: Case) -> Reading | None:
-    """Interpret "cancel it" after tasks: request the only flow that takes their outputs and has such an example."""
+    """Interpret "cancel it" after completed tasks as a request for the only flow that cancels their outputs."""
     context, verbs = case.context, _UNDOING.intersection(case.utterance.words)
     if context.tasks or not verbs:
         return None

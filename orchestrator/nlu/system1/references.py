@@ -1,7 +1,7 @@
 """References to displayed rows: "the second one", "number 2", "the cheapest", "the TAP one" (IR-5).
 
-The manifest lists the fields that distinguish rows. The row goes to the active flow if this flow takes rows.
-Otherwise, it goes to a flow that the message names or that follows the displayed table.
+The manifest lists the fields that distinguish rows. The row goes to the active flow if that flow takes it.
+Otherwise, it goes to a follow-up flow of the displayed table or to a flow that the message names.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Message:
 
     @cached_property
     def named(self) -> list[tuple[Json, set[int]]]:
-        """List the values in the message, spelled as in rows, with the positions of their words."""
+        """Return the values in the message, each with the positions of its words."""
         found = (*find_times(self.utterance), *find_numbers(self.utterance))
         spans = [(one.reading.value, self.utterance.token_span(one.start, one.end)) for one in found]
         return [(value, set(range(*span))) for value, span in spans] + [
@@ -89,14 +89,14 @@ class Message:
         return _REQUESTS.union(said, request_verbs(takers)) - _DEEDS
 
     def besides(self, places: Iterable[int]) -> list[str]:
-        """Return the words outside a reference that do more than request a row."""
+        """Return the words outside `places`, a reference's positions, that do more than request a row."""
         known, inside = _FILLER | self.nouns | self.requests, set(places)
         words = enumerate(self.utterance.words)
         return [word for at, word in words if at not in inside and word.isalnum() and word not in known]
 
 
 def find_reference(message: Message) -> Reference | None:
-    """Return the rows that a message may refer to, or None if it refers to none."""
+    """Return the rows that a message may refer to, or None if it is long or contains no reference."""
     if len(message.utterance.words) > 12 or not message.shown.rows:
         return None
     return next((found for find in _WAYS if (found := find(message)) is not None), None)
@@ -146,7 +146,10 @@ def _by_comparison(message: Message) -> Reference | None:
 
 
 def _compare(message: Message, name: str, said: str, places: set[int], *, is_less: bool) -> Reference:
-    """Resolve “cheaper” to the next cheaper row than the current row, and “cheapest” to the cheapest row."""
+    """Resolve “cheaper” to the next cheaper row than the current row, and “cheapest” to the cheapest row.
+
+    Without a current row, “cheaper” means the cheapest row, too.
+    """
     rows = sorted((row for row in message.shown.rows if row.get(name) is not None), key=lambda row: row[name])
     ordered = rows if is_less else rows[::-1]
     now = next((row for row in rows if row.get(message.shown.key) == message.current), None)
@@ -168,7 +171,7 @@ def _by_value(message: Message) -> Reference | None:
 
 
 def _places_of(message: Message, value: Json) -> set[int]:
-    """Return the positions of a field's value in the message: all its words, or a word before a noun."""
+    """Return the positions of a field's value: all its words, a word before a noun, or an equal parsed value."""
     words, key = message.utterance.words, key_of(value).split(" ") if isinstance(value, str) else []
     if places := _find(words, key):
         return places
@@ -246,7 +249,10 @@ def understand_reference(
     flows: Mapping[Dact, FlowSpec],
     likely: Sequence[FlowScore],
 ) -> Understanding | None:
-    """Fill the row into the active flow if this flow takes the row, or else into another flow that does."""
+    """Fill the row into the active flow or, if that flow doesn't take the row, into another flow.
+
+    `likely`: the flows that the message probably requests. Return None if no flow takes the row.
+    """
     key, active, text = message.shown.key, context.active, message.utterance.text
     rows = [row[key] for row in found.rows]
     mention = Mention(rows[0], text) if len(rows) == 1 else Mention(None, text, tuple(rows), found.why)

@@ -62,7 +62,7 @@ def are_two_requests(
 
 
 def request_verbs(flows: Iterable[FlowSpec]) -> set[str]:
-    """Return the first words of requests for `flows`."""
+    """Return the first words of the examples of `flows`, without stop words and polite words."""
     return {word for flow in flows for word in _first_words(flow.examples)}
 
 

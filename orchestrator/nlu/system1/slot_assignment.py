@@ -40,7 +40,7 @@ from orchestrator.saying import say
 
 PEOPLE = "people"
 _REACH = 12
-"""Maximum distance between a cue and the value that follows it, in tokens."""
+"""Maximum distance between an excluding word and the value that it excludes, in tokens."""
 _UNMEANT = frozenset({Mood.EXCLUDED, Mood.FORBIDDEN})
 _IS_WRONG = re.compile(r"(?:is|was|'s) (?:all )?(?:wrong|incorrect|(?:a|my) mistake|not (?:right|correct))\b")
 _WORD = r"[^\W\d_]+"
@@ -86,11 +86,11 @@ def read_cues(flows: Iterable[FlowSpec]) -> dict[str, set[str]]:
 
 @dataclass(frozen=True, slots=True)
 class _FlowSlots:
-    """Values that a flow's slots take, and the words that indicate a slot.
+    """The kinds of values that a flow's slots take, and the words that indicate a slot.
 
     `kinds`: value kinds by slot. `names`: words of each slot's name, and for dates of its description and
     examples. `things`: nouns that each slot counts. `singles`: slots by the noun that they count, in the
-    singular.
+    singular. `people`: the slot for the number of people, or None.
     """
 
     kinds: Mapping[str, tuple[str, ...]]
@@ -128,8 +128,6 @@ class _FlowSlots:
 
 
 class SlotAssigner:
-    """An assigner of candidates to the slots of a domain's flows."""
-
     def __init__(self, extractor: Extractor, flows: Iterable[FlowSpec]) -> None:
         self._extractor = extractor
         self._cues = read_cues(flows)
@@ -138,7 +136,7 @@ class SlotAssigner:
     def find_slots(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, context: NluContext
     ) -> dict[str, Mention]:
-        """Fill the slots of a flow with candidates, wishes, and the answer to a yes-or-no question."""
+        """Return values for a flow's slots: candidates, counts, wishes, and the answer to a yes-or-no question."""
         is_active = context.active is not None and flow.dact == context.active.dact
         asked = context.question.slot if is_active else None
         known = self._know(flow)
@@ -163,7 +161,10 @@ class SlotAssigner:
     def assign(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None
     ) -> dict[str, Mention]:
-        """Assign to each slot of the flow the candidate with the highest score. A candidate fills at most one slot."""
+        """Assign to each slot of the flow the candidate with the highest score. A candidate fills at most one slot.
+
+        `asked`: the slot that the open question requests, or None.
+        """
         known, guesses = self._know(flow), list[_Guess]()
         takers = [find_takers(one, flow.slots.values(), known.kinds) for one in candidates]
         named = [{slot.name for slot in possible} for possible in takers]
@@ -297,7 +298,7 @@ def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
 def _find_named(
     words: Sequence[str], first: int, possible: Sequence[SlotSpec], names: Mapping[str, frozenset[str]]
 ) -> SlotSpec | None:
-    """Return the slot named by the words before a value: "the destination should be Prague", "back on Monday"."""
+    """Return the only slot that the words before a value name ("the destination should be Prague"), or None."""
     known = frozenset[str]().union(*[names[slot.name] for slot in possible])
     said: set[str] = set()
     place = first - 1

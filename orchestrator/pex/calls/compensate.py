@@ -17,9 +17,10 @@ from orchestrator.types import JsonObject
 
 
 async def undo_first(run: Execution) -> Parked | GaveUp | None:
-    """Undo the side effects of the flows in `progress.undo_first`. Return None to continue.
+    """Undo the side effects of the flows in `progress.undo_first`.
 
-    A failed undo is reported to the user and ends the flow.
+    Return None if all are undone, or `Parked` if an undo waits for approval. If an undo fails, report the failure
+    to the user, end the flow and return `GaveUp`.
     """
     done = run.flow.progress.undo_first
     for note in [note for note in run.context.state.effects if note.flow_id in done and note.stands]:

@@ -22,7 +22,10 @@ from orchestrator.types import Json, JsonObject, ToolId, hash_json, is_list, is_
 def make_candidate(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, **more: bool
 ) -> Candidate:
-    """Return the pending call, with the data that is needed after its confirmation."""
+    """Return the pending call, with the data that it needs after its confirmation.
+
+    `more`: flags of `Candidate`, such as `again`.
+    """
     call, again = (tool.spec.tool_id, arguments), more.get("again", False)
     named = fingerprint(run.context.state, run.flow, *call, again=again)
     return Candidate(*call, policy.keep(run), named, **more)
@@ -72,7 +75,7 @@ Shorter texts occur everywhere.
 
 
 def find_taken(run: Execution, arguments: JsonObject) -> tuple[str, ...]:
-    """Return the arguments whose text comes from a tool result or a document instead of the user."""
+    """Return the names of arguments whose text comes from a tool result or a document instead of the user."""
     answers = list(_texts(run.data)) + [one for data in run.returned for one in _texts(data)]
     said = [run.context.text, *(line["text"] for line in _lines_of_user(run.context))]
     return tuple(

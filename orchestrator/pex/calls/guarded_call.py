@@ -74,8 +74,7 @@ async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
 def _end(tool: Tool, answer: GuardedAnswer, *, is_agreed: bool) -> Ending | None:
     """Return the ending that follows from a call's result, or None to continue.
 
-    The tool's alternative is used only after a confirmed call, because the alternative is then also
-    confirmed.
+    An error's alternative inputs are used only after a confirmed call, because the user then confirms them, too.
     """
     match answer:
         case ToolData():
@@ -121,7 +120,7 @@ def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInpu
 async def call_guarded(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, confirmed: Candidate | None
 ) -> GuardedAnswer:
-    """Call a tool, unless a guardrail, a confirmation or an approval stops the call.
+    """Call a tool, unless a guardrail rejects the call or it still needs a confirmation or approval.
 
     `arguments`: not validated yet. `confirmed`: the pending call, if the user confirmed this call.
     """
@@ -131,7 +130,7 @@ async def call_guarded(
 
 
 def _note_query(run: Execution, tool: Tool, arguments: JsonObject, answer: GuardedAnswer) -> None:
-    """Remember a read-only query, so that a repair can replace its statement (AG-6)."""
+    """Remember a read-only SQL query that ran or can be repaired, so that a repair can replace it (AG-6)."""
     is_query = len(tool.guarded) == 1 and tool.guarded[0] == GuardedInput(tool.guarded[0].name, Language.SQL)
     if tool.has_effect or not is_query:
         if isinstance(answer, ToolData):
@@ -199,7 +198,7 @@ def _conclude(
 
 
 def _asks_first(run: Execution, tool: Tool) -> bool:
-    """Return whether this call needs a confirmation.
+    """Return whether this call needs a confirmation. A tool with `confirm` always does.
 
     A flow with `confirm` asks before each side effect or, if no tool has a side effect, before the last tool.
     A flow that only a model recognized always asks before a side effect.

@@ -86,7 +86,7 @@ def find_awaited(run: Execution, confirmed: Candidate | None) -> AwaitedCall | N
 def continue_awaited(
     run: Execution, policy: Choices, tool: Tool, awaited: AwaitedCall
 ) -> ToolData | ToolError | NeedsInput:
-    """Process the result of an accepted call. If the result is overdue, ask the user what to do."""
+    """Process the result of an accepted call. If it is overdue or undecided, ask the user what to do."""
     if awaited.answer is None:
         return ask_what_to_do(run, policy, tool, awaited.arguments)
     run.flow.progress.await_result(None)

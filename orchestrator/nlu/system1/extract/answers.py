@@ -89,7 +89,10 @@ def _read_typed(core: str, slot: SlotSpec, today: date) -> Mention | None:
 
 
 def _read_listed(core: str, slot: SlotSpec, gazetteer: Gazetteer) -> Mention | None:
-    """Interpret a listed name, even if misspelled, or any name if the vocabulary is open."""
+    """Interpret an answer as a listed value, or as a name if the slot takes unlisted names.
+
+    Misspelled values are recognized unless the slot is open.
+    """
     kinds = kinds_of(slot)
     for kind in kinds:
         values = gazetteer.lookup(kind, core)
@@ -107,7 +110,8 @@ def _read_listed(core: str, slot: SlotSpec, gazetteer: Gazetteer) -> Mention | N
 def reject_answer(text: str, slot: SlotSpec) -> Mention | None:
     """Return a short answer as an invalid value.
 
-    Return None for unlikely values: long messages, questions and sentences.
+    Return None if the slot takes any name, or if the message is unlikely to be a value: if it is long, a question,
+    a sentence or a word such as “anything”.
     """
     core = core_of(text)
     words = core.lower().split()
@@ -134,12 +138,12 @@ _QUESTION_WORDS = word_set("is are does do did has was will what which how")
 
 
 def polarity(words: list[str]) -> bool | None:
-    """Return True for yes or False for no, by the first decisive word, or None if there is no such word."""
+    """Return True for yes or False for no, by the first decisive word, or None if the first 8 words have none."""
     return next((word in _YES for word in words[:8] if word in _NO or word in _YES), None)
 
 
 def cue_phrases(slot: SlotSpec) -> list[list[str]]:
-    """Return the words for a slot's subject: the slot's name without its verb, and synonyms."""
+    """Return the words of each phrase for a slot: its name without a prefix such as `has_`, and its synonyms."""
     name = slot.name
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
@@ -148,7 +152,7 @@ def cue_phrases(slot: SlotSpec) -> list[list[str]]:
 
 
 def find_booleans(utterance: Utterance, slots: Mapping[str, SlotSpec]) -> dict[str, Mention]:
-    """Find the mentioned yes-or-no slots, with True for each slot that the user wants."""
+    """Return values for the yes-or-no slots that a message mentions. `slots`: yes-or-no slots by name."""
     found: dict[str, Mention] = {}
     words = utterance.words
     for slot in slots.values():

@@ -1,6 +1,6 @@
 """Search for dates, absolute and relative to the day of the turn. Values have the form yyyy-mm-dd.
 
-Fast patterns find most dates. Only answers to a question about a date also use the slow library dateparser.
+Fast patterns find most dates. The slow library dateparser parses only answers to questions about a date.
 """
 
 import re
@@ -82,7 +82,7 @@ def _find(text: str, today: date) -> tuple[Found, ...]:
 
 @lru_cache(maxsize=1024)
 def read_loosely(text: str, today: date) -> str | None:
-    """Parse an answer with dateparser, which is slow, if no pattern matches."""
+    """Parse an answer that no pattern matches with dateparser. Return a date as yyyy-mm-dd, or None."""
     import dateparser  # noqa: PLC0415 - heavy, and rarely needed
 
     with warnings.catch_warnings():
@@ -165,7 +165,7 @@ def _read_amount(match: re.Match[str], today: date) -> Reading | None:
 
 
 def _read_weekday(match: re.Match[str], today: date) -> Reading:
-    """Parse a weekday: "friday" is the next Friday, "next friday" is the Friday of the following week."""
+    """Parse a weekday: "friday" is today or the next Friday, "next friday" is the Friday of the following week."""
     which = (match.group(1) or "").lower()
     ahead = (WEEKDAYS[match.group(2).lower()] - today.weekday()) % 7
     later = match.group(3)
@@ -189,7 +189,7 @@ def _read_week(match: re.Match[str], today: date) -> Reading:
 
 
 def _read_ordinal(match: re.Match[str], today: date) -> Reading:
-    """Parse "the 3rd" as the next day with this number."""
+    """Parse "the 3rd" as today or the next day with this number."""
     text = (match.group(1) or match.group(2)).lower()
     day = int(text) if text.isdigit() else ORDINALS[text]
     for ahead in range(13):
@@ -287,7 +287,10 @@ def find_days(utterance: Utterance, today: date) -> list[Found]:
 def count_from(
     mentions: Mapping[str, Mention], flow: FlowSpec, held: Mapping[str, Json]
 ) -> dict[str, Mention]:
-    """Resolve a bare weekday or hour relative to the value to change, not to today or midnight (IR-6)."""
+    """Resolve a bare weekday or hour relative to the slot's current value, not to today or midnight (IR-6).
+
+    `held`: current values by slot.
+    """
     return {
         name: _count_one(mention, flow.slots.get(name), held.get(name)) for name, mention in mentions.items()
     }

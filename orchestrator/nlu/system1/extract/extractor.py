@@ -123,19 +123,21 @@ def accepts_names(slot: SlotSpec) -> bool:
 
 
 def kinds_by_slot(slots: Mapping[str, SlotSpec]) -> dict[str, tuple[str, ...]]:
-    """Return the kinds of values for each slot."""
     return {name: kinds_of(slot) for name, slot in slots.items()}
 
 
 def fits(candidate: Candidate, slot: SlotSpec, kinds: Collection[str]) -> bool:
-    """Return whether one of the candidate's readings has a kind that the slot takes."""
+    """Return whether the slot may take a candidate. `kinds`: the kinds that the slot accepts."""
     return bool(find_takers(candidate, [slot], {slot.name: kinds}))
 
 
 def find_takers(
     candidate: Candidate, slots: Iterable[SlotSpec], kinds: Mapping[str, Collection[str]]
 ) -> list[SlotSpec]:
-    """List the slots that may take a candidate. `kinds`: the accepted kinds by slot."""
+    """Return the slots that may take a candidate. Slots for entities may take any name.
+
+    `kinds`: the accepted kinds by slot name.
+    """
     may_be_name, read = candidate.kind == NAME, candidate.readings.keys()
     return [
         slot
@@ -147,12 +149,12 @@ def find_takers(
 # Specificity of kinds. Smaller numbers are more specific.
 _RANK = {DATE: 0, TIME: 1, MONEY: 2, QUOTE: 7, NAME: 9, CODE: 6, NUMBER: 8}
 _LISTED_RANK = 5
-"""Rank of kinds with their own extractor: entities, values and patterns."""
+"""Rank of the kinds that `_RANK` doesn't contain: entities, listed values and patterns."""
 _OWN_KINDS = frozenset({"value", "pattern"})
 """Prefixes of kinds that belong to a single slot. A span can have several such kinds."""
 Find = Callable[[Utterance], list[Found]]
 _UNITS: tuple[tuple[str, Find], ...] = ((TIME, find_times), (MONEY, find_money))
-"""Expressions that end a name, in addition to dates."""
+"""Extractors of expressions that end a name, in addition to dates."""
 _FORMS: tuple[tuple[str, Find], ...] = (
     (CODE, find_codes),
     (NUMBER, find_numbers),
@@ -161,8 +163,6 @@ _NUMBER_WORDS = {str(value): word for word, value in UNITS.items()}
 
 
 class Extractor:
-    """Extractor of a message's candidate values for the slots of a domain."""
-
     def __init__(
         self,
         flows: Iterable[FlowSpec],
@@ -170,7 +170,7 @@ class Extractor:
         common: frozenset[str],
         patterns: Mapping[str, re.Pattern[str]] | None = None,
     ) -> None:
-        """Initialize the extractor.
+        """Create an extractor for the slots of `flows`.
 
         `common`: lower-case words of the examples, which do not begin names. `patterns`: patterns of the
         domain's own slot types, by type.
@@ -255,7 +255,7 @@ class Extractor:
 
 
 def _chief_kind(candidate: Candidate) -> str:
-    """Return the main kind of a candidate. Several lists or patterns are equally specific, so all are included."""
+    """Return the main kind of a candidate. Several lists or patterns are joined, because they are equally specific."""
     form, colon, _name = candidate.kind.partition(":")
     if form not in _OWN_KINDS:
         return candidate.kind
@@ -264,7 +264,7 @@ def _chief_kind(candidate: Candidate) -> str:
 
 
 def _without_chains(candidates: list[Candidate]) -> list[Candidate]:
-    """Remove names that consist of known names: "Oslo Barcelona" is not a place."""
+    """Remove unlisted names that consist of known names: "Oslo Barcelona" is not a place."""
     known = {
         place
         for candidate in candidates

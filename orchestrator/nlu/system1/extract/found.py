@@ -13,7 +13,7 @@ from orchestrator.types import Json
 
 
 class Reading(NamedTuple):
-    """A reading of a span. `candidates`: possible values. `invalid`: the reason why no value is valid."""
+    """A reading of a span: its value, or several possible `candidates`, or the reason why it is `invalid`."""
 
     value: Json = None
     candidates: tuple[Json, ...] = ()

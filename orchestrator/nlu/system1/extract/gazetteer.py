@@ -77,7 +77,7 @@ class Gazetteer:
         return found
 
     def lookup(self, kind: str, text: str) -> tuple[Json, ...]:
-        """List the values with exactly this name."""
+        """Return the values with exactly this name, ignoring case and accents."""
         return self._by_kind.get(kind, {}).get(key_of(text), ())
 
     def mark_main(self, kind: str, key: str, *values: Json) -> None:
@@ -85,7 +85,7 @@ class Gazetteer:
         self._main.setdefault(kind, {})[key] = values
 
     def repair(self, kind: str, text: str) -> Reading | None:
-        """Return the value of a misspelled name, or None if no name is similar enough.
+        """Return a reading of a misspelled name, or None if the text is short or no name is similar enough.
 
         If a domain marks its main values, other values must be very similar: "Atlantis" is probably not a
         misspelling of the little-known place Atlantic.
@@ -99,7 +99,7 @@ class Gazetteer:
         return reading_of(values) if sure else Reading(candidates=values)
 
     def is_main_name(self, word: str) -> bool:
-        """Return whether a normalized word is a main name. Without main names in the domain, return True."""
+        """Return whether a normalized word is a main name, or a name of a kind without main names."""
         return any(word in (self._main.get(kind) or names) for kind, names in self._by_kind.items())
 
     def is_little_known(self, kind: str, value: Json) -> bool:

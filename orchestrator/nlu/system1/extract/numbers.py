@@ -57,7 +57,7 @@ def _form_of(separators: Separators) -> tuple[re.Pattern[str], dict[int, str]]:
     mark, sep = (
         separators.decimal,
         " " if separators.group.isspace() else separators.group,
-    )  # as in cleaned texts
+    )  # cleaned messages have only plain spaces
     decimal, group = re.escape(mark), re.escape(sep)
     pattern = rf"\d{{1,3}}(?:{group}\d{{3}})+(?:{decimal}\d{{1,6}})?|\d{{1,15}}{decimal}\d{{1,2}}"
     return re.compile(rf"(?<![\w.,])(?:{pattern})(?![\w]|[.,]\d)"), {ord(mark): ".", ord(sep): ","}
@@ -197,7 +197,7 @@ _ONE_MORE = word_set("extra additional more further checked single")
 
 
 def count_single(utterance: Utterance, things: Mapping[str, str]) -> dict[str, Mention]:
-    """Count things with an indefinite article as 1: "add a bag". `things`: slots by the counted noun."""
+    """Return 1 for each slot whose noun follows an indefinite article: "add a bag". `things`: slots by noun."""
     words = utterance.words
     counted: dict[str, Mention] = {}
     for thing in things.keys() & set(words):

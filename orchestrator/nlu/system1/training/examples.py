@@ -55,7 +55,7 @@ def sample_values(slot: SlotSpec, gazetteer: Gazetteer) -> Sequence[str]:
 def fill(template: str, samples: Mapping[str, Sequence[str]], turn: int) -> str:
     """Fill a template's placeholders with sample values. Unknown placeholders become plain words.
 
-    `turn`: selects the sample values.
+    `turn`: index of the first sample value to use.
     """
     places = count(turn)
 
