@@ -1,4 +1,4 @@
-"""Locks of data folders, and the file that tells other commands the URL of `parley up`."""
+"""Data folder locks, socket folders, and `up.json`, which tells other commands the URL of `parley up`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLOSED = 0o700
 OWNERS_ONLY = 0o077  # the umask of every process that uses a data folder
 _WRITABLE_BY_OTHERS = 0o022
 _LONGEST_SOCKETS = 80
-"""Maximum path length of a socket folder, in bytes. macOS allows 104 bytes, including the socket's name."""
+"""Maximum path length of a socket folder, in bytes. macOS allows 104 bytes for a socket's path."""
 
 
 @contextmanager
@@ -40,8 +40,8 @@ def hold(data_dir: Path) -> Iterator[None]:
             raise FolderInUse(
                 f"{data_dir} is in use by a running Parley (pid {pid}): stop it, or choose another folder."
             )
-        # Change the mode only while holding the lock: its holder may have opened the folder to a PostgreSQL
-        # account.
+        # Change the mode only while holding the lock: a running Parley may have opened the folder to a
+        # PostgreSQL account.
         if data_dir.stat().st_mode & 0o777 != CLOSED:
             data_dir.chmod(CLOSED)
         os.ftruncate(descriptor, 0)
@@ -52,7 +52,6 @@ def hold(data_dir: Path) -> Iterator[None]:
 
 
 def _require_own(data_dir: Path) -> None:
-    """Raise Forbidden if another account owns the folder or may have written to it."""
     found = data_dir.stat()
     if found.st_uid != os.geteuid():
         raise Forbidden(f"{data_dir} belongs to another account: choose a folder that you own.")
@@ -66,7 +65,7 @@ def _require_own(data_dir: Path) -> None:
 def open_sockets(data_dir: Path, name: str) -> Iterator[Path]:
     """Yield a private folder for the sockets of the server `name`.
 
-    The folder is in the data folder, unless that path is too long for a socket.
+    The folder is in the data folder, or a temporary one if that path is too long for a socket.
     """
     folder = data_dir / f"{name}.socket"
     if len(os.fsencode(folder)) > _LONGEST_SOCKETS:

@@ -1,7 +1,7 @@
 """The demo of `make demo`: a worker is killed while it books a flight, yet the flight is booked exactly once.
 
-A lock on the bookings table delays the call, like a slow booking system. The worker is killed during the
-call, so the outcome of the call is unknown.
+A lock on the bookings table delays the booking, like a slow booking system. The worker is killed before it
+learns whether the booking succeeded.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _held_up(database_url: str) -> Generator[None]:
 
 
 def _await_call(watching: psycopg.Connection) -> int:
-    """Wait until a worker calls the booking tool. Return the worker's pid."""
+    """Wait until a worker calls the booking tool. Return the worker's pid. Raises Unavailable on timeout."""
     ends_at = time.monotonic() + WAIT_S
     while time.monotonic() < ends_at:
         if (row := watching.execute(STARTED, [SESSION]).fetchone()) is not None:

@@ -50,7 +50,7 @@ def fork_program(
     folder: Path | None = None,
     umask: int = -1,
 ) -> ForkedProcess:
-    """Run ``python ARGUMENTS`` in a new session. The arguments begin with ``-m`` and a module name.
+    """Fork a process that runs ``python ARGUMENTS`` in a new session. `arguments`: ``-m``, a module, its arguments.
 
     `name`: process name in ``top``; ``ps`` shows the arguments of this process. `streams`: descriptors of
     stdin, stdout and stderr; all others are closed. `dies_by`: signal that the kernel sends to the fork when this
@@ -78,7 +78,7 @@ def fork_program(
 
 
 def die_with(parent: int, dies_by: signal.Signals) -> None:
-    """Ask the kernel to signal this process when its parent exits. Exit if the parent has already exited."""
+    """Make the kernel send `dies_by` when the parent exits (Linux only). Exit if `parent` is no longer the parent."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, int(dies_by))
         if os.getppid() != parent:

@@ -72,7 +72,10 @@ COMMANDS: Final = {name: entry for group in GROUPS.values() for name, entry in g
 
 
 def load_command(name: str) -> Any:
-    """Return the command with this name from its module's `app`, or the whole `app` as a command group."""
+    """Return the command `name` from its module's `app`, or the whole `app` as a group if it has no such command.
+
+    Raises Unavailable if the command belongs to `lab`, which the server image lacks.
+    """
     module, _ = COMMANDS[name]
     try:
         loaded = import_module(module, "parley.commands")
@@ -142,7 +145,10 @@ def main() -> None:
 
 
 def run(arguments: list[str], *, verbose: bool = False) -> int:
-    """Run a command and return its exit code. Print errors as one line on standard error."""
+    """Run a command and return its exit code. Print errors as one line on standard error.
+
+    `verbose`: print the traceback instead, except for usage errors.
+    """
     try:
         return app(complete_wait(arguments), prog_name="parley", standalone_mode=False) or 0
     except (StopRequested, KeyboardInterrupt, typer.Abort):
@@ -165,7 +171,7 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
 
 
 def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
-    """Return the arguments without ``--verbose`` before ``--``, and whether the option was there."""
+    """Remove ``--verbose`` before ``--``. Return the other arguments, and whether the option was there."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options, rest = arguments[:end], arguments[end:]
     kept = [word for word in options if word != "--verbose"]
@@ -173,7 +179,7 @@ def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
 
 
 def complete_wait(arguments: list[str]) -> list[str]:
-    """Insert `WAIT_S` after each ``--wait`` that isn't followed by a number."""
+    """Insert `WAIT_S` after each ``--wait`` before ``--`` that isn't followed by a number."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     completed: list[str] = []
     for place, word in enumerate(arguments):

@@ -18,7 +18,7 @@ from orchestrator.types import Json, JsonObject, is_list, is_object
 
 METHODS: Final = ("get", "post", "put", "patch", "delete")
 DEEPEST: Final = 12
-"""Maximum depth of nested schemas. Deeper parts accept any value."""
+"""Maximum depth of nested schemas and of chained references. Deeper schemas accept any value."""
 _DROPPED: Final = frozenset(
     {"title", "examples", "example", "default", "discriminator", "xml", "externalDocs"}
 )
@@ -26,7 +26,10 @@ _TEMPLATE: Final = re.compile(r"\{([^{}]+)\}")
 
 
 def read_document(source: str) -> JsonObject:
-    """Read an OpenAPI document from a URL or a file. Raises InvalidInput or Unavailable."""
+    """Read an OpenAPI document from a URL or a file.
+
+    Raises Unavailable if it can't be read, or InvalidInput if it is not an OpenAPI document.
+    """
     try:
         if urlsplit(source).scheme in {"http", "https"}:
             answer = httpx2.get(source, timeout=20, follow_redirects=True)
@@ -59,7 +62,7 @@ def make_tools(document: JsonObject, source: str) -> dict[str, JsonObject]:
 
 
 def write_tools(tools: Mapping[str, JsonObject]) -> str:
-    """Format the entries as `tools.yaml`."""
+    """Return the entries as the text of a `tools.yaml`."""
     return yaml.safe_dump({"tools": dict(tools)}, sort_keys=False, allow_unicode=True, width=110)
 
 
@@ -140,14 +143,14 @@ class _Operation:
         return {"type": "object", "required": [http["wrap_as"]], "properties": {http["wrap_as"]: schema}}
 
     def _errors(self) -> Iterator[tuple[int, str]]:
-        """Yield the status and description of each error that rules out a side effect of the call."""
+        """Yield the status and description of each error, except 422, that rules out a side effect of the call."""
         for status, response in self._operation.get("responses", {}).items():
             text = self._resolve(response).get("description", "").strip()
             if str(status).isdecimal() and is_surely_not_done(int(status)) and text and int(status) != 422:
                 yield int(status), text.replace("{", "(").replace("}", ")")
 
     def _schema(self, schema: Json, depth: int = 0) -> JsonObject:
-        """Return a schema with references resolved, without documentation keywords."""
+        """Return a schema with references resolved and without the keywords in `_DROPPED`."""
         resolved = self._resolve(schema)
         if depth > DEEPEST:
             return {}
@@ -164,7 +167,7 @@ class _Operation:
         return found
 
     def _resolve(self, part: Json) -> JsonObject:
-        """Return the part that a reference names, or `part` itself if it isn't a reference."""
+        """Return `part` with references resolved, or {} if the result is not an object."""
         for _ in range(DEEPEST):
             if not is_object(part) or "$ref" not in part:
                 break
@@ -186,7 +189,7 @@ def _base_url(document: JsonObject, source: str) -> str:
 
 
 def _tool_id(operation: JsonObject, method: str, path: str) -> str:
-    """Return a tool ID from the operation ID in snake case, or else from the path and method."""
+    """Return the operation ID, or else path and method, in snake case. A single word gets the method appended."""
     given = operation.get("operationId") or f"{_TEMPLATE.sub('', path)}_{method}"
     name = _snake(given)
     return name if "_" in name else f"{name}_{method}"

@@ -10,7 +10,7 @@ import orjson
 
 UNWRAPPED_COLUMNS = 100_000
 NARROW = 10
-"""Minimum width of a text column, in characters."""
+"""Width that a text column can shrink to, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Rows:
     """Records, printed as one JSON object per line or as a table of `columns`.
 
     `columns`: names of the members to show. Default: the first record's members. `value`: replaces the records in
-    JSON output. `head`: text above the table.
+    JSON output, unless it is None. `head`: text above the table.
     """
 
     records: Sequence[Mapping[str, Any]]
@@ -62,7 +62,7 @@ def print_json(value: Any) -> None:
 
 
 def print_prompts(prompts: Mapping[str, Any]) -> None:
-    """Print a table with the model calls and the tokens per call of each prompt, if there are any."""
+    """Print each prompt's number of model calls and tokens per call as a table. Print nothing without prompts."""
     if prompts:
         rows = [[name, use["calls"], use["tokens_a_call"]] for name, use in prompts.items()]
         print_table(("prompt", "calls", "tokens a call, with the answer"), rows)
@@ -98,7 +98,7 @@ def _is_identifier(column: str) -> bool:
 
 
 def _least_width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """Return the minimum width of a table, with complete IDs and up to `NARROW` characters of other cells."""
+    """Return the table's width in characters if IDs are complete and other columns shrink to `NARROW`."""
     return sum(
         2 + max(len(row[place]) if _is_identifier(name) else min(len(row[place]), NARROW) for row in rows)
         for place, name in enumerate(columns)

@@ -23,7 +23,10 @@ _PATHS = {Role.GATEWAY: ("/health/ready", "/health/live"), Role.FLOWER: ("/healt
 
 
 def probe(role: Role, *, live: bool, port: int | None = None) -> str:
-    """Return the condition of the role in this container. `live`: True to accept a role that is not ready.
+    """Return a message about the condition of the role in this container.
+
+    `live`: True to accept a role that is not ready. `port`: port of the gateway or Flower. Default: PARLEY_PORT,
+    or the role's standard port.
 
     Raises Unavailable if the probe fails, or InvalidInput if PARLEY_HEARTBEAT_FILE is required but not set.
     """
@@ -52,6 +55,8 @@ def ask_server(url: str) -> str:
 
 def read_heartbeat(path: Path, *, live: bool, now: float) -> str:
     """Return the condition in a heartbeat file, and the file's age. `live`: True to accept an unready process.
+
+    `now`: Unix time in seconds.
 
     Raises Unavailable if the process is not ready, or if the file is missing, invalid or stale.
     """

@@ -175,7 +175,7 @@ def end_leftovers(notes: Path) -> list[str]:
 
 
 def end_process(process: psutil.Process, stop_signal: signal.Signals, grace_s: float = 10.0) -> None:
-    """Send the signal, wait up to `grace_s` seconds, then kill the process. `hurry` shortens the wait."""
+    """Send the signal, and kill the process if it runs for `grace_s` more seconds. `hurry` shortens that time."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process.send_signal(stop_signal)
         process.resume()  # a suspended process doesn't act on the signal
@@ -216,9 +216,10 @@ def _begin(program: Program, log: int) -> ForkedProcess | psutil.Popen:
 def _as_account(
     command: tuple[str, ...], account: Account | None, dies_by: signal.Signals | None
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Return the command and Popen arguments that run it under the account, without input.
+    """Return the command and the Popen arguments that run it without input. `account`: None for the current one.
 
-    `dies_by`: signal that the kernel sends to the command when this process exits (Linux only).
+    `dies_by`: signal that the kernel sends to the command when this process exits. It has an effect only on Linux
+    and on the main thread.
     """
     how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
     # The parent-death signal is bound to the thread that started the child.

@@ -17,7 +17,7 @@ WATCHING: Final = "workers.flower_app"  # the Flower application
 # Variable with comma-separated ``user:password`` pairs for Flower.
 FLOWER_AUTH: Final = "FLOWER_BASIC_AUTH"
 
-# The matrices are small, so more threads slow down training, from 2 s to 11 s.
+# The local classifier's matrices are small, so more threads slow down training, from 2 s to 11 s.
 ONE_THREAD_EACH: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -56,9 +56,9 @@ class Seat:
 
     Args:
         port: port that the gateway or Flower listens on.
-        name: Celery node name; ``%h`` stands for the host.
+            name: Celery node name; ``%h`` stands for the host. Default: the role's name and host.
         threads: number of worker threads. Default: the number in THREADS.
-        in_flower: True if the worker sends events to Flower.
+            in_flower: True if the worker sends the events that Flower shows.
         schedules: True if a worker for all queues also runs the scheduler.
     """
 
@@ -87,7 +87,7 @@ def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
         case Role.BEAT:
             return (*celery, "beat", "--pidfile=", "-l", "INFO")
         case Role.FLOWER:
-            # Flower needn't enable events, because workers always send them.
+            # Flower needn't enable events: workers that it shows send them anyway.
             options = (f"--address={seat.host}", f"--port={seat.port}", "--enable_events=false")
             return (*celery, "flower", *options)
 

@@ -38,7 +38,7 @@ _OF_TYPE = {
 
 
 def list_samples(slot: SlotSpec, domain: Domain, today: date) -> Sequence[Sample]:
-    """Return sample values for a slot, or an empty sequence if neither its type nor the domain has values."""
+    """Return up to `_MOST_VALUES` samples for a slot, or none if neither its type nor the domain has values."""
     found = _read_samples(slot, domain) if slot.samples else _make_samples(slot, domain, today)
     return tuple(islice(found, _MOST_VALUES))
 
@@ -73,7 +73,7 @@ def _make_samples(slot: SlotSpec, domain: Domain, today: date) -> Iterator[Sampl
 
 
 def _read_values(slot: SlotSpec, *, is_list: bool) -> Iterator[Sample]:
-    """Yield the slot's listed values, with their synonyms as text."""
+    """Yield the slot's listed values. The text is a synonym, or the value itself if it has no synonyms."""
     if {value.lower() for value in slot.values} <= _BOOLEANS:
         yield from _OF_TYPE["boolean"]
         return
@@ -98,7 +98,7 @@ def _name(value: EntityValue) -> str:
 
 
 def _count(slot: SlotSpec) -> Sequence[int]:
-    """Return the smallest numbers of a slot's small range, or numbers from the middle of a large range."""
+    """Return the lowest numbers of a slot's range, at most three, or the quartiles of a wide range."""
     lowest = int(slot.minimum or 1)
     highest = int(slot.maximum if slot.maximum is not None else lowest + 2)
     if highest - lowest <= _MOST_COUNTED:

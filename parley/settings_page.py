@@ -1,4 +1,4 @@
-"""Generation of the settings reference, `docs/settings.md`, from the declarations."""
+"""Generation of the settings reference, `docs/settings.md`, from the declared settings."""
 
 import ast
 import inspect
@@ -92,7 +92,6 @@ def describe_form(field: FieldInfo) -> str:
 
 
 def _readers(field: FieldInfo) -> str:
-    """Return the roles that read the setting."""
     (readers,) = (note for note in field.metadata if isinstance(note, ReadBy))
     return "all" if readers == EVERYBODY else ", ".join(readers.roles)
 

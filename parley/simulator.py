@@ -60,9 +60,9 @@ _STORES = ("store", "records", "live", "scratchpad", "preferences", "documents",
 
 @dataclass(slots=True)
 class Simulator:
-    """A domain with its dependencies and one store, for any number of conversations.
+    """A domain with its dependencies and in-memory stores, for any number of conversations.
 
-    `now`: simulated Unix time, which advances by `pace_s` seconds per turn. `signals`: all recorded signals.
+    `now`: simulated Unix time, which advances by `pace_s` seconds per turn. `signals`: telemetry signals of all turns.
     """
 
     loaded: LoadedDomain
@@ -173,7 +173,7 @@ class Simulator:
 
 @dataclass(slots=True)
 class Conversation:
-    """A session in a simulator. `user_id`: the user whose preferences apply."""
+    """A session in a simulator. `user_id`: the user whose preferences apply, or None."""
 
     simulator: Simulator
     session_id: SessionId
@@ -204,7 +204,7 @@ class Conversation:
         return self.submit(TurnInput(action={"name": name, "payload": payload or {}}))
 
     async def wait(self, seconds: float) -> list[JsonObject]:
-        """Advance the clock, and return the turns of events that became due."""
+        """Advance the clock by `seconds`, deliver the events that become due, and return the resulting turns."""
         simulator = self.simulator
         simulator.now += seconds
         before = await self._inbox.turns(self.tenant_id, session_id=self.session_id)

@@ -62,7 +62,7 @@ class StackPlan:
         lasting: True to store data durably, so that it survives a power failure.
         database_url: URL of a server to use instead of the embedded PostgreSQL.
         redis_url: URL of a server to use instead of the embedded Redis.
-        trained: folder for trained models, unless the environment names one. Default: a folder in `data_dir`.
+            trained: folder for trained models, unless PARLEY_TRAINED_FOLDER is set. Default: a folder in `data_dir`.
     """
 
     data_dir: Path
@@ -79,8 +79,6 @@ class StackPlan:
 
 @dataclass(frozen=True, slots=True)
 class Flower:
-    """Flower's port and basic auth credentials."""
-
     port: int
     user: str
     password: str
@@ -133,12 +131,12 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
 
 
 def _kept_in(plan: StackPlan) -> Path:
-    """Return the folder for trained models, from the environment or from the plan."""
+    """Return the folder for trained models, from the environment, the plan, or the data folder."""
     return Path(os.environ.get(TRAINED_FOLDER) or plan.trained or trained_folder(plan.data_dir))
 
 
 def take_prepared(folder: Path, prepared: Path = PREPARED) -> None:
-    """Copy the models that were trained at installation to the folder, unless the folder has them."""
+    """Copy the models in `prepared` to the folder, except those that the folder already has."""
     for path in prepared.glob(f"*{SUFFIX}"):
         if not (folder / path.name).exists():
             TrainedFiles(folder).put(path.stem, path.read_bytes())
@@ -204,7 +202,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         is_shared = not plan.private
         seat = Seat(name=f"{name}@parley", in_flower=is_shared, schedules=is_shared)
         ready = log_says("ready.")
-        # Send the threads pool only one SIGTERM, because a second signal runs tasks twice. The grace period
+        # Send a worker only one SIGTERM: a second one makes the threads pool run tasks twice. The grace period
         # must be longer than the time that a worker allows its running turns.
         grace_s = shutdown_s + _BRIEF_GRACE_S
         if plan.private:

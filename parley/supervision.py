@@ -15,7 +15,7 @@ _STEADY_AFTER_S = 60.0
 
 @dataclass(slots=True)
 class Supervised:
-    """A child and its restart state: the next delay, and the times of the last start and the next restart."""
+    """A child and its restart state: the next delay, and the monotonic times of the last start and next restart."""
 
     child: Child
     delay_s: float = _FIRST_DELAY_S

@@ -28,7 +28,7 @@ _FAILURES: Final = (TemplateError, TypeError, ValueError, ArithmeticError, Looku
 _DEEPEST = 6
 """Maximum nesting depth of sample values."""
 _TEXTS = ("2026-11-27", "10:30", "EUR", "OSL", "ABC123", "2026-11-27T10:30:00+00:00", "sample")
-"""Sample texts. A schema's pattern selects the first match, or the last text if there is no match."""
+"""Sample texts: the first that matches a schema's pattern, or else the last. The first one is also for dates."""
 
 
 class _Open(dict[str, Json]):
@@ -47,7 +47,7 @@ class Rendered:
 
 
 def render_templates(domain: Domain, with_policies: frozenset[str] = frozenset()) -> Rendered:
-    """Render the templates of a domain's flows and their confirmations.
+    """Render the templates of a domain's flows and their confirmations with sample values.
 
     `with_policies`: flows to skip, because their policies can return more data. Plans are also skipped.
     """

@@ -108,7 +108,7 @@ def _require_identifier(text: str, field: str) -> None:
 
 
 def _ask(data_dir: Path, call: Callable[[Any], Awaitable[_T]]) -> _T:
-    """Return the result of `call` with the key store, after migrating the database."""
+    """Migrate the database, then pass the key store to `call` and return its result."""
 
     async def ask(url: str) -> _T:
         async with Database(url, size=2, reading_size=1, application="parley keys") as database:

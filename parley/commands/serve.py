@@ -44,7 +44,10 @@ def serve(
 
 
 def make_environment(role: Role, seat: Seat) -> dict[str, str]:
-    """Return the role's environment. Raises ConfigurationError, or InvalidInput if Flower would be unprotected."""
+    """Return the role's environment.
+
+    Raises ConfigurationError if a setting is invalid, or InvalidInput if Flower would be open without a password.
+    """
     load_settings()
     environment = {**ONE_THREAD_EACH, **read_environment()}
     if role is Role.FLOWER:

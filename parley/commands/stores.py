@@ -106,7 +106,10 @@ def read_login(entry: str) -> tuple[str, str]:
 
 
 def await_schema(database_url: str | None, wait_s: float) -> None:
-    """Wait up to `wait_s` seconds until this release can use the schema. Raises InvalidInput or Unavailable."""
+    """Wait up to `wait_s` seconds until this release can use the database schema.
+
+    Raises Unavailable after that time, or InvalidInput if `database_url` is None.
+    """
     if database_url is None:
         raise InvalidInput("--check requires DATABASE_URL.", field="DATABASE_URL")
     ends_at = time.monotonic() + wait_s

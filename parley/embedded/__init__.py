@@ -53,7 +53,7 @@ def stores(data_dir: Path, *, durable: bool = True) -> Iterator[Stores]:
 
 @contextmanager
 def open_redis(data_dir: Path, *, durable: bool) -> Iterator[Store]:
-    """Run Redis. The caller must hold the folder's lock."""
+    """Run Redis until the block ends. The caller must hold the folder's lock."""
     with (
         open_sockets(data_dir, "redis") as sockets,
         _run(plan_redis(data_dir, sockets, durable=durable), data_dir) as store,
@@ -63,7 +63,7 @@ def open_redis(data_dir: Path, *, durable: bool) -> Iterator[Store]:
 
 @contextmanager
 def open_database(data_dir: Path, *, durable: bool) -> Iterator[Store]:
-    """Run PostgreSQL. The caller must hold the folder's lock."""
+    """Run PostgreSQL until the block ends, and create Parley's database. The caller must hold the folder's lock."""
     with (
         open_sockets(data_dir, "postgres") as sockets,
         _run(plan_postgres(data_dir, sockets, durable=durable), data_dir) as store,

@@ -85,7 +85,6 @@ def ensure_database(url: str) -> None:
 
 
 def _options(binaries: Path, sockets: Path, *, durable: bool) -> list[str]:
-    """Return the server settings as arguments."""
     settings = {
         "listen_addresses": "",
         "port": str(_PORT),
@@ -109,7 +108,7 @@ def _has_lz4(binaries: Path) -> bool:
 
 
 def find_binaries(version: int | None) -> Path:
-    """Return the folder with PostgreSQL's programs. Raises Unavailable.
+    """Return the folder with PostgreSQL's programs. Raises Unavailable if they are not installed.
 
     `version`: the major version, or None for the newest installed version.
     """
@@ -191,8 +190,7 @@ _CANDIDATES = ("postgres", "nobody")
 def choose_account(data_dir: Path, binaries: Path) -> Account | None:
     """Return the account that runs PostgreSQL, or None for the current account.
 
-    Raises:
-        Unavailable: the current account is root, and no suitable account exists.
+    As root, also let that account's group traverse `data_dir`. Raises Unavailable if no suitable account exists.
     """
     if os.geteuid() != 0:
         return None
@@ -210,7 +208,7 @@ def choose_account(data_dir: Path, binaries: Path) -> Account | None:
 
 
 def give_to(account: Account | None, folder: Path) -> None:
-    """Change the owner of the folder and its contents to the account, unless `account` is None."""
+    """Make the account the owner of the folder and its contents, unless it is None or already owns the folder."""
     if account is None or folder.stat().st_uid == account.uid:
         return
     os.chown(folder, account.uid, account.gid)

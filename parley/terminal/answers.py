@@ -11,7 +11,7 @@ from parley.terminal.words import clean, describe_progress
 
 
 class Answers:
-    """The pending answers, each awaited in a thread. `shown`: a lock, held while an answer is printed."""
+    """The pending answers, each awaited in a thread. `shown`: a lock, held while an answer or a command prints."""
 
     def __init__(self, talk: Talk, words: StreamedWords) -> None:
         self.talk = talk
@@ -26,7 +26,7 @@ class Answers:
         return f"answering… · {self.talk.status}" if self._awaited else self.talk.status
 
     def expect(self, conversation: Conversation, turn: Turn | None) -> None:
-        """Display a turn when it has ended. `turn`: the receipt, or None if no turn was submitted."""
+        """Display the answer when the turn has ended. `turn`: the receipt, or None if no turn was submitted."""
         if turn is None:
             self._words.finish()
             return
@@ -53,7 +53,7 @@ class Answers:
             self._words.finish()
 
     def _show_ended(self, conversation: Conversation) -> None:
-        """Display finished turns in the order of their answers."""
+        """Display finished turns in the order in which the session answered them."""
         now = [conversation.client.turn(turn_id) for turn_id in self._awaited]
         ended = [turn for turn in now if turn["status"] not in RUNNING]
         for turn in sorted(ended, key=lambda turn: (turn["epoch"] or 0, turn["seq"])):

@@ -69,7 +69,7 @@ class Conversation:
         return self.client.submit(self.session_id, timezone=place.timezone, locale=place.locale, **given)
 
     def wait(self, turn: Turn) -> Turn:
-        """Return the turn when it has ended."""
+        """Wait until the turn has ended, and return it."""
         while turn["status"] in RUNNING:
             turn = self.client.turn(str(turn["turn_id"]), wait_s=WAIT_S)
         return turn
@@ -80,7 +80,7 @@ class Conversation:
 
 
 def line_of(said: dict[str, Any]) -> str:
-    """Format a message of a session's history. Actions appear as their name, repairs with their reason."""
+    """Format a message of a session's history. An action appears as its name, a repair with its reason."""
     content = str(said["content"])
     if said["form"] == "action" and content.startswith("{"):  # erased actions are plain text
         action = json.loads(content)

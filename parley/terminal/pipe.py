@@ -14,7 +14,10 @@ LONGEST_LINE = 64 * 1024  # bytes, like the gateway's limit for request bodies
 
 
 def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool) -> None:
-    """Submit each line as a turn and print the answer. Report and skip rejected lines."""
+    """Submit each line as a turn and print the answer. Report and skip rejected lines.
+
+    Raises Unavailable if the gateway does not respond.
+    """
     for number, line in enumerate(read_lines(stream), start=1):
         try:
             text = decode(line)

@@ -26,7 +26,7 @@ def show_turn(console: Console, turn: Turn) -> None:
 
 
 def show_frame(turn: Turn) -> Iterator[RenderableType]:
-    """Render the turn's frames, unless the reply already contains their content."""
+    """Render each of the turn's frames, unless the reply already contains its content."""
     for frame in turn.get("frames") or []:
         shown = _BLOCKS.get(frame["block"]["type"])
         if shown is not None:

@@ -44,7 +44,7 @@ class StreamedWords:
         text, offset = str(event.payload.get("text", "")), int(event.payload.get("offset", 0))
         with self._lock:
             if not self._busy or event.turn_id in self._over:
-                return  # the turn has ended
+                return  # no answer is pending, or the turn has ended
             if event.turn_id != self._turn_id:
                 self._turn_id, self._words = event.turn_id, ""
             kept = self._words[:offset] + text

@@ -23,7 +23,7 @@ PROMPT = "You: "
 
 
 def talk_in_terminal(conversation: Conversation, data_dir: Path) -> None:
-    """Converse until Ctrl-D, Ctrl-C or /quit. Store the input history in the data folder if the folder exists."""
+    """Converse until Ctrl-D, Ctrl-C or /quit. Keep the input history in the data folder if that folder exists."""
     asyncio.run(_converse(conversation, _make_prompt(data_dir)))
 
 
@@ -67,7 +67,7 @@ def _make_prompt(data_dir: Path) -> PromptSession[str]:
 
 
 def _make_keys() -> KeyBindings:
-    """Bind Enter to send and Alt-Enter to insert a line break."""
+    """Return key bindings: Enter sends, and Alt-Enter inserts a line break."""
     keys = KeyBindings()
 
     @keys.add("enter")

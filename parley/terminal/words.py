@@ -11,7 +11,7 @@ NUMBERED = frozenset({"options", "confirmation", "approval"})
 
 
 def clean(value: Any) -> str:
-    """Format a value on one line, without control characters."""
+    """Format a value on one line, without control characters. None becomes a dash, a boolean yes or no."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -22,7 +22,7 @@ def clean(value: Any) -> str:
 
 
 def clean_lines(text: str) -> str:
-    """Return the text without control characters except line breaks."""
+    """Remove control characters except line breaks. Tabs become spaces."""
     return INVISIBLE.sub("", text.replace("\t", " "))
 
 
@@ -65,7 +65,7 @@ def describe_flow(flow: dict[str, Any]) -> tuple[str, str]:
 
 
 def describe_plan(plan: dict[str, Any]) -> list[str]:
-    """Format a plan: goal, progress, and the state of each step."""
+    """Return lines with a plan's goal and progress, the state of each step, and the last tree search."""
     reason = f", {plan['reason']}" if plan.get("reason") else ""
     head = f"{plan['dact']} ({plan['state']}{reason}), {plan['progress']} done, revision {plan['revision']}"
     lines = [f"{'plan':<12} {head}", f"{'goal':<12} {plan['goal']}"]
@@ -77,7 +77,7 @@ def describe_plan(plan: dict[str, Any]) -> list[str]:
 
 
 def _describe_search(plan: dict[str, Any]) -> list[str]:
-    """Format the plans of the last tree search with their scores and faults. ``*`` marks the chosen plan."""
+    """Return lines with the plans of the last tree search, their scores and faults. ``*`` marks the chosen plan."""
     searches = [one["search"] for one in plan.get("revisions") or [] if one.get("search")]
     if not searches:
         return []
@@ -91,7 +91,7 @@ def _describe_search(plan: dict[str, Any]) -> list[str]:
 
 
 def describe_progress(plan: dict[str, Any]) -> str:
-    """Format a plan's progress. Return an empty text for a plan without steps."""
+    """Format a plan's progress. Return an empty string for a plan without steps."""
     steps = (plan.get("body") or plan).get("steps") or []
     done = sum(1 for step in steps if step.get("state") == "Completed" or step.get("done"))
     return f" · plan {done}/{len(steps)}" if steps else ""

@@ -62,7 +62,10 @@ def make_repair(client: Client, session: str, change: JsonObject, why: str | Non
 
 
 def read_change(words: list[str], result: str = "{}") -> JsonObject:
-    """Parse a repair from command-line arguments. Raises InvalidInput."""
+    """Parse a repair from command-line arguments. `result`: JSON result of a call that the repair marks as done.
+
+    Raises InvalidInput if the repair is unknown or incomplete.
+    """
     name, *given = words
     wanted = FORMS.get(name)
     if wanted is None or len(given) != len(wanted):
@@ -99,7 +102,7 @@ def _show(found: JsonObject) -> Answer:
 
 
 def _write(repair: JsonObject) -> str:
-    """Format a repair as command-line arguments."""
+    """Format a repair as command-line arguments, with names in capitals for missing values."""
     name = str(repair["kind"]).replace("_", "-")
     if name == "mark":
         name = "done" if repair["done"] else "not-done"

@@ -132,7 +132,6 @@ def _ending(run: dict[str, Any]) -> str:
 
 
 def _summary(run: dict[str, Any]) -> dict[str, Any]:
-    """Return the table row of a run."""
     ended = sum(run["progress"][name] for name in _COUNTED)
     return {
         "run_id": run["run_id"],

@@ -130,7 +130,7 @@ def compare(
 
 
 def describe_comparison(found: dict[str, Any]) -> list[str]:
-    """Format a comparison: the last shared epoch, later turns of both sessions, side effects of only one session."""
+    """Format a comparison: the last shared epoch, both sessions' later turns, and side effects of only one session."""
     common = found["common"]
     shared = f"epoch {common['epoch']} of {common['session_id']}" if common else "nothing"
     lines = [f"{'left':<12} {found['left']}", f"{'right':<12} {found['right']}", f"{'shared':<12} {shared}"]
