@@ -25,7 +25,7 @@ _ROLE = """
         WHERE relrowsecurity AND relnamespace = current_schema()::regnamespace
             AND pg_has_role(pg_roles.oid, relowner, 'USAGE'))
     FROM pg_roles WHERE rolname = current_user"""
-# Names of tables that lack the needed grants. All tables get the same grants, so four tables are checked.
+# Names of the checked tables that lack the needed grants. All tables get the same grants, so four are enough.
 _FORBIDDEN = """
     SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
     WHERE relnamespace = current_schema()::regnamespace
@@ -145,7 +145,7 @@ def _check_schema(connection: psycopg.Connection[Any]) -> Finding:
 
 
 def _check_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Iterator[Finding]:
-    """Check that row-level security applies to this role."""
+    """Check that row-level security applies to this role. If the role bypasses it, that is bad only if `guarded`."""
     (tables,) = _fetch(connection, _GUARDED)
     name, passes_by = _fetch(connection, _ROLE)
     if tables and passes_by:

@@ -55,7 +55,7 @@ def examine_broker(url: str) -> Iterator[Finding]:
 
 
 def examine_processes(redis_url: str) -> Iterator[Finding]:
-    """Check for a worker for each queue, a scheduler, and refused messages."""
+    """Check that each queue has a worker and that a scheduler is running. Report refused messages."""
     present = read_present(redis_url)
     workers = [entry for entry in present if entry.role == "worker"]
     for queue, role in _STARTS.items():

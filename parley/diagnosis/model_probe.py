@@ -51,7 +51,10 @@ _TOOL = ToolDefinition(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A probe. `needed`: the consequence if it fails, or None if Parley works without the probed feature."""
+    """A probe. `calls`: number of tool calls that the reply must contain.
+
+    `needed`: the consequence if the probe fails, or None if Parley works without the probed feature.
+    """
 
     name: str
     request: ChatRequest
@@ -61,7 +64,7 @@ class Question:
 
 
 def questions(model: str) -> Iterator[Question]:
-    """Yield the probes. The first probe uses no optional feature, and each of the others adds one."""
+    """Yield the probes. The first one uses no optional feature, and each of the others adds one or two."""
 
     def ask(text: str, *takes: RequestField, **more: object) -> ChatRequest:
         profile = replace(_BARE, refused=_BARE.refused - {*takes})
@@ -139,7 +142,7 @@ async def probe(client: ChatModel, model: str) -> AsyncGenerator[Finding, None]:
 
 
 def _renamed(request: ChatRequest, renamed: bool) -> ChatRequest:
-    """Return a copy of the request. `renamed`: True to swap `max_tokens` and `max_completion_tokens`."""
+    """Return a copy of the request. `renamed`: True to swap the names `max_tokens` and `max_completion_tokens`."""
     return replace(request, profile=replace(request.profile, renamed_token_limit=renamed))
 
 

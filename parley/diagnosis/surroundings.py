@@ -62,7 +62,7 @@ def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Check the form of Flower's credentials, and that Flower's public URL requires a password."""
+    """Check the form of Flower's credentials, and that the server at PARLEY_FLOWER_URL requires a password."""
     auth, url = environment.get("FLOWER_BASIC_AUTH"), environment.get("PARLEY_FLOWER_URL")
     if auth is not None and not all(auth.partition(":")):
         yield bad(

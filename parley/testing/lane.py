@@ -242,7 +242,7 @@ class MemoryLane:
         return cancelled
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
-        """Return sessions with unfinished turns that no live worker holds. Ignore `grace_s`."""
+        """Release leases of dead workers. Return sessions with unfinished turns and no valid lease. Ignore `grace_s`."""
         now, named = self._store.clock(), list[SessionId]()
         for session in self._store.sessions.values():
             if session.lease_owner is not None and session.lease_owner not in self._store.live_workers:
@@ -264,7 +264,7 @@ def decide_approval(
 ) -> ApprovalRecord | None:
     """Decide an approval that is pending and has not expired. Return the approval, or None if it doesn't exist.
 
-    A repeated call doesn't change the first decision.
+    A repeated decision, or one by a caller without the needed rights, changes nothing.
     """
     tenant, record = store.approvals.get(approval_id, (None, None))
     if tenant != tenant_id or record is None:

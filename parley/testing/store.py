@@ -60,7 +60,7 @@ class ManualClock:
 
 @dataclass
 class KeptPlan:
-    """A stored plan, and its revisions with their turns and times."""
+    """A stored plan and its revisions, each with its turn and time."""
 
     record: PlanRecord
     turn_id: TurnId
@@ -92,7 +92,6 @@ class MemoryTurn:
     finished_at: datetime | None = None
     started_at: datetime | None = None
     steps: dict[str, Step] = field(default_factory=dict[str, Step])
-    """The time of each step's last write."""
 
     @property
     def finished(self) -> bool:
@@ -146,7 +145,7 @@ class MemorySession:
     """For a fork, the session at the root of its lineage."""
 
     def unfinished(self) -> list[MemoryTurn]:
-        """Return the unfinished turns in the order of their numbers."""
+        """Return the unfinished turns in queue order."""
         waiting = [turn for turn in self.turns if not turn.finished]
         return sorted(waiting, key=lambda turn: turn.seq)
 
@@ -162,7 +161,7 @@ class MemorySession:
         return len(self.unfinished())
 
     def state_at(self, epoch: Epoch) -> JsonObject:
-        """Return the state at an epoch. Raises NotFound."""
+        """Return the state at an epoch. Raises NotFound if the session has no such epoch."""
         if epoch not in self.revisions:
             raise NotFound("state", f"{self.session_id} at epoch {epoch}")
         start = max(e for e, kept in self.revisions.items() if e <= epoch and kept.snapshot is not None)
@@ -224,7 +223,7 @@ class MemoryStore:
     )
 
     def session(self, tenant_id: TenantId, session_id: SessionId) -> MemorySession:
-        """Return a session. Raises NotFound, also if the session belongs to another tenant."""
+        """Return a session. Raises NotFound if it doesn't exist or belongs to another tenant."""
         found = self.sessions.get(session_id)
         if found is None or found.tenant_id != tenant_id:
             raise NotFound("session", session_id)
@@ -275,7 +274,7 @@ class MemoryStore:
             )
 
     def turn(self, tenant_id: TenantId, turn_id: TurnId) -> tuple[MemorySession, MemoryTurn]:
-        """Return a turn and its session. Raises NotFound, also if the turn belongs to another tenant."""
+        """Return a turn and its session. Raises NotFound if the turn doesn't exist or belongs to another tenant."""
         session, turn = self._turns.get(turn_id, (None, None))
         if session is None or turn is None or turn.tenant_id != tenant_id:
             raise NotFound("turn", turn_id)

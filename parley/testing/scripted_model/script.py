@@ -64,7 +64,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer with the text `text`, or with `json` as its text.
+    """A chat answer whose text is `text`, or `json` unless that is None.
 
     Args:
         finish_reason: ``length`` for a truncated answer.

@@ -37,7 +37,7 @@ def completion(request: Request, reply: Answer | ToolUse) -> JsonObject:
 
 
 def chunks(request: Request, reply: Answer | ToolUse) -> Iterator[JsonObject]:
-    """Yield the chunks of a streamed answer, one word per chunk."""
+    """Yield a streamed answer's chunks: the role, one chunk per word, the finish reason, and the requested usage."""
     envelope = _envelope(request, "chat.completion.chunk")
     yield envelope | {"choices": [_piece({"role": "assistant", "content": ""})]}
     message, finish_reason = _message(reply)
