@@ -92,7 +92,8 @@ async def evaluate_domain(
     Each variant is a separate run. Variants without a model use only the local classifier. Runs with limited
     examples are reported, but not stored or checked. `judge`: the model that grades answers, or None. `bounds`:
     minimum scores, such as ``slot_f1=0.9``. `against`: a stored run to compare the last run with, or None. `folder`:
-    folder for stored runs. `notice`: called with each message for the author.
+    folder for stored runs. `notice`: called with each message for the author. `tenant`: tenant whose operators can
+    see the runs. `simulated`: the simulated users to run, or None for the domain's conversations.
 
     Raises:
         InvalidInput: a limit or a stored run is invalid, or no model endpoint is configured.
@@ -156,7 +157,10 @@ def _tell(lines: Iterable[str], notice: Callable[[str], None]) -> None:
 
 
 def _read_sections(variant: Variant) -> JsonObject:
-    """Return configuration with the variant's prompts, or an empty object. Raises InvalidInput."""
+    """Return configuration with the variant's prompts, or {} if it uses the domain's prompts.
+
+    Raises InvalidInput if the variant's folder has no prompts.
+    """
     if variant.prompts is None:
         return {}
     prompts = read_prompts(variant.prompts)

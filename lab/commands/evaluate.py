@@ -121,7 +121,8 @@ def evaluate(
 def _list_variants(model: Models, prompts: PromptFolders, *, curve: bool) -> list[Variant]:
     """Return the variants to compare: each model (or none) with the domain's prompts and each prompt folder.
 
-    `curve`: True to start with variants that limit the number of training examples.
+    `curve`: True to start with variants that limit the number of training examples. Raises InvalidInput if the
+    options can't be combined.
     """
     from lab.domain_evaluation import Variant  # noqa: PLC0415  # slow to import
     from lab.evaluation.runs import CURVE  # noqa: PLC0415  # slow to import

@@ -50,7 +50,7 @@ def explain_sentence(
 
 
 def _describe_endpoint(problem: Json) -> str:
-    """Describe a failed model call's endpoint and error."""
+    """Describe a failed model call's endpoint and error. Return an empty string if no call failed."""
     if not problem:
         return ""
     said = [str(problem[name]) for name in ("status", "code", "field") if problem[name] is not None]

@@ -10,7 +10,7 @@ from orchestrator.types import JsonObject
 
 
 def add_cases(cases: Sequence[JsonObject], path: Path) -> int:
-    """Append cases to a file of conversations, unless it has a case of the same name. Return the number appended.
+    """Append each case to a file of conversations, unless it has a case of that name. Return the number appended.
 
     Raises:
         InvalidInput: the file does not end with conversations.

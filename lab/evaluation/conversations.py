@@ -96,7 +96,10 @@ async def evaluate(
     notice: Callable[[str], None] = lambda _line: None,
     counted: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> list[Outcome]:
-    """Run all files' conversations. `counted`: called with the number of finished conversations and the total."""
+    """Run all files' conversations. `notice`: called with a message per file.
+
+    `counted`: called with the number of finished conversations and the total.
+    """
     outcomes: list[Outcome] = []
     total = sum(len(conversations) for conversations in files.values())
     for file, conversations in files.items():
@@ -184,7 +187,7 @@ def payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
 
 
 def insert(text: str, remembered: Mapping[str, str]) -> str:
-    """Replace placeholders such as ``<booking_ref>`` with values from earlier answers."""
+    """Replace placeholders such as ``<booking_ref>`` with values from earlier answers. Unknown placeholders stay."""
     return re.sub(r"<(\w+)>", lambda name: remembered.get(name[1], name[0]), text)
 
 

@@ -10,7 +10,7 @@ from orchestrator.domain.model import Domain, Implementation, ToolSpec
 from orchestrator.errors import InvalidInput
 
 RESET = "evaluations/reset.py"
-"""The file in a domain's folder that defines its `reset` function."""
+"""Path of the file that defines a domain's `reset` function, relative to the domain's folder."""
 
 Reset = Callable[[], Awaitable[None]]
 """A function that resets services to their initial state."""
@@ -42,7 +42,7 @@ def read_reset(folder: str | Path) -> Reset | None:
 
 
 def list_services(domain: Domain) -> Iterator[str]:
-    """Yield a message if tools call real services, and another message if the domain then has no `reset` function."""
+    """Yield a message if tools call real services, and another one if the domain has no `reset` function for them."""
     servers = sorted({_server(tool) for tool in domain.tools.values() if tool.implementation in _REMOTE})
     if servers:
         yield f"Conversations call real services: {', '.join(servers)}."

@@ -185,7 +185,7 @@ def find_shortfalls(figures: Mapping[str, float | None], bounds: Mapping[str, fl
 
 
 def find_regressions(run: JsonObject, earlier: JsonObject) -> Iterator[str]:
-    """Yield regressions from an earlier run: lower scores, and turns that were correct before."""
+    """Yield regressions from an earlier run: lower scores, and turns that have faults only in `run`."""
     for name, before in earlier["figures"].items():
         now = run["figures"].get(name)
         if before is not None and now is not None and now < before - TOLERANCE:

@@ -1,6 +1,6 @@
 """Scores of conversations: flows, slots, goals, tools and paths.
 
-A score covers only turns whose expectations concern it. It is between 0 and 1, or None if there are no such turns.
+A score covers only turns or conversations with matching expectations. It is between 0 and 1, or None without any.
 """
 
 from collections import Counter

@@ -92,6 +92,7 @@ def try_faults(
     """Inject faults into a domain's conversations. Return the report and the file of its HTML page.
 
     `files`: conversations by file. `folder`: where reports are stored. `budget`: maximum number of cases to run.
+    `processes`: number of child processes. Default: one per core, or one if services are reset between cases.
     Raises InvalidInput if there are no conversations.
     """
     given, kept = part_cases(files)

@@ -46,7 +46,7 @@ class Finding:
 async def judge(talk: Talk, sounds: Sounds, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
     """Grade the conversation `talk`. To check that unfinished requests can be completed, continue it with repetitions.
 
-    `sound`: the outcome of the same conversation without faults. `sounds`: outcomes of shorter conversations.
+    `sound`: the outcome of the same conversation without faults. `sounds`: computes outcomes of shorter conversations.
     """
     course = talk.course
     strayed = [*find_strayed(course, sound, faults)]
@@ -124,7 +124,7 @@ def _grade_store(course: Course, sound: Sound, strayed: Collection[int] = ()) ->
 
 
 async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -> list[Finding]:
-    """Answer open questions, then repeat unfinished requests. Return findings if a request doesn't take effect once."""
+    """Answer open questions, then repeat unfinished requests. Return a finding unless they take effect exactly once."""
     course = talk.course
     if not sound.missing(course):
         return []
@@ -146,7 +146,10 @@ async def _bring_to_its_end(talk: Talk, sound: Sound, faults: Sequence[Fault]) -
 
 
 async def _answer_what_is_asked(talk: Talk, sound: Sound, *, is_misheard: bool = False) -> None:
-    """Confirm the requested offers while effects are missing, and deny other offers, up to three times."""
+    """Answer up to three offers: confirm requested ones while effects are missing, and deny all others.
+
+    `is_misheard`: True to treat offers that the script doesn't contain as not requested.
+    """
     for _ in range(3):
         last = talk.course.heard[-1]
         is_other = sound.turns_down(last.reply) or (is_misheard and not sound.has_offered(last))

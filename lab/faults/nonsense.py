@@ -26,7 +26,7 @@ def list_nonsense(
 ) -> Iterator[str]:
     """Yield wrong interpretations that a model might return for a message.
 
-    `tasks`: the slots that the message fills, by flow. `before`: the slots filled earlier.
+    `tasks`: the slots that the message fills, by flow. `before`: the slots filled earlier, by flow.
     """
     yield from (NO_JSON, YES, HALF_A_YES, _INVENTED)
     flows = sorted(flow.spec.dact for flow in domain.flows.values() if flow.spec.confirm)

@@ -44,7 +44,8 @@ class WorkerDied(BaseException):
 class Fault:
     """A fault in a turn.
 
-    `turn`: the turn's number in the script, from 1. `at`: the place or content of the fault, depending on its kind.
+    `turn`: the turn's number in the script, from 1. `at`: the place or content of the fault; `FaultKind` describes
+    the format.
     """
 
     kind: FaultKind
@@ -93,7 +94,8 @@ async def _nobody(_fault: Fault) -> None:
 class Outside:
     """The outside world of a run, which injects faults into calls and records the calls.
 
-    `places`: places that each turn reached. `done`: executed calls. `break_in`: sends a message during a turn.
+    `turn`: number of the current turn, or 0 after the script. `places`: places reached, by turn. `done`: executed
+    calls. `break_in`: sends a message during a turn.
     `written`: number of record writes.
     """
 
@@ -116,7 +118,7 @@ class Outside:
     async def reach(self, place: str, do: Callable[[], Awaitable[T]], silence: type[Exception]) -> T:
         """Run the action `do` with the faults for its place, and return its result.
 
-        `silence`: the error to raise if no answer arrives.
+        `silence`: the error to raise if no answer arrives. Raises WorkerDied if the worker dies there.
         """
         reached = self.places.setdefault(self.turn, [])
         number = 1 + sum(one.split(" ")[0] == place for one in reached)
@@ -270,7 +272,7 @@ class FaultyTransport:
 
 
 class MortalLane(MemoryLane):
-    """The session lanes of a worker that can die at each write. A dead worker writes nothing."""
+    """The session lanes of a worker that can die at each journal write and commit. A dead worker writes nothing."""
 
     ports: Ports
     is_dead = False
@@ -323,7 +325,7 @@ def _babble(said: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Babbler:
-    """A model client that returns wrong responses in turns with the fault NONSENSE. In other turns, its calls fail."""
+    """A model client that returns wrong interpretations in turns with the fault NONSENSE. All other calls fail."""
 
     ports: Ports
     endpoint: str = "nonsense"

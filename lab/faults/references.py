@@ -28,7 +28,10 @@ def find_strayed(course: Course, sound: Sound, faults: Sequence[Fault]) -> Itera
 async def find_unmeant(
     talk: Talk, sounds: Sounds, sound: Sound, line: Heard, faults: Sequence[Fault]
 ) -> list[str]:
-    """Return the effects that the turn `line` doesn't have in a conversation without some earlier displays."""
+    """Return the effects that the turn `line` doesn't have in a conversation without some earlier displays.
+
+    If it has no effects in any such conversation, return its effects that the script doesn't request.
+    """
     course, with_model = talk.course, any(fault.kind is FaultKind.NONSENSE for fault in faults)
     seen, did = course.seen_before(line), course.effects_in(line.at)
     assert seen is not None

@@ -73,7 +73,7 @@ class Heard:
 
 @dataclass(slots=True)
 class Course:
-    """The course of a conversation. `heard`: all turns. `done`: executed calls. `places`: places by turn."""
+    """The course of a conversation. `heard`: all turns. `done`: executed calls. `places`: places reached, by turn."""
 
     heard: list[Heard] = field(default_factory=list[Heard])
     done: list[Call] = field(default_factory=list[Call])

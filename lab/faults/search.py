@@ -59,7 +59,7 @@ class Found:
 
 
 @dataclass(slots=True)
-class Share:
+"""The results of one process. `taken`: number of cases. `by_kind`: number of injected faults by kind."""
     """The results of one process. `taken`: number of cases. `by_kind`: number of faults by kind."""
 
     taken: int = 0
@@ -154,7 +154,7 @@ def list_cases(
     budget: int,
     kinds: Collection[FaultKind],
 ) -> list[Case]:
-    """Return up to `budget` cases to run: single faults in a random order, then combinations."""
+    """Return up to `budget` cases: single faults in random order, then combinations of two or three faults."""
     chance = Random(seed)
     questions = [
         conversation.turns[0].user

@@ -157,9 +157,9 @@ class Sounds:
     async def of(
         self, conversation: ConversationEntry, faults: Sequence[Fault] = (), *, with_model: bool = False
     ) -> Sound:
-        """Return a conversation's outcome from several runs, because two runs can be equal by chance.
+        """Return a conversation's outcome from four runs at two paces, because two runs can be equal by chance.
 
-        `faults`: faults to inject in each run.
+        `faults`: faults to inject in each run. `with_model`: True to interpret messages with a `NonsensePool`.
         """
         key = f"{with_model} {faults} {conversation.model_dump_json()}"
         if key not in self._known:

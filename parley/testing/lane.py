@@ -242,7 +242,7 @@ class MemoryLane:
         return cancelled
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
-        """Release leases of dead workers. Return sessions with unfinished turns and no valid lease. Ignore `grace_s`."""
+        """Release dead workers' leases. Return sessions with unfinished turns and no valid lease. Ignore `grace_s`."""
         now, named = self._store.clock(), list[SessionId]()
         for session in self._store.sessions.values():
             if session.lease_owner is not None and session.lease_owner not in self._store.live_workers:

@@ -57,14 +57,14 @@ class Request:
 
     @property
     def said(self) -> str:
-        """The data's `utterance`, or the last user message if the data has no `utterance`."""
+        """The data's `utterance`, or the last user message if the data has none. Empty without user messages."""
         utterance = self.data.get("utterance")
         return utterance if isinstance(utterance, str) else "".join(self.user_messages[-1:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A chat answer whose text is `text`, or `json` unless that is None.
+    """A chat answer. Its text is `text` or, if `json` is not None, that value as JSON.
 
     Args:
         finish_reason: ``length`` for a truncated answer.
