@@ -59,8 +59,8 @@ class Found:
 
 
 @dataclass(slots=True)
-"""The results of one process. `taken`: number of cases. `by_kind`: number of injected faults by kind."""
-    """The results of one process. `taken`: number of cases. `by_kind`: number of faults by kind."""
+class Share:
+    """The results of one process. `taken`: number of cases. `by_kind`: number of injected faults by kind."""
 
     taken: int = 0
     by_kind: dict[str, int] = field(default_factory=dict[str, int])

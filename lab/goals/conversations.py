@@ -100,14 +100,14 @@ def mask_references(text: str) -> str:
 
 
 async def take(talk: Conversation, move: Move) -> JsonObject:
-    """Submit a move, which is a message or a click, to the conversation. Return the turn."""
+    """Submit a move, which is a message or a click, to the conversation. Return the turn object."""
     if move.action is None:
         return await talk.say(move.text)
     return await talk.act(move.action["name"], move.action["payload"])
 
 
 async def converse(simulator: Simulator, listener: Listener | None, world: World, seed: int) -> Verdict:
-    """Run the conversation that the seed determines, starting with an empty store."""
+    """Run the conversation that the seed determines, on an empty store. Stop early at a wrong action or broken turn."""
     chance = Random(seed)
     wishes = await world.invent_goal(chance)
     user = User(world, wishes, chance)
@@ -180,7 +180,7 @@ def _judge_end(verdict: Verdict, world: World, user: User, store: Store) -> None
 
 
 async def hold(domain: str, reader: Reader, seeds: Iterable[int], half: Half = Half.SEEN) -> Figures:
-    """Run the conversations of the seeds in a domain's world, which each process loads once."""
+    """Run one conversation per seed in a domain's world. Each process loads the domain only once."""
     world, loaded, system1 = open_world(domain, Grammar(domain, half))
     return await converse_all(world, loaded, system1, reader, seeds)
 

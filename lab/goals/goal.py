@@ -19,8 +19,8 @@ Store: TypeAlias = dict[str, dict[str, Any]]
 class Wish:
     """A task or a question of a user.
 
-    `twists`: remaining deviations from the shortest path, with their stages. `about`: the earlier wish
-    that this wish concerns. `wanted`: False after the user abandons the wish. `told`: True after the assistant
+    `twists`: remaining deviations from the shortest path, as pairs of stage and deviation. `about`: the earlier
+    wish that this wish concerns. `wanted`: False after the user abandons the wish. `told`: True after the assistant
     reports success.
     """
 
@@ -56,7 +56,10 @@ class Wish:
 
 @dataclass(frozen=True)
 class Deed:
-    """A side effect that a wish needs. `slots`: the wish's slot by name of the value, where the names differ."""
+    """A side effect that a wish needs. `part`: part of the wish that needs it, such as a trip's return flight.
+
+    `slots`: the wish's slot by name of the value, where the names differ.
+    """
 
     kind: str
     values: Values
@@ -77,8 +80,8 @@ class Agreement:
 class Move:
     """A user's message or click.
 
-    `meaning`: the correct interpretation, as a model returns it. `agreement`: what the user confirms.
-    `cooperates`: True if the move should advance a wish.
+    `meaning`: the correct interpretation, as a model returns it, or None for clicks. `agreement`: what the user
+    confirms. `cooperates`: True if the move should advance a wish.
     """
 
     purpose: str
@@ -147,7 +150,7 @@ class World(Protocol):
     async def invent_goal(self, chance: Random) -> list[Wish]: ...
 
     def opening(self, wish: Wish) -> str:
-        """Return the name of the phrases that ask for the wish."""
+        """Return the grammar's act that asks for the wish."""
         ...
 
     def dact(self, wish: Wish) -> str:
@@ -155,7 +158,7 @@ class World(Protocol):
         ...
 
     def word(self, slot: str, value: Any, chance: Random) -> dict[str, str]:
-        """Return phrases for a slot's value, by pattern field."""
+        """Return phrases for a slot's value, by field of the grammar's patterns."""
         ...
 
     def model_slots(self, slots: Mapping[str, Any]) -> Values: ...
@@ -179,7 +182,7 @@ class World(Protocol):
     def read(self, text: str, actions: Sequence[Mapping[str, Any]]) -> Seen: ...
 
     def hear(self, wish: Wish, seen: Seen, agreement: Agreement | None) -> None:
-        """Record the outcome that the answer `seen` reports in the wish."""
+        """Update the wish with the outcome that the answer `seen` reports."""
         ...
 
     def choose(self, wish: Wish, seen: Seen, chance: Random) -> tuple[str, Values] | None:

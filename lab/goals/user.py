@@ -179,7 +179,7 @@ class User:
         return Move("agree", text, meaning=meant("confirmation", self.world.dact(wish)), agreement=agreement)
 
     def _agree_hastily(self, wish: Wish, seen: Seen, offered: Values | None) -> Move | None:
-        """Confirm an offer that silently ignores the user's correction, like a user who doesn't read it."""
+        """Confirm an offer that silently ignores the user's correction. Return None for other offers."""
         assert self._last is not None
         if seen.values != offered or _quotes(seen.text, self._last.text):
             return None
@@ -190,7 +190,7 @@ class User:
         return Move("hasty yes", "yes", meaning=meaning, agreement=Agreement(wish, deed))
 
     def _refuse(self, wish: Wish, seen: Seen) -> Move:
-        """Correct a wrong value of the offer `seen`, or decline an unrelated offer."""
+        """Correct a wrong value of the offer `seen` or decline the offer. After a refusal, stop the task instead."""
         if wish not in self._begun:
             return self._stop(wish, leave=False)  # the offer belongs to an abandoned wish
         alike = [deed for deed in self.world.deeds(wish) if deed.kind == seen.what]
@@ -360,7 +360,7 @@ class User:
         return Move(purpose, text, meaning=meaning, cooperates=False)
 
     def _switch(self, wish: Wish) -> Move | None:
-        """Ask for another open wish, and leave the current wish open for later."""
+        """Ask for another open wish, and return to the current wish later. Return None if there is no other wish."""
         others = (one for one in self.agenda if one.is_open and one is not wish and one.about is not wish)
         later = next(others, None)
         if later is None:

@@ -24,7 +24,7 @@ RUN_ASPECTS: Final = ("inputs", CALLS, "models", "findings", "directives")
 ALL_ASPECTS: Final = tuple(dict.fromkeys((*ASPECTS, *RUN_ASPECTS)))
 
 _IDENTIFIER: Final = re.compile(rb"\b([a-z]+_)?[0-9a-f]{32}\b")
-"""IDs that a turn generates, and fingerprints that depend on them."""
+"""A pattern for IDs that a turn generates, and for fingerprints that depend on them."""
 _DIGITS: Final = 32
 _SHADOWS: Final = bytes(ord("x" if chr(one) in "0123456789abcdef" else " ") for one in range(256))
 """Translation table that marks hex digits, which is much faster than a regular expression."""

@@ -60,7 +60,7 @@ def sum_up(
 
 
 def read_allowed(path: Path | None) -> frozenset[str]:
-    """Read the turns that may differ: a session, or a session and an epoch, per line.
+    """Read the turns that may differ: a session, or a session and an epoch, per line. `path`: None to allow none.
 
     Text after # is a comment. Raises InvalidInput if the file can't be read.
     """

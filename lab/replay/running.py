@@ -73,7 +73,10 @@ class Setup:
 
 
 def open_models(settings: Settings, loaded: LoadedDomain, model: str | None) -> ModelPool:
-    """Return a pool that calls `model` or, if that is None, a pool with an unreachable endpoint URL."""
+    """Return a pool that calls `model` or, if that is None, a pool with an unreachable endpoint URL.
+
+    Raises InvalidInput if `model` has no endpoint.
+    """
     if model is not None:
         endpoints = read_endpoints(settings)
         if not endpoints:
@@ -125,7 +128,10 @@ def replay(
 
 
 def prepare(wanted: Wanted, recorded: str) -> LoadedDomain:
-    """Load the domain to replay against, under the recorded name. Raises the errors of `replay`."""
+    """Load the domain to replay against, with the changes in `wanted`, under the name `recorded`.
+
+    Raises the errors of `replay`.
+    """
     loaded = load_domain(wanted.domain or recorded)
     config = loaded.domain.config
     if wanted.prompt is not None:
@@ -138,7 +144,10 @@ def prepare(wanted: Wanted, recorded: str) -> LoadedDomain:
 
 
 def _find_prompt(said: str, domain: str) -> dict[str, str]:
-    """Return the text of the prompt version ``ID@VERSION``, from the package or the domain folder, by file name."""
+    """Return the text of the prompt version ``ID@VERSION``, from the package or the domain folder, by file name.
+
+    Raises InvalidInput if there is no such version.
+    """
     prompt_id, _, version = said.partition("@")
     file = f"{prompt_id}.md"
     shipped = resources.files("orchestrator.models.prompts") / file
@@ -220,7 +229,10 @@ def _run(setup: Setup, parts: Sequence[Sequence[SessionId]], taken: Any, writer:
 async def replay_parts(
     setup: Setup, parts: Iterable[Sequence[SessionId]], put: Callable[[JsonObject], None]
 ) -> None:
-    """Replay sessions in this process and pass each result to `put`. Raises Unavailable."""
+    """Replay sessions in this process and pass each result to `put`.
+
+    Raises Unavailable if the database doesn't respond.
+    """
     async with AsyncExitStack() as closing:
         database = Database(setup.url, reading_size=2, size=1, read_only=True)
         await closing.enter_async_context(database)

@@ -68,7 +68,10 @@ class RecordedJournal(Journal):
         idempotent: bool,
         effect: Effect | None = None,
     ) -> Json | UnknownOutcome | NotBegun:
-        """Return the recorded answer of a call, or run the call if it is a model call and the sandbox asks models."""
+        """Return the recorded answer of a call. If the sandbox asks models, run model calls instead.
+
+        If there is no recording, a tool call returns NotBegun, and a model call raises ModelUnavailable.
+        """
         if self._asks and kind != TOOL:
             self.unused = {name: step for name, step in self.unused.items() if step.kind == TOOL}
             return await run(key)
@@ -270,7 +273,7 @@ class Sandbox:
         self._agents: dict[bool, Agent] = {}
 
     async def look_up(self, sessions: Collection[RecordedSession]) -> None:
-        """Load the data that the sessions' turns may look up. Call this method before `replay`. Raises Unavailable."""
+        """Load the data that the sessions' turns may look up. Must be called before `replay`. Raises Unavailable."""
         await self._preferences.look_up(sessions)
         await self._notes.look_up(sessions)
 

@@ -30,8 +30,8 @@ class Twist(StrEnum):
 class Goal:
     """A task that a simulated user wants done.
 
-    `opening`: an example of the flow. `others`: values after a change of mind. `needs`: the goal that must be
-    reached first, or None. `stated`: slots whose values the user has mentioned.
+    `opening`: an example message of the flow, with placeholders. `others`: values after a change of mind, by slot.
+    `needs`: the goal that must be reached first, or None. `stated`: slots whose values the user has mentioned.
     """
 
     flow: FlowSpec
@@ -49,7 +49,7 @@ class Goal:
 
     @property
     def wanted(self) -> list[str]:
-        """The required slots and the slots that the user mentions, in the domain's order."""
+        """The required slots and the slots that the user mentions, in the order of the flow's slots."""
         slots = self.flow.slots
         named = {*PLACEHOLDER.findall(self.opening), *self.stated}
         return [name for name in self.values if name in named or slots[name].priority is Priority.REQUIRED]
@@ -58,7 +58,7 @@ class Goal:
 class Stock:
     """The flows that simulated users can ask for, with sample values.
 
-    `has_model`: True to include flows that need a model. `without`: messages about flows that lack goals.
+    `has_model`: True to include flows that need a model. `without`: messages about flows that goals can't use.
     """
 
     def __init__(self, domain: Domain, today: date, *, has_model: bool) -> None:
@@ -80,7 +80,7 @@ class Stock:
         self.flows = [flow for flow in asked_for if self._can_ask_for(flow, asked_for)]
 
     def _can_ask_for(self, flow: FlowSpec, others: Sequence[FlowSpec]) -> bool:
-        """Return True if each required slot has a sample value, or if another flow can provide its value."""
+        """Return True if each required slot has a sample value or another flow provides one. Add a message if not."""
         missing = [
             name
             for name in sorted(self._needs[flow.dact])

@@ -41,7 +41,8 @@ async def simulate(
     """Run simulated conversations, whose goals cycle through the domain's flows.
 
     If the assistant has a model, the model also plays the user. `notice`: called with each message for the author.
-    `counted`: called with the number of finished conversations and the total.
+    `counted`: called with the number of finished conversations and the total. Raises InvalidInput if no flow can be
+    a goal.
     """
     domain, models = evaluated.loaded.domain, evaluated.models
     stock = Stock(domain, START.date(), has_model=models is not None)

@@ -48,7 +48,7 @@ class User(Protocol):
     async def begin(self, goal: Goal) -> Move | None: ...
 
     async def answer(self, turn: JsonObject) -> Move | None:
-        """Return the user's next move, or None at the end of the goal."""
+        """Return the user's next move, or None if the user reached or abandoned the goal."""
         ...
 
 

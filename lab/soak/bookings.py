@@ -1,4 +1,4 @@
-"""Conversations of a soak test: each books a flight, with an interruption, and lists the bookings.
+"""Conversations of a soak test: each books a flight, asks about another flight in between, and lists the bookings.
 
 Each conversation has a separate user, so that its list of bookings shows duplicate bookings.
 """
@@ -101,7 +101,7 @@ class Booker:
         return turn
 
     async def _insist(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Repeat a call while the gateway is unavailable or the inbox is full."""
+        """Repeat a call while the gateway is unavailable or the inbox is full. Raises _Broken for other errors."""
         while True:
             try:
                 return await call()

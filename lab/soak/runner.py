@@ -41,8 +41,8 @@ class SoakPlan:
 class SoakReport:
     """The result of a soak test.
 
-    `retries`: number of requests repeated because the gateway or a store was unavailable. `faults`: number of
-    injected faults by name. `breaches`: broken guarantees.
+    `retries`: number of requests repeated because the gateway, a store or the inbox was unavailable. `faults`: number
+    of injected faults by name. `breaches`: broken guarantees.
     """
 
     seed: int

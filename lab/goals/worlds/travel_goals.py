@@ -100,7 +100,7 @@ _WISHES = {"book": _flight, "pick": _pick, "trip": _trip}
 
 
 async def _alternatives(wish: Wish, chance: Random) -> Values:
-    """Return another value for each slot. The timetable can provide this value, even if one other slot changes too."""
+    """Return other values by slot, each of which can be booked, even together with one other slot's new value."""
     found: Values = {}
     for slot in ("origin", "destination", "date", "return_date", "passengers", "cabin", "time_of_day"):
         for _ in range(20 if slot in wish.values else 0):
