@@ -78,7 +78,7 @@ def fork_program(
 
 
 def die_with(parent: int, dies_by: signal.Signals) -> None:
-    """Make the kernel send `dies_by` when the parent exits (Linux only). Exit if `parent` is no longer the parent."""
+    """Ask the kernel to send `dies_by` when the parent exits (Linux only). Exit if `parent` has already exited."""
     if _LIBC is not None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, int(dies_by))
         if os.getppid() != parent:
