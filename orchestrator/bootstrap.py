@@ -67,7 +67,7 @@ from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.toolbox import Services
 
 TAKE_REPLY_TIMEOUT_S = 5.0
-"""Timeout of Redis replies to runners that wait for sessions, in seconds. Longer than the longest such wait."""
+"""Timeout of Redis replies to `Wakeup.take`, in seconds. It must exceed the longest wait of such a call."""
 PROBED_WITHIN_S = 2.0
 """Time without a response after which a store counts as unavailable, in seconds."""
 
@@ -107,7 +107,7 @@ class Ports:
     Args:
         flows_database: separate connections to the same database, with the rights of session flows.
         closing: the exit stack for resources that are opened later.
-        summary_refresh: refreshes a turn's summary and memory, or None if the process can't start runs.
+        summary_refresh: updates summaries and memories on demand, or None if the process can't start runs.
     """
 
     settings: Settings
@@ -222,7 +222,7 @@ def _open_stores(database: Database, inbox: PostgresInbox) -> Stores:
 
 
 def _open_models(settings: Settings, redis: Redis, stack: AsyncExitStack) -> ModelPool:
-    """Return the configured models. Their costs are counted across processes."""
+    """Return the configured models. Redis counts their costs across all processes."""
 
     def record(signal: Signal) -> None:
         log_signal(signal)
@@ -243,7 +243,7 @@ def _open_models(settings: Settings, redis: Redis, stack: AsyncExitStack) -> Mod
 
 
 def render_told(domains: DomainRegistry, domain: str, told: Saying) -> str:
-    """Render a message without variables in a domain's language."""
+    """Return a message in a domain's language. Only for messages without variables."""
     return load_sayings(domains.language(domain))[told.code]
 
 
@@ -256,9 +256,9 @@ async def open_lane(
     quarantined: Quarantined = lambda _session, _turn: None,
     freed: Freed = lambda _sessions: None,
 ) -> AsyncGenerator[PostgresLane]:
-    """Open the session lanes for a worker, which holds a lock that proves that it is alive. Raises Unavailable.
+    """Open the session lanes for this worker. A database lock proves that the worker is alive. Raises Unavailable.
 
-    For the other arguments, see `PostgresLane`.
+    For the arguments after `ports`, see `PostgresLane`.
     """
     settings = ports.settings
     async with WorkerLock(settings.direct_database_url or settings.database_url) as worker:
@@ -333,7 +333,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
 
 
 class AgentCatalogue:
-    """The agents of one process, built when their domains are first used."""
+    """The agents of one process, each built when its domain is first used."""
 
     def __init__(self, build: BuildAgent, ports: Ports) -> None:
         self._build = build

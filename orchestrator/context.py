@@ -66,7 +66,7 @@ class Recall:
     """Sources of values and facts other than the message, read on demand.
 
     Args:
-        notes: the session's notes.
+        notes: the notes of the session's flows.
         recent_turns, document_finder, preferences: finders for values of empty slots (PX-4).
         documents: searches business context.
         can_gather: True if background flows can gather more context (PX-16).
@@ -82,7 +82,7 @@ class Recall:
 
 @dataclass(frozen=True, slots=True)
 class ToolUsed:
-    """A tool call, as reported in the turn object. `status`: ok, accepted, unknown, or an error category."""
+    """A tool call, as reported in the turn object. `status`: ok, accepted, unknown or a `FailureCategory`."""
 
     tool_id: ToolId
     arguments: JsonObject
@@ -128,7 +128,7 @@ class TurnLog:
         self.signal(module, SignalType.CHECK, flow_id, check=name, ok=False, why=why)
 
     def degrade(self, problem: str) -> None:
-        """Record that a required model was unavailable. `problem`: the error code."""
+        """Record in the turn's flags that a required model was unavailable. `problem`: the error code."""
         self.flags["degraded"] = True
         self.flags["model_problem"] = problem
 
@@ -169,7 +169,7 @@ class TurnChanges:
         carry_on: True if PEX has work to do.
         findings: merged tool results by flow, for the templates.
         silent: completed flows to omit from the answer, because their plan continues (RS-2).
-        climbed: the recovery steps that were used, by flow.
+        climbed: pairs of a flow and a recovery step that was used for the flow.
         asks_again: True if the open question is repeated after the user did something else, so that it
             doesn't count as a failed answer (AM-4).
         streamed: True if part of the answer was streamed.

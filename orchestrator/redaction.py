@@ -57,7 +57,6 @@ class Redactor:
         self._pattern = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
 
     def hide(self, text: str) -> str:
-        """Return the text with each secret replaced by `HIDDEN`."""
         if self._pattern is not None:
             text = self._pattern.sub(HIDDEN, text)
         for shape in _SHAPES:
@@ -66,7 +65,7 @@ class Redactor:
 
 
 def forms_of(secret: str) -> Iterator[str]:
-    """Yield a text in its JSON, Python, URL and base64 forms."""
+    """Yield a secret as plain text, and in its JSON, Python, URL and base64 forms."""
     yield secret
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
@@ -74,9 +73,8 @@ def forms_of(secret: str) -> Iterator[str]:
     yield quote(secret, safe="")
     yield quote(secret)
     yield quote_plus(secret)
-    for before in range(
-        3
-    ):  # Base64 encodes three bytes at a time, so the edges depend on the neighboring bytes.
+    # Base64 encodes three bytes at a time, so the first and last characters depend on the neighboring bytes.
+    for before in range(3):
         padded = b"\0" * before + secret.encode()
         whole = len(padded) // 3 * 3
         for encode in (b64encode, urlsafe_b64encode):

@@ -52,7 +52,7 @@ def read_told(body: Any) -> Told:
 
 
 def quote_all(told: Told) -> str:
-    """Return the values of a saying, joined by spaces, or the text itself."""
+    """Return the values of a saying, joined by spaces, or `told` itself if it is a string."""
     if isinstance(told, str):
         return told
     values: list[Any] = list(told.values.values())
@@ -68,7 +68,7 @@ WordFor: TypeAlias = Callable[[str, Saying], str]
 
 
 def unworded(domain: str, told: Saying) -> str:
-    """Return the saying's detail or code without rendering a sentence, for stores that run without RES."""
+    """Return the saying's detail, or its code and values. For stores that are used without RES."""
     del domain
     return str(told)
 

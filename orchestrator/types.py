@@ -39,7 +39,7 @@ def new_id(prefix: str) -> str:
 
 
 def as_json(record: object, *, without: Collection[str] = ()) -> JsonObject:
-    """Return a dataclass's fields except `without` as JSON, with times in ISO 8601."""
+    """Return a dataclass's fields as JSON, except the fields in `without`. Times are in ISO 8601."""
     written: JsonObject = orjson.loads(orjson.dumps(record))
     return {name: value for name, value in written.items() if name not in without}
 

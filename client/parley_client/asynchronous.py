@@ -1,5 +1,3 @@
-"""The asynchronous client."""
-
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import suppress
@@ -19,7 +17,7 @@ class AsyncClient(Methods[Awaitable[JsonObject], Awaitable[list[JsonObject]]]):
 
     Args:
         base_url: the gateway's URL, for example ``http://127.0.0.1:8600``.
-        timeout_s: timeout of one request in seconds, in addition to a requested wait.
+        timeout_s: timeout of one request, in seconds. A request with `wait_s` can take `wait_s` seconds longer.
         api_key: API key, sent as a bearer token.
     """
 
@@ -41,7 +39,7 @@ class AsyncClient(Methods[Awaitable[JsonObject], Awaitable[list[JsonObject]]]):
         await self._http.aclose()
 
     async def stream(self, session_id: str, after: int | None = 0) -> AsyncGenerator[SessionEvent]:
-        """Stream a session's events. See `Client.stream`."""
+        """Stream a session's events, like `Client.stream`. Close the generator to end the stream."""
         cursor = EventCursor(session_id, after)
         while True:
             with cursor.connection(self._base_url):

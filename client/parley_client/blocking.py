@@ -1,5 +1,3 @@
-"""The blocking client."""
-
 import time
 from collections.abc import Generator
 from contextlib import suppress
@@ -19,7 +17,7 @@ class Client(Methods[JsonObject, list[JsonObject]]):
 
     Args:
         base_url: the gateway's URL, for example ``http://127.0.0.1:8600``.
-        timeout_s: timeout of one request in seconds, in addition to a requested wait.
+        timeout_s: timeout of one request, in seconds. A request with `wait_s` can take `wait_s` seconds longer.
         api_key: API key, sent as a bearer token.
     """
 
@@ -44,8 +42,8 @@ class Client(Methods[JsonObject, list[JsonObject]]):
         """Stream a session's events after event number `after`, or only new events if `after` is None.
 
         The stream ends when the client or the generator is closed. The client reconnects and resumes
-        automatically, and each durable event arrives once and in order. Raises NotFound, or Unavailable if
-        the first attempt fails.
+        automatically, and each stored event arrives once and in order. Raises NotFound, or Unavailable if the
+        first connection fails.
         """
         cursor = EventCursor(session_id, after)
         while not self._http.is_closed:

@@ -36,7 +36,8 @@ class Call:
     def request(self, timeout_s: float, silent_for_s: float | None = None) -> JsonObject:
         """Return the arguments for httpx's ``request``.
 
-        `timeout_s`: in seconds; `wait` in the query extends it. `silent_for_s`: read timeout of a stream.
+        `timeout_s`: timeout in seconds. The query's `wait` extends the read timeout. `silent_for_s`: the read
+        timeout of a stream, in seconds, or None for other requests.
         """
         wait_s: Any = self.query.get("wait") or 0.0
         return {
@@ -49,7 +50,7 @@ class Call:
 
 
 def path_of(*parts: str) -> str:
-    """Return the API path of percent-encoded segments."""
+    """Return an API path, with each segment percent-encoded."""
     return "/".join(("/v1", *(quote(part, safe="") for part in parts)))
 
 
@@ -58,7 +59,6 @@ def _given(members: Mapping[str, object]) -> JsonObject:
 
 
 def headers(api_key: str | None) -> dict[str, str]:
-    """Return the authentication header, if there is a key."""
     return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 
@@ -76,7 +76,10 @@ def translated_errors(base_url: str) -> Generator[None]:
 
 
 def answer(response: httpx.Response) -> Any:
-    """Return a successful response's JSON, or raise the error of a problem document."""
+    """Return a successful response's JSON, or an empty object if there is no content.
+
+    Raise the error that a problem document describes, or Unavailable for other unsuccessful responses.
+    """
     if response.status_code == HTTPStatus.NO_CONTENT:
         return {}
     if response.is_success:

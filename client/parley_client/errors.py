@@ -18,7 +18,7 @@ from typing import ClassVar
 
 
 class ParleyError(Exception):
-    """The base class of all errors. `code`: a stable identifier of the kind of error."""
+    """The base class of all errors. `code`: a stable identifier of the error class."""
 
     code: ClassVar[str] = "internal_error"
 

@@ -1,4 +1,4 @@
-"""A session's event stream: parsing, and resuming after an interruption. This module does no I/O."""
+"""Parsing of a session's event stream, and resuming after an interruption. This module does no I/O."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -22,8 +22,8 @@ FROM_THE_END: Final = 2**53  # event number past the end of any log, to receive 
 class SessionEvent:
     """An event of a session.
 
-    `number`: the event's position in the log, or None for live events (tokens and the progress of a running
-    turn). After the turn, progress events are sent again, with a number.
+    `number`: the event's position in the session's log, or None for live events (tokens and the progress of a
+    running turn). After the turn, progress events are sent again, with a number.
     """
 
     session_id: str
@@ -34,9 +34,9 @@ class SessionEvent:
 
 
 class EventCursor:
-    """A client's position in a session's log. Each durable event is returned once, even if it is sent twice.
+    """A client's position in a session's log. Stored events that are sent twice are returned once.
 
-    `after`: number of the event to start after, or None to start at the end of the log.
+    `after`: number of the event to start after, or None to receive only new events.
     """
 
     def __init__(self, session_id: str, after: int | None) -> None:
@@ -54,7 +54,10 @@ class EventCursor:
 
     @contextmanager
     def connection(self, base_url: str) -> Generator[None]:
-        """Raise Unavailable if no connection was ever made. Suppress later errors, so that the caller reconnects."""
+        """Translate connection errors in the block to Unavailable.
+
+        Once a connection was established, suppress them instead, so that the caller reconnects.
+        """
         try:
             with translated_errors(base_url):
                 yield
@@ -69,7 +72,7 @@ class EventCursor:
         self._connected = True
 
     def take(self, line: str) -> SessionEvent | None:
-        """Parse a line. Return the new event that the line completes, or None."""
+        """Parse a line of the stream. Return the event that the line completes, or None."""
         if line.startswith("data:"):
             self._data.append(line.removeprefix("data:").removeprefix(" "))
         if line or not self._data:
@@ -85,6 +88,6 @@ class EventCursor:
         return SessionEvent(self._session_id, body["type"], body["turn_id"], body["payload"], number)
 
     def pause_s(self) -> float:
-        """Return the delay before the next attempt, in seconds. It grows until an event arrives."""
+        """Return the delay before the next connection, in seconds. The delay doubles until an event arrives."""
         self._pauses += 1
         return min(FIRST_PAUSE_S * 2 ** (self._pauses - 1), LONGEST_PAUSE_S)

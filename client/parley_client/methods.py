@@ -1,4 +1,4 @@
-"""API methods of both clients."""
+"""API methods shared by `Client` and `AsyncClient`."""
 
 from datetime import datetime
 from typing import Any
@@ -9,9 +9,9 @@ from parley_client.types import JsonObject, new_id
 
 
 class Methods(OperatorMethods[One, Many]):
-    """The API's methods.
+    """The API's methods, which all raise errors of `parley_client.errors`.
 
-    Every method raises the errors of `parley_client.errors`, such as Unavailable if the gateway doesn't respond.
+    For example, every method raises Unavailable if the gateway doesn't respond.
     """
 
     def create_session(
@@ -27,8 +27,9 @@ class Methods(OperatorMethods[One, Many]):
     ) -> One:
         """Create a session, or return the existing session with the ID `session_id`.
 
-        `webhook`: URL that receives the session's events; see `verify_webhook`. `timezone`: the user's IANA
-        time zone. `locale`: the user's locale, such as ``de-DE``.
+        `if_busy`: the default rule for turns that arrive while another turn is unfinished. `webhook`: URL that
+        receives the session's events; see `verify_webhook`. `timezone`: the user's IANA time zone. `locale`: the
+        user's locale, such as ``de-DE``.
         """
         return self._post(
             "sessions",
@@ -56,8 +57,10 @@ class Methods(OperatorMethods[One, Many]):
     ) -> One:
         """Submit a turn and return a receipt. With `wait_s`, wait up to that many seconds and return the turn.
 
-        `timezone` and `locale`: new values for the user, stored with the session. `idempotency_key`: makes
-        the request safe to retry. Default: a generated key.
+        `text` or `action`: the input. `idempotency_key`: makes the request safe to retry; default: a generated
+        key. `sequence`: the turn's number within the session, from 1, to run turns in this order. `if_busy`: the
+        rule for this turn if another turn is unfinished. `timezone` and `locale`: new values for the user, stored
+        with the session.
         """
         body = {
             "text": text,
@@ -97,7 +100,7 @@ class Methods(OperatorMethods[One, Many]):
     def session(self, session_id: str, *, at: int | None = None) -> One:
         """Return a session with its current working state. Raises NotFound.
 
-        `at`: an epoch. The result then has the state, plan and history at this epoch. Default: the current state.
+        `at`: the epoch whose state, plan and history to return. Default: the current epoch.
         """
         return self._get("sessions", session_id, at=at)
 
@@ -110,7 +113,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._send(Call("DELETE", path_of("sessions", session_id)))
 
     def history(self, session_id: str, limit: int = 200, *, before: int | None = None) -> Many:
-        """List the latest utterances, oldest first. `before`: only utterances of turns with a lower `seq`."""
+        """List the session's latest messages, oldest first. `before`: only messages of turns with a lower `seq`."""
         return self._get("sessions", session_id, "history", before=before, limit=limit)
 
     def session_turns(self, session_id: str, *, before: int | None = None, limit: int = 50) -> Many:
@@ -118,7 +121,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._get("sessions", session_id, "turns", before=before, limit=limit)
 
     def frames(self, session_id: str) -> Many:
-        """List the newest frame of each flow, newest first."""
+        """List the session's frames, newest first. Each flow has only its latest frame."""
         return self._get("sessions", session_id, "frames")
 
     def frame_page(self, session_id: str, frame_id: str, number: int) -> One:
@@ -195,9 +198,9 @@ class Methods(OperatorMethods[One, Many]):
         not_before: datetime | None = None,
         idempotency_key: str | None = None,
     ) -> One:
-        """Start the flow that handles an outside event, now or at `not_before`.
+        """Send an event, which starts the flow that handles it, now or at `not_before`.
 
-        A repeated `idempotency_key` returns the first event.
+        If an event with the same `idempotency_key` exists, return this event.
         """
         return self._post(
             "sessions",
@@ -211,7 +214,7 @@ class Methods(OperatorMethods[One, Many]):
         )
 
     def scheduled_events(self, session_id: str, limit: int = 100) -> Many:
-        """List outside events and reminders: scheduled events first, then delivered and canceled events."""
+        """List events and reminders of a session. Scheduled events come first, then delivered and canceled events."""
         return self._get("sessions", session_id, "events", "scheduled", limit=limit)
 
     def move_event(self, session_id: str, event_id: str, not_before: datetime) -> One:
@@ -220,7 +223,10 @@ class Methods(OperatorMethods[One, Many]):
         return self._send(Call("PUT", path_of("sessions", session_id, "events", event_id), body))
 
     def cancel_event(self, session_id: str, event_id: str) -> One:
-        """Cancel an event, and its turn if the turn hasn't started. `event_id`: its ID or idempotency key."""
+        """Cancel an event, and its turn if the turn hasn't started.
+
+        `event_id`: the event's ID or idempotency key.
+        """
         return self._send(Call("DELETE", path_of("sessions", session_id, "events", event_id)))
 
     def rollback(self, session_id: str, epoch: int) -> One:
@@ -230,8 +236,8 @@ class Methods(OperatorMethods[One, Many]):
     def branch(self, session_id: str, *, epoch: int | None = None, branch_id: str | None = None) -> One:
         """Fork a session at an epoch. Default: the current epoch.
 
-        `branch_id`: ID of the fork. If it names an identical fork, return this fork. Raises NotFound, or Refused
-        if another session uses the ID.
+        `branch_id`: ID of the fork. Default: a generated ID. If the same fork exists, return it. Raises NotFound,
+        or Refused if another session uses the ID.
         """
         name = new_id("session") if branch_id is None else branch_id
         return self._post("sessions", session_id, "branch", keyed=True, epoch=epoch, session_id=name)
@@ -255,7 +261,7 @@ class Methods(OperatorMethods[One, Many]):
     ) -> One:
         """Start a background flow, or all flows of a trigger, and return ``{run_id, runs, joined}``.
 
-        If a run of the flow is already active for the session, the result names this run.
+        If the session already has an active run of the flow, the result contains this run's ID.
         """
         return self._post(
             "runs",
@@ -295,7 +301,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._post("runs", run_id, "cancel")
 
     def redo_run(self, run_id: str) -> One:
-        """Rerun the run's flow with the inputs and options of its chain. Return the new run's ID."""
+        """Rerun a flow with the inputs and options of the run's chain. Return the new run's ID."""
         return self._post("runs", run_id, "redo")
 
     def add_document(
@@ -356,7 +362,7 @@ class Methods(OperatorMethods[One, Many]):
         return self._send(Call("DELETE", path_of("webhooks", webhook_id)))
 
     def failing_webhooks(self, limit: int = 100) -> Many:
-        """List feeds whose delivery fails or was abandoned. Each webhook has one feed per session."""
+        """List feeds whose deliveries fail or were abandoned. A feed delivers one session's events to one webhook."""
         return self._get("webhooks", "failing", limit=limit)
 
     def retry_webhook(self, webhook_id: str, *, session_id: str | None = None) -> One:

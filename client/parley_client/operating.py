@@ -1,4 +1,4 @@
-"""API methods for operators, and the base class of all methods."""
+"""API methods for operators, and the base class for all API methods."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
@@ -11,7 +11,7 @@ Many = TypeVar("Many")  # a list of objects, or an awaitable list
 
 
 class OperatorMethods(ABC, Generic[One, Many]):
-    """Methods that raise Forbidden unless the caller has the scope `operator`."""
+    """Methods for operators. They raise Forbidden unless the caller has the scope `operator`."""
 
     @abstractmethod
     def _send(self, call: Call) -> Any: ...
@@ -38,8 +38,9 @@ class OperatorMethods(ABC, Generic[One, Many]):
         before: str | None = None,
         limit: int = 50,
     ) -> One:
-        """Search turns across sessions by words and quality, newest first: ``{turns, next}``.
+        """Search the turns of all sessions, newest first. Return ``{turns, next}``.
 
+        `q`: words that must all occur in the message or the reply. `days`: how many days back to search.
         `before`: the previous page's `next`.
         """
         marks = {"failed": failed, "not_understood": not_understood}
@@ -61,7 +62,7 @@ class OperatorMethods(ABC, Generic[One, Many]):
         return self._get("turns", turn_id, "journal")
 
     def turn_case(self, turn_id: str) -> One:
-        """Return a test case for `parley eval` from the session up to the turn, with expectations from feedback."""
+        """Return a test case for `parley eval`: the session up to the turn, with expectations from its feedback."""
         return self._get("turns", turn_id, "case")
 
     def repairs(self, session_id: str) -> One:
@@ -69,13 +70,17 @@ class OperatorMethods(ABC, Generic[One, Many]):
         return self._get("sessions", session_id, "repairs")
 
     def preview_repairs(self, session_id: str, repairs: list[JsonObject]) -> One:
-        """Return the changes and user messages that repairs would cause, and reasons for rejecting them."""
+        """Return what the repairs would change, the messages that the user would get, and reasons to reject repairs."""
         return self._post("sessions", session_id, "repairs", "preview", repairs=repairs)
 
     def repair(
         self, session_id: str, repairs: list[JsonObject], *, epoch: int, why: str, wait_s: float = 30.0
     ) -> One:
-        """Apply repairs as a turn. Raises Refused if the session has changed or the repairs would break its state."""
+        """Apply repairs as a turn of the session.
+
+        `epoch`: the session's epoch when the operator inspected the session. `why`: the reason, stored with the
+        repairs. Raises Refused if the session has changed since then, or the repairs would break its state.
+        """
         body = {"repairs": repairs, "epoch": epoch, "why": why, "idempotency_key": new_id("client")}
         path = path_of("sessions", session_id, "repairs")
         return self._send(Call("POST", path, body, {"wait": wait_s}, keyed=True))

@@ -10,15 +10,15 @@ from parley_client.types import JsonObject, is_object
 
 
 def verify_webhook(secret: str | Sequence[str], headers: Mapping[str, str], body: bytes) -> JsonObject:
-    """Verify a delivery's signature and timestamp (within five minutes of now), and return its event.
+    """Verify a delivery's signature and timestamp (within five minutes of now), and return the delivered event.
 
     Args:
-        secret: the tenant's webhook secret, or several secrets during rotation.
+        secret: the tenant's webhook secret, or the new and the previous secret during rotation.
         headers: the request's headers. Names are case-insensitive.
         body: the exact bytes received.
 
     Raises:
-        Unauthenticated: the delivery is not from Parley, was modified, or is too old.
+        Unauthenticated: the delivery is not from Parley, was modified, or its timestamp is out of range.
         InvalidInput: the delivery is authentic, but not a JSON object.
     """
     _verify([secret] if isinstance(secret, str) else secret, dict(headers), body)

@@ -17,7 +17,7 @@ While it is empty, row-level security hides the rows of all tenants from the gat
 
 
 class ApiKeys(Protocol):
-    """A store of API keys, which contains only hashes of their secrets. Every method can raise Unavailable."""
+    """A store of API keys that keeps only hashes of the secrets. Every method can raise Unavailable."""
 
     async def create(
         self,
@@ -28,7 +28,10 @@ class ApiKeys(Protocol):
         user_id: UserId | None = None,
         expires_at: datetime | None = None,
     ) -> tuple[ApiKey, str]:
-        """Create a key. Return its record and its text, which can't be retrieved later."""
+        """Create a key. Return its record and its text, which contains the secret and can't be retrieved later.
+
+        `user_id`: the only user for whom the key can act. Default: all users. `expires_at`: default: never.
+        """
         ...
 
     async def list(self, tenant_id: TenantId | None = None) -> list[ApiKey]:
@@ -64,7 +67,7 @@ class Tickets(Protocol):
         ...
 
     async def keep(self, ticket: str, stream: SessionId, caller: Caller, *, lives_s: int) -> None:
-        """Keep a ticket valid for `lives_s` seconds from now, only for the event stream of one session."""
+        """Keep a ticket valid for `lives_s` seconds from now, but only for the event stream of session `stream`."""
         ...
 
 

@@ -19,7 +19,7 @@ class Lane(Protocol):
         died: this counts as a crash, not as an attempt. After its second crash, the turn is a suspected poison
         turn, which only an isolated process claims (RT-26). A turn that crashes there, or has no attempts
         left, is quarantined, and the next turn is claimed. If such a turn has side effects, it may be claimed
-        one last time, with a `failure`.
+        one last time, with `Work.failure` set.
 
         Return None if no turn can run here (for example, because predecessors in `sequence` are missing) or
         another lease is valid.
@@ -37,7 +37,7 @@ class Lane(Protocol):
     async def abandon(self, lease: Lease, *, error: str | None = None) -> None:
         """Release the lane without a commit, and requeue the turn.
 
-        The attempt counts only if `error` is set.
+        `error`: why the attempt failed. If it is None, the attempt doesn't count.
         """
         ...
 
@@ -51,8 +51,8 @@ class Lane(Protocol):
     ) -> bool:
         """Write a journal step and its ledger entry, if any, while the lease is current.
 
-        Return False, without changes, if `entry` and `heard` are set and an `understand` turn with a `seq`
-        above `heard` has arrived. Raises LaneLost.
+        `heard`: the `seq` up to which the worker has read mid-turn messages. Return False, without changes, if
+        `entry` and `heard` are set and an `understand` turn with a higher `seq` has arrived. Raises LaneLost.
         """
         ...
 
@@ -73,8 +73,8 @@ class Lane(Protocol):
     ) -> LedgerEntry | None:
         """Move an earlier attempt's ledger entry to this attempt's flow.
 
-        A flow that a turn starts gets a new ID in each attempt. Return the entry, or None if it doesn't
-        exist. Raises LaneLost.
+        A flow that a turn starts gets a new ID in each attempt. `flow_id`: the new ID. Return the entry, or None
+        if it doesn't exist. Raises LaneLost.
         """
         ...
 
@@ -87,7 +87,7 @@ class Lane(Protocol):
         ...
 
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
-        """Renew this worker's leases. Return running turns with a cancellation request or a mid-turn message."""
+        """Renew this worker's leases. Return its running turns that have a cancellation request or mid-turn message."""
         ...
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:

@@ -1,5 +1,3 @@
-"""Session records for maintenance flows."""
-
 from dataclasses import dataclass
 
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
@@ -15,12 +13,12 @@ class SessionState:
 
 @dataclass(frozen=True, slots=True)
 class SessionRows:
-    """Counts of a session's inconsistent rows.
+    """Numbers of a session's inconsistent rows.
 
     Args:
-        turns: number of turns that are marked as running but have no worker.
-        frames: number of frames whose flow is neither on the stack nor archived.
-        plans: number of open plans that are not on the stack.
+        turns: turns that are marked as running but have no worker.
+        frames: frames whose flow is neither on the stack nor archived.
+        plans: open plans that are not on the stack.
     """
 
     tenant_id: TenantId

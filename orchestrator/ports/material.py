@@ -6,12 +6,12 @@ from typing import Final
 from orchestrator.types import Epoch, Json, JsonObject, UserId
 
 CONVERSATION: Final = "conversation"
-"""The material name of the `Conversation`, which is None before the first turn."""
+"""The session's `Conversation`, or None before the first turn."""
 HABITS: Final = "habits"
-"""The material name of the user's `SlotUse` records, by task and slot, most frequent value first."""
+"""The user's `SlotUse` records, grouped by flow and slot, most frequent value first."""
 HISTORY: Final = "history"
-"""The material name of the `History`."""
 MATERIALS: Final = frozenset({CONVERSATION, HABITS, HISTORY})
+"""Names of the content that a background flow can request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class SlotUse:
-    """The number of times that a user gave a value for a slot in completed tasks."""
+    """A slot value that a user gave in completed flows `dact`. `times`: the number of these flows."""
 
     dact: str
     slot: str

@@ -1,4 +1,4 @@
-"""The outbox: messages that are stored with a commit and kept until they are acknowledged (RT-4)."""
+"""The outbox: messages that a commit stores, and that are resent until they are acknowledged (RT-4)."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,10 +8,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 @dataclass(frozen=True, slots=True)
 class OutboxMessage:
-    """A message to send.
-
-    `id` stays the same when the message is sent again, so that receivers can deduplicate.
-    """
+    """A message to send. `id`: the same each time the message is sent, so that receivers can deduplicate."""
 
     id: int
     tenant_id: TenantId
@@ -27,9 +24,9 @@ class Outbox(Protocol):
     async def take_due(
         self, kinds: tuple[str, ...], *, again_after_s: float, limit: int = 100
     ) -> list[OutboxMessage]:
-        """Return messages that were never sent or whose acknowledgment is overdue, oldest first.
+        """Return unacknowledged messages of these kinds, oldest first, and mark them as sent.
 
-        The messages are marked as sent. No message is returned twice within `again_after_s` seconds.
+        No message is returned twice within `again_after_s` seconds.
         """
         ...
 

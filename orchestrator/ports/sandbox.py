@@ -26,7 +26,7 @@ class SandboxLimits:
 
 
 class StopCategory(StrEnum):
-    """Reasons for a run without a result."""
+    """The reason why a run has no result."""
 
     TIMEOUT = "timeout"
     """The code reached the limit of wall-clock or CPU time."""
@@ -42,7 +42,7 @@ class StopCategory(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The function's return value, which is untrusted like all data from a model."""
+    """The result of model-written code. `value`: untrusted, like all data from a model."""
 
     value: Json
 

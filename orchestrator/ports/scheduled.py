@@ -1,4 +1,4 @@
-"""Events that are delivered to sessions at a scheduled time (RT-31)."""
+"""The port for events that are delivered to sessions at a scheduled time (RT-31)."""
 
 from datetime import datetime
 from typing import Protocol
@@ -33,7 +33,9 @@ class ScheduledEvents(Protocol):
     async def answer(
         self, tenant_id: TenantId, reference: str, signature: str, outcome: JsonObject
     ) -> ScheduledEvent:
-        """Submit the result of an asynchronous tool call as a turn of its session, once (RT-32).
+        """Submit the result of an asynchronous tool call as a turn of the call's session, once (RT-32).
+
+        `reference` and `signature`: from the call's callback URL. `outcome`: the result.
 
         Raises:
             NotFound: the reference is unknown or the signature is wrong.

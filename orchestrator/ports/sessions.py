@@ -59,7 +59,7 @@ class Sessions(Protocol):
     ) -> list[JsonObject]:
         """Return the latest utterances as ``{turn_id, seq, role, form, content, at}``, oldest first.
 
-        `before`: only turns with a lower `seq`. `until`: only turns up to this epoch.
+        `before`: only utterances of turns with a lower `seq`. `until`: only utterances up to this epoch.
         """
         ...
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """A number of tokens, and their cost in millionths of a US dollar."""
+    """A number of tokens with their cost. `cost_micros`: in millionths of a US dollar."""
 
     tokens: int = 0
     cost_micros: int = 0
@@ -22,8 +22,8 @@ class SpendingStore(Protocol):
     """Counters of tokens and cost, shared by all processes."""
 
     async def add(self, key: str, amount: Spent, *, keep_s: int) -> Spent:
-        """Add to a counter atomically, and return its new value. Negative amounts are refunds.
+        """Add `amount` to the counter `key` atomically, and return its new value. Negative amounts are refunds.
 
-        The counter is deleted `keep_s` seconds after the last addition.
+        The counter is deleted `keep_s` seconds after the last call.
         """
         ...

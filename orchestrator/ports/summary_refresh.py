@@ -11,7 +11,11 @@ SUMMARY_DUE: Final = "summary_due"
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """The result of an update: the number of the last summarized turn, and the summary if it was stored."""
+    """The result of an update.
+
+    `through_turn`: the number of the last summarized turn. `summary`: the text, or None if it is not in the
+    scratchpad.
+    """
 
     through_turn: int
     summary: str | None = None
@@ -21,7 +25,7 @@ class SummaryRefresh(Protocol):
     """A service that updates summaries and memories on demand. Every method can raise Unavailable."""
 
     async def remembered_through(self, tenant_id: TenantId, session_id: SessionId) -> int:
-        """Return the number of the last turn that memory has processed, or 0."""
+        """Return the number of the session's last turn that the user's memories take into account, or 0."""
         ...
 
     async def renew(

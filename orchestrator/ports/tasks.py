@@ -13,9 +13,9 @@ CANCEL_EVENT: Final = "orchestrator.cancel_event"
 RUN_SESSION: Final = "orchestrator.run_session"
 START_RUN: Final = "internal_flows.start_run"
 RUN_FLOW: Final = "internal_flows.run"
-"""The task of a background run, which ends when the run ends."""
+"""The task that executes a background run. It ends when the run ends."""
 RUN_ITEMS: Final = "internal_flows.items"
-"""The task for a share of a run's items."""
+"""The task that executes some of a background run's items."""
 
 SUBMISSIONS: Final = "submissions"
 TURNS: Final = "turns"
@@ -44,7 +44,4 @@ ROUTES: Final = {
 }
 
 SENDERS_QUEUE: Final = "celery"
-"""Celery's default queue, which receives callbacks without a queue name.
-
-Senders' workers usually consume it.
-"""
+"""Celery's default queue, which receives callbacks without a queue name. Clients' own workers usually consume it."""

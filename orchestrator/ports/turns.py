@@ -34,7 +34,7 @@ class Inbox(Protocol):
     async def submitted_as(
         self, tenant_id: TenantId, idempotency_key: str, session_id: SessionId | None = None
     ) -> list[TurnRecord]:
-        """Return up to two turns with this key, because keys are unique only within a session."""
+        """Return up to two turns with this key. Keys are unique only within a session."""
         ...
 
     async def turns(
@@ -75,7 +75,7 @@ class LiveEvents(Protocol):
     """
 
     async def publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
-        """Publish events in one round trip. Without events, listeners are asked to read the log.
+        """Publish events in one round trip. If `events` is empty, tell listeners to read the log.
 
         All tokens in a call must be contiguous and from the same turn. If the store is unavailable, the
         method returns normally and listeners catch up from the log.
@@ -105,7 +105,7 @@ class EventLog(Protocol):
     async def last_numbers(
         self, tenant_id: TenantId, session_ids: Sequence[SessionId]
     ) -> Mapping[SessionId, int]:
-        """Return the number of each session's last event, or 0 for a session without events.
+        """Return each session's last event number, or 0 if the session has no events.
 
         Unknown sessions are omitted.
         """
@@ -141,10 +141,10 @@ class Approvals(Protocol):
 
 
 class Frames(Protocol):
-    """Displayed data of past turns. Raises NotFound if the tenant doesn't have the session."""
+    """Display frames of past turns."""
 
     async def frame(self, tenant_id: TenantId, session_id: SessionId, frame_id: str) -> JsonObject:
-        """Return a frame. Raises NotFound."""
+        """Return a frame. Raises NotFound if the tenant doesn't have the session, or the session the frame."""
         ...
 
 

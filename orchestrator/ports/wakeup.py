@@ -1,27 +1,27 @@
-"""Wake-ups: hints that a session has work. Lost, late or duplicate hints affect only latency (RT-1)."""
+"""Wake-ups: hints that sessions have turns to run. Lost, late or duplicate hints affect only latency (RT-1)."""
 
 from typing import Final, Protocol
 
 from orchestrator.types import SessionId, TenantId
 
 OF_ANY_TENANT: Final = TenantId("")
-"""The tenant of an offer whose sender doesn't know the session's tenant."""
+"""A placeholder for callers of `offer` that don't know the tenant."""
 
 
 class Wakeup(Protocol):
     async def offer(
         self, *session_ids: SessionId, tenant_id: TenantId = OF_ANY_TENANT, nobody_came: bool = False
     ) -> bool:
-        """Announce that sessions have work.
+        """Announce that sessions have turns to run, and wake a worker if necessary.
 
         Tenants are served in turn, and sessions of the same tenant in order. `nobody_came`: True to wake a
         worker in any case, because the workers that count as awake may be dead. Return False if a store or
-        broker is unavailable; the reconciler will find the work.
+        broker is unavailable. The reconciler offers the sessions later.
         """
         ...
 
     async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
-        """Return up to `limit` offered sessions, and wait up to `timeout_s` seconds for the first.
+        """Return up to `limit` offered sessions. Wait up to `timeout_s` seconds if there are none.
 
         The caller counts as awake until it retires or stops calling. Awake workers are not woken again.
 

@@ -17,7 +17,7 @@ NO_CHANGE = b"{}"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A turn with a commit to write. The turn may have been stopped."""
+    """An attempt with changes to commit, also if the turn was stopped."""
 
     commit: TurnCommit
 
@@ -31,12 +31,12 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class HandedBack:
-    """A turn that a process returned during shutdown. Another process claims it; the attempt doesn't count."""
+    """An attempt that was interrupted by shutdown and doesn't count. Another process claims the turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A turn whose session lane was lost. The worker discards the results."""
+    """An attempt whose session lane another worker has taken over. The results are discarded."""
 
 
 Ending: TypeAlias = Answered | Failed | HandedBack | Lost
@@ -57,7 +57,7 @@ def status_of(cause: StopCause) -> TurnStatus:
 
 
 def commit_without_effects(lease: Lease, cause: StopCause, word: WordFor) -> TurnCommit:
-    """Return the commit for a turn that changed nothing, with a safe reply."""
+    """Return the commit for a stopped turn that changed nothing. The reply depends only on the new status."""
     work, status = lease.work, status_of(cause)
     reply = word(lease.domain, SAFE_REPLIES[status])
     said = (Utterance("user", work.input.form, work.input.text),) if work.input.text else ()

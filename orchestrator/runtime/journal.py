@@ -1,4 +1,4 @@
-"""The journal of a turn: records model and tool calls, so that later attempts don't repeat them (RT-8 … RT-10).
+"""The journal of a turn, which records model and tool calls so that later attempts don't repeat them (RT-8 … RT-10).
 
 Only calls with side effects use the side-effect ledger. Listeners receive hints about running tools (RT-15);
 the turn's commit contains the same events, numbered.
@@ -59,7 +59,7 @@ async def hear_nothing(_: Journal) -> int:
 
 
 class Meaning(Enum):
-    """Possible consequences of a mid-turn message for the running turn."""
+    """The effect of a mid-turn message on the running turn."""
 
     STOPS = auto()
     """The message changes or cancels the running task, so the turn must stop."""
@@ -171,7 +171,10 @@ class Journal:
         return result
 
     async def _begin(self, step: _Call) -> None:
-        """Record the start of a call with side effects, after classifying all earlier mid-turn messages."""
+        """Record the start of a call that has a side effect or can't be repeated.
+
+        All mid-turn messages that have arrived are classified first.
+        """
         if step.idempotent:  # The call can be repeated after a crash, but not after a stop.
             await self._listen(self)
             self._journal[step.key] = Step(step.key, step.kind, StepStatus.STARTED, step.request_hash)
@@ -187,7 +190,8 @@ class Journal:
     async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
         """Return the result of an earlier call with this side effect, or None to make the call now.
 
-        If the outcome of the earlier call is unknown, the new call uses the same idempotency key.
+        After an unknown outcome, return an UnknownOutcome, or None if `effect.again` is set. A repeated call then
+        reuses the earlier idempotency key.
         """
         earlier = await self.lane.find_effect(self.lease, effect)
         if earlier is None or earlier.status not in MAY_BE_HAD:
@@ -208,7 +212,10 @@ class Journal:
         await self._record(step, StepStatus.FINISHED, result)
 
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
-        """Decide a pending approval once. A later attempt receives the first decision. Return None if not found."""
+        """Decide a pending approval. A later attempt of the turn receives the first decision.
+
+        Return None if the session has no such approval.
+        """
         return await self.lane.decide_approval(self.lease, approval_id, decision)
 
     async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:
@@ -268,7 +275,6 @@ class Journal:
         return True
 
     def _enter(self, step: _Call, status: StepStatus, result: Json) -> LedgerEntry | None:
-        """Return the ledger entry for a step, or None for a call without side effects."""
         effect = step.effect
         if effect is None:
             return None

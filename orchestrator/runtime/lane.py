@@ -57,7 +57,7 @@ _log = get_logger(__name__)
 
 
 class TurnAgent(Protocol):
-    """An agent as used by the lane runner. `deadline_s`: maximum duration of an attempt, in seconds."""
+    """The lane runner's view of an agent. `deadline_s`: maximum duration of an attempt, in seconds."""
 
     @property
     def deadline_s(self) -> float: ...
@@ -156,17 +156,15 @@ class LaneRunner:
             pass
 
     def drain(self) -> None:
-        """Release each lane after the end of its current turn."""
+        """Make `run` release each lane when the lane's current turn ends, even if the session has more turns."""
         self._draining = True
 
     async def renew(self) -> None:
-        """Renew leases, stop turns that must stop, and retry failed releases."""
+        """Renew this worker's leases, stop canceled or overtaken turns, and retry failed releases."""
         for lease, error in list(self._owed.values()):
             await self._abandon(lease, error)
         for _, turn_id in await self._lane.renew():
             await self._attend(turn_id)
-
-    # The steps of a turn, in order.
 
     async def _think(self, lease: Lease) -> Ending:
         work = lease.work
@@ -224,7 +222,7 @@ class LaneRunner:
         return commit_without_effects(lease, cause, self._word)
 
     async def _finish(self, lease: Lease, ending: Ending) -> Lease | None:
-        """Commit the turn or release the lane. Return the lease with the next turn, if any."""
+        """Commit the turn or release the lane. Return the lease with the next turn, or None."""
         match ending:
             case Answered(commit):
                 return await self._commit(lease, commit)
@@ -268,8 +266,6 @@ class LaneRunner:
             await self._hand_back(following)
             return None
         return following
-
-    # Releasing.
 
     async def _fail(self, lease: Lease, error: str) -> None:
         """Record a failed attempt. The turn is offered again until it is quarantined."""
@@ -315,8 +311,6 @@ class LaneRunner:
             epoch=lease.epoch,
             token=lease.token,
         )
-
-    # Deadline and cancellation.
 
     @asynccontextmanager
     async def _interruptible(self, lease: Lease, journal: Journal) -> AsyncGenerator[asyncio.Timeout]:
@@ -364,7 +358,7 @@ class LaneRunner:
 
 
 def _find_stop(work: Work) -> StopCause | None:
-    """Return the reason not to start a turn, or None."""
+    """Return the reason to end a turn without running it, or None."""
     if work.cancelled:
         return TurnCancelled("The turn was canceled.")
     if work.failure is not None:

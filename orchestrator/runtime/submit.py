@@ -14,7 +14,7 @@ from orchestrator.types import JsonObject, SessionId, TenantId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submitter:
-    """A service that submits turns and events. The methods raise the errors of the ports."""
+    """A service that submits turns and events. Its methods raise the same errors as `inbox` and `scheduled`."""
 
     inbox: Inbox
     scheduled: ScheduledEvents
@@ -23,9 +23,9 @@ class Submitter:
     async def submit(
         self, submission: Submission, accepted: Callable[[Receipt], Awaitable[None]] | None = None
     ) -> Receipt:
-        """Accept a turn, and wake a worker unless the request repeats a finished turn.
+        """Accept a turn, and wake a worker unless the submission repeats a finished turn.
 
-        `accepted`: called before waking a worker. If `accepted` raises an error, no worker is woken.
+        `accepted`: called with the receipt before a worker is woken. If it raises an error, no worker is woken.
         """
         receipt = await self.inbox.submit(submission)
         if accepted is not None:

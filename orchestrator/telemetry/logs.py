@@ -36,7 +36,6 @@ _log = get_logger(__name__)
 
 
 def _add_trace(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Add the trace ID, if traces are exported."""
     here = trace.get_current_span().get_span_context()
     if here.is_valid:
         event["trace_id"] = trace.format_trace_id(here.trace_id)
@@ -63,7 +62,10 @@ def _render_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def name_error(error: BaseException) -> str:
-    """Return a one-line description of an error: its message if it is Parley's, or its type."""
+    """Return one line about an error: a Parley error's message, or another error's type.
+
+    For an OSError, the operating system's message follows the type.
+    """
     kind = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
     match error:
         case ParleyError():
@@ -75,7 +77,7 @@ def name_error(error: BaseException) -> str:
 
 
 def _error_of(given: Any) -> BaseException | None:
-    """Return the error in an `exc_info` value, which is True, an error or a triple."""
+    """Return the error in an `exc_info` value, which is True, an error, a triple or empty."""
     if given is True:
         return sys.exc_info()[1]
     return given if isinstance(given, BaseException) else given[1] if given else None
@@ -90,7 +92,7 @@ def _chain_of(error: BaseException) -> Generator[BaseException]:
 
 
 def _without_words(message: str, error: BaseException) -> str:
-    """Return a library's log message without the error texts that it repeats."""
+    """Return a log message in which the texts of the error and its causes are replaced with their types."""
     for each in _chain_of(error):
         if not isinstance(each, ParleyError) and str(each):
             message = message.replace(repr(each), name_error(each)).replace(str(each), name_error(each))
@@ -107,7 +109,7 @@ def _lines_of(error: BaseException) -> Generator[str]:
 
 
 def _is_logged(record: logging.LogRecord) -> bool:
-    """Return True if a record should be logged. Libraries quote content at debug level."""
+    """Return False for libraries' records below INFO, which can quote content, and for all records of `CARRIERS`."""
     library = record.name.partition(".")[0]
     if library in OURS:
         return True

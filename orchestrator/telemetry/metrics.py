@@ -87,7 +87,7 @@ def count_signal(signal: Signal) -> None:
 
 
 def _count_model_call(payload: Json) -> None:
-    # The configured name, because endpoints may return other names, and failed calls return none.
+    # Use the configured name: endpoints can return a different name, and failed calls return no name.
     model = payload["asked"] or "none"
     MODEL_CALLS.labels(model, payload["prompt_id"], payload["outcome"]).inc()
     MODEL_SECONDS.labels(model).observe(payload["duration_ms"] / 1000)

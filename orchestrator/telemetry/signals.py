@@ -1,4 +1,4 @@
-"""Signals: events worth evaluating, in a common format (CO-6).
+"""Signals: records of predictions, calls, checks and other events, for evaluation (CO-6).
 
 Components report signals to a `RecordSignal`, a callback that decides where to store them.
 """
@@ -76,19 +76,22 @@ _turn: ContextVar[tuple[TurnId, list[Signal]] | None] = ContextVar("signals of a
 
 
 def keep_for_turn(turn_id: TurnId, kept: list[Signal]) -> None:
-    """Append the turn's signals to `kept` when `keep` is called, in the current task and its child tasks."""
+    """Make `keep` append the turn's signals to `kept`, in the current asyncio task and its child tasks."""
     _turn.set((turn_id, kept))
 
 
 def keep(signal: Signal) -> None:
-    """Append a signal to its turn's list, as set by `keep_for_turn`. For components without access to the turn."""
+    """Append a signal to the list that `keep_for_turn` set for its turn. Other turns' signals are ignored.
+
+    For components that can't access the turn's data.
+    """
     at_work = _turn.get()
     if at_work is not None and at_work[0] == signal.turn:
         at_work[1].append(signal)
 
 
 _EXPECTED = frozenset({"answered", "model_circuit_open", "CancelledError"})
-"""Expected outcomes of a model call. Circuit breaker changes have separate log lines."""
+"""Outcomes of a model call that are logged without a warning. Open circuit breakers have their own warning."""
 _signals = structlog.get_logger("orchestrator.signals")
 
 

@@ -24,13 +24,13 @@ from orchestrator.telemetry.metrics import PHASE_SECONDS
 from orchestrator.types import TurnId
 
 _ADDRESSES = frozenset({"http.target", "http.url", "url.full"})
-"""Request attributes that contain a URL."""
+"""Span attributes that contain a URL."""
 
 Attributes = Mapping[str, str | int | float | bool]
 
 _NOTHING: AbstractContextManager[None] = nullcontext()
 _wanted: ContextVar[tuple[int, int] | None] = ContextVar("wanted", default=None)
-"""The trace ID and span ID for the next span, or None for random IDs."""
+"""The trace ID and span ID for new spans, or None for random IDs."""
 
 
 class _State:
@@ -144,7 +144,7 @@ def _open(
 
 
 def make_discreet(exporter: Any) -> Any:
-    """Wrap an exporter so that URL queries and secrets are removed."""
+    """Wrap a span exporter so that URL queries and secrets are removed from attributes."""
     from opentelemetry.sdk.trace import ReadableSpan  # noqa: PLC0415
     from opentelemetry.sdk.trace.export import SpanExporter  # noqa: PLC0415
 
@@ -186,7 +186,7 @@ def _make_ids() -> Any:
     from opentelemetry.sdk.trace.id_generator import RandomIdGenerator  # noqa: PLC0415
 
     class TurnIds(RandomIdGenerator):
-        """A generator of random IDs, except for the root span of a turn's trace."""
+        """A generator of random IDs that uses the IDs in `_wanted`, if set."""
 
         def generate_trace_id(self) -> int:
             wanted = _wanted.get()

@@ -59,7 +59,7 @@ class Caller:
             raise NotFound("session", session_id)
 
     def acting_user(self, wanted: UserId | None) -> UserId | None:
-        """Return the new session's user or None. Raise Forbidden if the caller can't act for the user `wanted`."""
+        """Return the user for a new session, or None. Raise Forbidden if the caller can't act for `wanted`."""
         if self.only_user is None:
             return wanted or self.user_id
         if wanted not in {None, self.only_user}:
@@ -67,13 +67,16 @@ class Caller:
         return self.only_user
 
     def author(self, claimed: str | None) -> str | None:
-        """Return the author to record with feedback: the caller's user, `claimed`, the caller's name, or None."""
+        """Return the author of feedback: the caller's user, `claimed` or the caller's name, in this order.
+
+        Return None if authentication is off and `claimed` is empty.
+        """
         if self.user_id is not None:
             return self.user_id
         return claimed or (self.name if self.known else None)
 
     def decider(self, claimed: str | None) -> str:
-        """Return the decider to record with an approval. Operators and backends can claim a name."""
+        """Return who decided an approval: the caller's user. Operators and backends can claim another name."""
         if self.only_user is not None:
             return self.only_user
         return claimed or self.name
@@ -133,5 +136,5 @@ def digest(secret: str) -> str:
 
 
 def fits(secret: str, kept: str) -> bool:
-    """Compare a secret with the stored digest in constant time."""
+    """Return whether a secret has the stored digest `kept`. The comparison takes constant time."""
     return hmac.compare_digest(digest(secret), kept)

@@ -38,9 +38,10 @@ APPROVAL_TRANSITIONS: dict[ApprovalStatus, frozenset[ApprovalStatus]] = {
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRecord:
-    """An approval request. `fingerprint`: binds the approval to the call, the plan and the policy.
+    """A request for approval of a call.
 
-    `cause`: why an approval was required. `reason`: the decider's explanation.
+    `fingerprint`: binds the approval to the call, the plan and the policy. `cause`: why approval is required.
+    `reason`: the decider's explanation.
     """
 
     INTERNAL: ClassVar = frozenset({"fingerprint", "plan_revision", "policy_version"})
@@ -68,11 +69,10 @@ class ApprovalRecord:
     """True if only an operator can grant the approval. The user can still deny it."""
 
     def as_json(self) -> JsonObject:
-        """Return the approval in the format of the APIs."""
         return as_json(self, without=self.INTERNAL)
 
     def status_at(self, now: datetime) -> ApprovalStatus:
-        """Return the status at a time, taking expiry into account."""
+        """Return the status at `now`. A pending approval that has expired is EXPIRED."""
         expired = self.status is ApprovalStatus.PENDING and now >= self.expires_at
         return ApprovalStatus.EXPIRED if expired else self.status
 
@@ -128,7 +128,7 @@ def explain_refusal(record: ApprovalRecord, now: datetime) -> str:
 
 
 def resuming_turn(tenant: TenantId, record: ApprovalRecord, *, granted: bool) -> Submission:
-    """Return the turn that resumes the flow after a decision. Its key deduplicates repeated decisions."""
+    """Return the turn that resumes the flow after a decision. Repeated decisions share its idempotency key."""
     action = {
         "name": "approve" if granted else "deny",
         "payload": {"flow_id": record.flow_id or None, "approval_id": record.approval_id},

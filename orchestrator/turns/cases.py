@@ -1,4 +1,4 @@
-"""Conversion of recorded conversations into evaluation cases of a domain."""
+"""Conversion of recorded conversations into evaluation cases."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from orchestrator.types import Json, JsonObject, is_object
 
 REFERENCE = re.compile(r"\b(?=\w*\d)(?=\w*[A-Z])[A-Z0-9]{5,}\b")
-"""Matches references created by tools, such as booking numbers, which differ in each run."""
+"""Pattern for references that tools create, such as booking numbers. References differ in each run."""
 _OF_ITS_SESSION = re.compile(r"_id$|^candidate$")
-"""Matches names of payload members that are valid only in the original session."""
+"""Pattern for names of payload members whose values are valid only in the original session."""
 
 
 def make_case(
@@ -58,10 +58,10 @@ def _without_identifiers(action: JsonObject) -> JsonObject:
 
 
 def _expect(feedback: JsonObject, turn: JsonObject, remembered: Mapping[str, str]) -> JsonObject:
-    """Return the expectations of a turn, from its correction, rating or comment.
+    """Return the expectations of a turn, from its correction, rating or comment, or an empty object.
 
-    `remembered`: values in the answers so far. Slots that contain references from these answers are omitted,
-    because references differ in each run.
+    `remembered`: values in the answers so far. After a thumbs-up, slots that contain references from these
+    answers are omitted, because references differ in each run.
     """
     correction: JsonObject = feedback["correction"] or {}
     expected: JsonObject = {}
@@ -86,7 +86,7 @@ def _expect(feedback: JsonObject, turn: JsonObject, remembered: Mapping[str, str
 
 
 def outcome_of(turn: JsonObject) -> JsonObject:
-    """Return a turn's outcome as expectations of a case."""
+    """Return a turn's flows, completed flows, tools and slots in the format of a case's `expect`."""
     return {
         "flows": [flow["dact"] for flow in turn["flows"]],
         "completed": turn["completed"],
@@ -96,7 +96,7 @@ def outcome_of(turn: JsonObject) -> JsonObject:
 
 
 def insert_names(text: str, remembered: Mapping[str, str]) -> str:
-    """Replace references from earlier answers by placeholders such as ``<booking_ref>``."""
+    """Replace references from earlier answers with placeholders such as ``<booking_ref>``."""
     for name, value in remembered.items():
         if REFERENCE.fullmatch(value):
             text = re.sub(rf"\b{value}\b", f"<{name}>", text, flags=re.IGNORECASE)
@@ -104,7 +104,7 @@ def insert_names(text: str, remembered: Mapping[str, str]) -> str:
 
 
 def values_of(turn: JsonObject) -> dict[str, str]:
-    """Return the values in an answer's frame, by name."""
+    """Return the values in a turn's frame as text, by name. Empty if there is no frame or its data isn't an object."""
     frame: JsonObject = turn["frame"] or {}
     data: Json = frame.get("data")
     return {name: str(value) for name, value in data.items()} if is_object(data) else {}

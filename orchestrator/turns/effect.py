@@ -28,6 +28,7 @@ class LedgerStatus(StrEnum):
 OPEN = frozenset({LedgerStatus.STARTED, LedgerStatus.UNKNOWN, LedgerStatus.AWAITED})
 """Statuses with an unknown outcome."""
 MAY_BE_HAD = OPEN | {LedgerStatus.DONE}
+"""Statuses of side effects that happened, or may have happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Effect:
     """The intended side effect of a tool call.
 
     Args:
+        slots: the flow's slot values.
         judge: returns the ledger status for a tool result.
         again: True to repeat the side effect even if it may have happened. The user or the status query
             decides this.

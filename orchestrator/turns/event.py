@@ -1,4 +1,4 @@
-"""Events in the ordered log of a session (RT-15)."""
+"""Events of a session, numbered in its log or sent only to live listeners (RT-15)."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,7 +27,7 @@ class Event:
             repaired.
         number: the position in the session's log, from 1. None before the commit and for tokens, which are
             not stored.
-        at: the time of writing, for events read from the log.
+        at: the time of writing, or None if the event was not read from the log.
     """
 
     session_id: SessionId

@@ -1,5 +1,3 @@
-"""User feedback on an answer: a rating, a comment and a correction."""
-
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum

@@ -60,7 +60,7 @@ class Lease:
 
     Args:
         state: the serialized working state before `patches`, or None for a new session.
-        root: the root of the fork tree, if the session is a fork.
+        root: the root of the fork tree, or None if the session isn't a fork.
         patches: changes that lead from `state` to the current working state.
     """
 
@@ -89,9 +89,9 @@ OPERATOR = "operator"
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """A message in the conversation, from a user, agent, system or operator.
+    """A message in the conversation: a turn's input or answer.
 
-    Each turn has an answer and at most one input.
+    `role`: ``user``, ``agent``, ``system`` or ``operator``. `form`: as in `TurnInput`.
     """
 
     role: str
@@ -136,7 +136,7 @@ class TurnCommit:
 
     Args:
         state: the full working state.
-        diff: the change from the previous state. Stores may store only this change.
+        diff: the change from the previous state. Stores may keep only this change.
         snapshot: True if the history also stores the full state.
         approvals: approvals requested in this turn.
         signals: predictions, checks, calls and recoveries during the turn, for evaluation (CO-6).
@@ -169,7 +169,7 @@ class Committed:
     Args:
         events: the commit's events with their numbers.
         next: the session's next turn, already claimed, or None if the lane was released.
-        awaited: True if Celery tasks end with this turn. Their messages are in the outbox.
+        awaited: True if Celery tasks wait for this turn's end. The messages that end them are in the outbox.
     """
 
     epoch: Epoch

@@ -1,4 +1,4 @@
-"""Recorded turns with all inputs of their decisions, for replay."""
+"""Recorded turns, with all data that a replay needs to repeat their decisions."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class RecordedSession:
     """A session's replayable turns, in order.
 
     Args:
-        root: the root of the fork tree, if the session is a fork.
+        root: the root of the fork tree, or None if the session isn't a fork.
         left_out: the number of turns that can't be replayed, by reason.
     """
 

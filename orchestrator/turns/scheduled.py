@@ -66,9 +66,10 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledEvent:
-    """A stored event. `turn_id`: set on delivery.
+    """A stored event.
 
-    `revision`: how often the event was moved, replaced or answered.
+    `revision`: how often the event was moved, replaced or answered. `turn_id`: the turn that delivers the event,
+    or None before the delivery.
     """
 
     INTERNAL: ClassVar = frozenset({"tenant_id", "revision", "set_by"})
@@ -162,7 +163,7 @@ def expect_result(
 
 
 def replacing(found: ScheduledEvent, event: NewEvent) -> NewEvent | None:
-    """Return the event that replaces an event with the same key, or None to keep the existing event.
+    """Return the event to store instead of `found`, which has the same key, or None to keep `found`.
 
     A repeated poll keeps the call's reference and signature. An answered call is never replaced.
     """

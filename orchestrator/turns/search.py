@@ -1,5 +1,3 @@
-"""Search across all turns of a tenant."""
-
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -33,7 +31,7 @@ class TurnFilter:
 
 @dataclass(frozen=True, slots=True)
 class FoundTurns:
-    """A page of turns, newest first. `next`: the turn ID before which the next page starts, or None."""
+    """A page of turns, newest first. `next`: the `before` argument for the next page, or None if this is the last."""
 
     turns: list[JsonObject]
     next: TurnId | None

@@ -36,7 +36,7 @@ class NotBegun:
 
 @dataclass(frozen=True, slots=True)
 class UnknownOutcome:
-    """A non-idempotent call from an earlier attempt with an unknown outcome (RT-9).
+    """A non-idempotent call that an earlier attempt started, with an unknown outcome (RT-9).
 
     The call is not repeated. The tool's status query or the user must clarify the outcome.
     """

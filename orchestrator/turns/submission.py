@@ -103,7 +103,7 @@ def _fit_text(text: str) -> str:
 
 
 def _fit(value: JsonValue) -> JsonValue:
-    """Normalize numbers for all JSON parsers. Raise ValueError for values that stores reject."""
+    """Convert integers beyond 64 bits to floats, recursively. Raise ValueError for values that stores reject."""
     if isinstance(value, list):
         return [_fit(one) for one in value]
     if isinstance(value, dict):
@@ -198,7 +198,10 @@ class Mistake(NamedTuple):
 
 
 def mistakes_in(errors: Sequence[Any]) -> list[Mistake]:
-    """Convert Pydantic's errors. The location ``("body", "action", "name")`` becomes ``action.name``."""
+    """Convert the errors of a Pydantic ValidationError.
+
+    The location ``("body", "action", "name")`` becomes the field ``action.name``.
+    """
     mistakes: list[Mistake] = []
     for error in errors:
         place = error["loc"]
@@ -216,7 +219,6 @@ def invalid_input(error: ValidationError) -> InvalidInput:
 
 
 def too_large(most: int = MAX_INPUT_BYTES) -> InputTooLarge:
-    """Return the error for a request of more than `most` bytes."""
     return InputTooLarge(f"A request can have at most {most} bytes; send a shorter text.", field="body")
 
 
@@ -244,7 +246,6 @@ def _too_deep() -> InvalidInput:
 
 
 def is_too_deep(encoded: bytes) -> bool:
-    """Return whether JSON is nested deeper than `MAX_DEPTH`."""
     if encoded.count(b"[") + encoded.count(b"{") <= MAX_DEPTH:
         return False
     depth = 0

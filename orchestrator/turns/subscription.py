@@ -46,14 +46,14 @@ class Subscription:
         self._read_until = 0
 
     def push(self, event: Event, stamp: int = 0) -> None:
-        """Buffer an event. `stamp`: an increasing number that orders tokens, or 0 for events without a number."""
+        """Buffer an event. `stamp`: an increasing number that orders tokens, or 0 for other events."""
         if self._waiting.qsize() >= MOST_WAITING:
             self.drop()
         else:
             self._waiting.put_nowait((event, stamp))
 
     def nudge(self) -> None:
-        """Wake the listener to read the log, for example because of new events."""
+        """Make the listener read the log, unless events are already buffered."""
         if self._waiting.empty():
             self._waiting.put_nowait((Event(self.session_id, LOOK), 0))
 

@@ -95,7 +95,7 @@ class TurnKind(StrEnum):
     USER = "user"
     """The user's text or action."""
     SYSTEM = "system"
-    """A system message, for example a proposal of a background flow."""
+    """Input that is not from the user, for example an event, an approval or a repair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,8 @@ def require_droppable(turn: TurnRecord) -> None:
 class Receipt:
     """The response to an accepted turn.
 
-    `position`: the number of earlier unfinished turns. `repeated`: True if an earlier turn had the same
-    idempotency key.
+    `position`: the number of the session's earlier unfinished turns. `repeated`: True if the turn had already
+    been accepted with the same idempotency key.
     """
 
     turn_id: TurnId
@@ -231,7 +231,7 @@ class SessionRecord:
         title: the beginning of the first message, or None if there is no message or the title was not read.
         parent: the session that this session was forked from.
         parent_epoch: the parent's epoch at the fork.
-        root: the root of the fork tree, if the session is a fork.
+        root: the root of the fork tree, or None if the session isn't a fork.
         timezone, locale: the user's settings, or None for the domain's defaults.
     """
 

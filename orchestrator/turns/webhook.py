@@ -51,7 +51,7 @@ class Feed:
     """The progress of delivering one session's events to one webhook.
 
     `wanted`: the number of the last event to deliver. `delivered`: the number of the last delivered event.
-    `given_up_at`: when deliveries were stopped because of failures, or None. An operator can restart them.
+    `given_up_at`: when deliveries were stopped because of failures, or None. An operator can resume deliveries.
     """
 
     webhook_id: str
@@ -67,7 +67,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class HeldFeed:
-    """A feed that this process has claimed for a limited time."""
+    """A feed that this process has claimed for a limited time. `token`: identifies the claim."""
 
     webhook: Webhook
     session_id: SessionId
@@ -141,6 +141,9 @@ def signed_headers(keys: Sequence[str], event_id: str, body: bytes, now: float) 
 
 
 def retry_after(attempts: int) -> float:
-    """Return the delay in seconds after this many failed attempts: capped exponential backoff with jitter."""
+    """Return the delay after the failed attempt number `attempts`, in seconds: exponential backoff with jitter.
+
+    The delay before jitter is at most `LONGEST_RETRY_S`.
+    """
     delay = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2.0 ** min(attempts - 1, 20))
     return delay * random.uniform(0.75, 1.25)

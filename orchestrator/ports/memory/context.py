@@ -1,4 +1,4 @@
-"""Context for blocked flows: turns request it, and a background flow gathers it (PX-16)."""
+"""Context for blocked flows. A turn requests the context, and a background flow gathers it (PX-16)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Final, Protocol
 from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, TurnId, UserId
 
 GATHER_CONTEXT: Final = "gather_context"
-"""The name of the background flow that gathers context."""
 HAND_OVER_CONTEXT: Final = "hand_over_context"
-"""The name of the background flow that delivers findings to the session lane if a task still waits for them."""
+"""The background flow that submits late findings as a system turn, if the blocked flow still needs them."""
 CONTEXT_READY: Final = "context_ready"
-"""The name of the action in the system turn that delivers findings."""
+"""The action of the system turn that delivers findings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All findings, best first, or none if nothing was found or the search failed."""
+    """All findings, best first. Empty if nothing was found or the search failed."""
 
     found: tuple[Finding, ...] = ()
 
@@ -83,7 +82,7 @@ class ContextGathering(Protocol):
     """Background context gathering for a turn. Every method can raise Unavailable."""
 
     async def begin(self, question: ContextQuestion) -> str:
-        """Start a run that gathers context, and return its ID. Each flow has at most one run per turn."""
+        """Start a run that gathers context, and return the run's ID. Each flow has at most one run per turn."""
         ...
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:

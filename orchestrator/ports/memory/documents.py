@@ -1,7 +1,6 @@
 """Business context: a tenant's documents, split into chunks and searched by meaning and terms (CO-4).
 
-`Documents` stores documents. `ContextSearch` searches documents; `orchestrator.memory` implements the
-ranking.
+`Documents` stores documents. `ContextSearch` searches documents; `orchestrator.memory` ranks the results.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ LONGEST_QUESTION: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A set of documents: a tenant's documents for all users and, if `user_id` is set, this user's documents.
+    """A set of documents: the tenant's documents for all users and, if `user_id` is set, this user's documents.
 
-    `domain`: limits the set to documents of this domain and documents without a domain. Default: all domains.
+    `domain`: limits the set to documents of this domain and documents for all domains. Default: no limit.
     """
 
     tenant_id: TenantId
@@ -183,7 +182,7 @@ class Documents(Protocol):
     """The document store. Every method can raise Unavailable."""
 
     async def add(self, document: NewDocument) -> Added:
-        """Store a document, unless the same owner and domain have a document with this title and text."""
+        """Store a document, unless its user and domain already have a document with this title and text."""
         ...
 
     async def get(self, owned: Owned, document_id: str) -> Document:
@@ -191,7 +190,7 @@ class Documents(Protocol):
         ...
 
     async def list(self, owned: Owned, *, after: str = "", limit: int = 100) -> list[DocumentRecord]:
-        """Return documents with IDs above `after`, ordered by ID."""
+        """Return documents ordered by ID, starting after the ID `after`."""
         ...
 
     async def delete(self, owned: Owned, document_id: str) -> None:

@@ -9,7 +9,7 @@ from orchestrator.types import Json, JsonObject, TenantId, UserId
 MOST_PREFERENCES: Final = 256
 """Maximum number of preferences per user.
 
-The least recently updated preferences are evicted first, explicit preferences last.
+The least recently updated preference is evicted first. Explicit preferences are evicted after all others.
 """
 LONGEST_TEXT: Final = 500
 EVERYTHING: Final = "*"
@@ -26,7 +26,7 @@ class PreferenceKind(StrEnum):
 
 
 class Source(StrEnum):
-    """Reasons for remembering a preference, in increasing order of weight."""
+    """The reason why a preference is remembered, from the weakest to the strongest."""
 
     HABIT = "habit"
     """The user repeated the same behavior often enough."""

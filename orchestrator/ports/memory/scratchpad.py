@@ -29,11 +29,11 @@ class Entry:
 
     Args:
         flow: the flow that wrote the entry.
-        origin: its source, for example a turn or a tool.
-        text, data: its content. At least one of them is set.
-        epoch: the session's epoch when the entry was written.
-        labels: capability labels of its sources, which propagate to readers.
+        origin: the source of the content, for example a turn or a tool.
         at: the time of writing, in Unix seconds.
+        text, data: the content. At least one of them is set.
+        epoch: the session's epoch when the entry was written.
+        labels: capability labels of the sources, which propagate to readers.
     """
 
     flow: str
@@ -102,7 +102,7 @@ class Scratchpad(Protocol):
         ...
 
     async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> int:
-        """Delete entries. Return how many existed."""
+        """Delete entries. Return the number of deleted entries."""
         ...
 
     async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None: ...

@@ -18,9 +18,9 @@ class NewRun:
     Args:
         inputs: the trigger's inputs; `before_all` can replace them.
         options: the trigger's options; `before_all` can replace them.
-        depends_on: flows of the same graph that must end first.
+        depends_on: names of flows in the same graph that must end first.
         flight_key: a key that at most one unfinished run can have (IF-11).
-        after: an existing run that must end first.
+        after: the ID of an existing run that must end first.
         turn_id: the turn that triggered the run.
     """
 
@@ -40,7 +40,7 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Item counts of a run: in total and by result. The remaining items are unfinished."""
+    """Item counts of a run. `total`: all items, including unfinished items."""
 
     total: int = 0
     done: int = 0
@@ -102,7 +102,7 @@ class ItemRecord:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A message that a run may have work in `after_s` seconds."""
+    """A message that tells workers to look at a run in `after_s` seconds, because it may have work."""
 
     run_id: str
     flow: str

@@ -1,4 +1,4 @@
-"""The states of background runs, their transitions, and the effects on successors."""
+"""Statuses of background runs, their transitions, and how they affect successors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class ItemStatus(StrEnum):
 
 
 class RedoStatus(StrEnum):
-    """The outcome of a run's request for a rerun."""
+    """Whether a run that requested a rerun gets one."""
 
     NONE = "none"
     SCHEDULED = "scheduled"
@@ -97,7 +97,7 @@ class Node:
 def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
     """Return the nodes that a rerun of `again` unblocks, each with its number of unfinished predecessors.
 
-    `nodes`: all nodes of the graph by name; `again` has the status of its next run. Nodes that are also
+    `nodes`: all nodes of the graph by name; `nodes[again]` has the status of the rerun. Nodes that are also
     blocked by another failure stay blocked.
     """
     before = {name: [node.name for node in nodes.values() if name in node.successors] for name in nodes}

@@ -36,7 +36,7 @@ class RunClaim:
     Args:
         attempts: the number of attempts, including this one.
         inputs: the run's inputs; empty after the items have started.
-        items: counts of finished items, for `after_all`.
+        items: item counts, for `after_all`.
     """
 
     facts: RunFacts
@@ -105,7 +105,7 @@ class RunState:
         began: True if any stage of the run was started.
         why: the error, or the reason why the run was skipped or blocked.
         waits_s: seconds until the run can start.
-        holders: the maximum number of workers that can hold the unfinished items.
+        holders: the maximum number of tasks that can share the unfinished items, if any.
     """
 
     status: RunStatus
@@ -148,7 +148,7 @@ class Swept:
 
 
 class Deferred(StrEnum):
-    """The result of claiming items that are deferred while turns wait."""
+    """The result of a claim that is refused because turns wait for workers."""
 
     ITEMS = "items"
 
