@@ -156,7 +156,7 @@ class LaneRunner:
             pass
 
     def drain(self) -> None:
-        """Make `run` release each lane when the lane's current turn ends, even if the session has more turns."""
+        """Release each lane when its current turn ends, even if the session has more turns."""
         self._draining = True
 
     async def renew(self) -> None:

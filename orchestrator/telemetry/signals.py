@@ -76,7 +76,7 @@ _turn: ContextVar[tuple[TurnId, list[Signal]] | None] = ContextVar("signals of a
 
 
 def keep_for_turn(turn_id: TurnId, kept: list[Signal]) -> None:
-    """Make `keep` append the turn's signals to `kept`, in the current asyncio task and its child tasks."""
+    """Set the list to which `keep` appends the turn's signals, in the current asyncio task and its child tasks."""
     _turn.set((turn_id, kept))
 
 

@@ -53,7 +53,7 @@ class Subscription:
             self._waiting.put_nowait((event, stamp))
 
     def nudge(self) -> None:
-        """Make the listener read the log, unless events are already buffered."""
+        """Buffer a `LOOK` event, which tells the listener to read the log, unless other events are buffered."""
         if self._waiting.empty():
             self._waiting.put_nowait((Event(self.session_id, LOOK), 0))
 

@@ -54,7 +54,7 @@ class ItemStatus(StrEnum):
 
 
 class RedoStatus(StrEnum):
-    """Whether a run that requested a rerun gets one."""
+    """The result of a run's request to be rerun."""
 
     NONE = "none"
     SCHEDULED = "scheduled"
