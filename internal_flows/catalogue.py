@@ -26,7 +26,10 @@ def in_order(predecessors: Predecessors) -> Predecessors:
 
 
 def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, Problem]]:
-    """Return the flows that make a graph invalid, with their problems."""
+    """Return the names of the flows that make a graph invalid, with their problems.
+
+    `place`: start of each problem's location.
+    """
     unknown = [
         (name, Problem(f"{place}: {name}.depends_on", f"{name} → {needed}: unknown flow {needed!r}"))
         for name, all_needed in predecessors.items()
@@ -49,7 +52,8 @@ def sort_out(
 ) -> tuple[list[type[InternalFlow]], dict[str, list[Problem]]]:
     """Return the valid flows, and the problems of the invalid flows, by flow name (IF-15).
 
-    Flows that depend on an invalid flow are also invalid.
+    Flows that depend on an invalid flow are also invalid. `tools`: names of the available tools, or None to
+    accept any tool.
     """
     off: dict[str, list[Problem]] = {}
     good: dict[str, type[InternalFlow]] = {}
@@ -90,7 +94,7 @@ class Catalogue:
     """The background flows of a process.
 
     Args:
-        tools: ports that flows can declare, by name, or None if this process only starts flows.
+        tools: the tools that flows can declare, by name, or None if this process only starts flows.
 
     `off`: problems of disabled flows, by flow name.
     """
@@ -136,7 +140,7 @@ class Catalogue:
 
         Raises:
             NotFound: the flow doesn't exist.
-            ConfigurationError: the options are invalid.
+            ConfigurationError: the flow is disabled, or the options are invalid.
         """
         flow = self.flow(name)
         try:
@@ -165,7 +169,10 @@ class Catalogue:
         session_id: SessionId | None = None,
         flight: str | None = None,
     ) -> tuple[NewRun, ...]:
-        """Return the runs that a trigger starts, in topological order. Raises NotFound."""
+        """Return the runs of a trigger's flows, in topological order. Raises NotFound if the trigger has no flows.
+
+        `flight`: a key that limits each flow to one run at a time.
+        """
         graph = self.graphs.get(trigger)
         if graph is None:
             raise NotFound("trigger", trigger)
@@ -182,7 +189,10 @@ class Catalogue:
         )
 
     def context(self, facts: RunFacts) -> RunContext:
-        """Create the context for a run's stages, with only the tools that the flow declares."""
+        """Create the context for a run's stages, with only the tools that the flow declares.
+
+        Raises NotFound, ConfigurationError, or ValueError if the options are invalid.
+        """
         flow = self.flow(facts.flow)
         configured = facts.config.get("options", {})
         return RunContext(
@@ -201,7 +211,7 @@ class Catalogue:
 
 
 def flows_among(names: Mapping[str, Any]) -> list[type[InternalFlow]]:
-    """Return the flows that a module defines. Classes without a name are base classes and are skipped."""
+    """Return the flows among a module's names. Classes without a name are base classes and are skipped."""
     return [
         value
         for value in names.values()

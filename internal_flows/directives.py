@@ -61,7 +61,7 @@ class BeforeAllResponse:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class DataResponse:
-    """Overrides for one item. `data`: the argument of `work`. Default: the input."""
+    """Overrides for one item. `data`: passed to `work` and `output`. Default: the item's input."""
 
     input: Json | NotGiven = NOT_GIVEN
     options: JsonObject | NotGiven = NOT_GIVEN
@@ -78,7 +78,7 @@ before_all_response, data_response = BeforeAllResponse, DataResponse
 
 STAGES: Final[tuple[tuple[Stage, tuple[type[Directive], ...]], ...]] = (
     (Stage.BEFORE_ALL, (Skip, RedoRun, BeforeAllResponse)),  # once
-    (Stage.DATA, (Skip, DataResponse)),  # per input, like the next two
+    (Stage.DATA, (Skip, DataResponse)),  # once per input, like the next two
     (Stage.WORK, ()),
     (Stage.OUTPUT, (Skip,)),
     (Stage.AFTER_ALL, (RedoRun,)),  # once

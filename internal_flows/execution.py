@@ -1,6 +1,6 @@
 """Execute a flow's stages and return the outcome of an item or run (IF-5).
 
-The in-process runner and the workers share this code, so that directives behave the same in both. Other
+Workers and the tests' in-process runner share this code, so that directives behave the same in both. Other
 modules schedule, store and rerun runs.
 """
 
@@ -111,7 +111,7 @@ async def run_after_all(flow: InternalFlow, run: RunContext, outputs: list[Json]
 
 
 async def _call(stage: Stage, run: RunContext, enter: Callable[[], Awaitable[Any]]) -> Any:
-    """Execute a stage with its timeout. Turn any exception into a failure of the stage."""
+    """Execute a stage with its timeout. Raises `_Failure` for any exception."""
     deadline = asyncio.timeout(run.options.timeout_s)
     try:
         async with deadline:
@@ -161,7 +161,10 @@ def _typed(flow: InternalFlow, given: Json) -> Any:
 
 
 def _plain(value: Any, stage: Stage) -> Json:
-    """Return the value after a JSON round trip, so that all transports record the same value."""
+    """Return the value after a JSON round trip, so that all transports record the same value.
+
+    Raises `_Failure` if the value is not JSON.
+    """
     try:
         return orjson.loads(orjson.dumps(value))
     except TypeError as error:
@@ -189,8 +192,8 @@ def fail_items(items: Progress) -> RunEnd | None:
 def _redo(flow: InternalFlow, run: RunContext) -> RunEnd:
     """Return the end of a run that requests a rerun, which is scheduled unless the limit is reached.
 
-    The configuration can change the flow's limit, or remove it with ``null``. Invalid values are ignored, because a
-    mistake must not remove the limit.
+    The configuration can change the flow's limit, or remove it with ``null``. Invalid values are ignored,
+    because a mistake must not remove the limit.
     """
     ceiling = run.config.get("redo_ceiling", flow.redo_ceiling)
     if ceiling is not None and type(ceiling) is not int:

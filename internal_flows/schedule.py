@@ -1,7 +1,7 @@
-"""Due times of scheduled jobs. They are deterministic, so that schedulers can claim each firing (IF-15).
+"""Due times of scheduled jobs. They are deterministic, so that only one scheduler claims each firing (IF-15).
 
-Due times are Unix times, independent of a cron expression's time zone. At clock changes, a job with a fixed
-hour runs once: in the first of two equal hours, or right after a skipped hour.
+At clock changes, a cron job with a fixed hour runs once: in the first of two equal hours, or right after a
+skipped hour.
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,10 @@ _HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A schedule for a trigger: by `cron`, or every `every_s` seconds with an offset.
+    """A schedule for a trigger: by `cron`, or every `every_s` seconds.
 
-    `timezone`: the time zone of `cron`.
+    `offset_s`: shift of the due times from multiples of `every_s` in Unix time, in seconds. `timezone`: the
+    time zone of `cron`.
     """
 
     name: str
@@ -77,8 +78,8 @@ class Schedule(NamedTuple):
 def read_jobs(given: Mapping[str, Any], defaults: tuple[Job, ...] = DEFAULT_JOBS) -> Schedule:
     """Return the default jobs, as changed and extended by the configuration.
 
-    Format: ``{name: {trigger, every_s, offset_s}}``, or ``null`` to remove a default job. ``cron``, with five
-    fields, replaces `every_s` and `offset_s`. ``timezone``: the time zone of ``cron``. Default: UTC.
+    Format: ``{name: {trigger, every_s, offset_s}}``, with ``null`` as the value to remove a default job. Jobs
+    can have ``cron``, with five fields, and ``timezone`` instead of ``every_s`` and ``offset_s``.
     """
     jobs = {job.name: job for job in defaults}
     off: list[Problem] = []

@@ -110,9 +110,9 @@ class InternalFlow:
     depends_on: ClassVar[tuple[str, ...]] = ()
     tools: ClassVar[tuple[str, ...]] = ()
     material: ClassVar[tuple[str, ...]] = ()
-    """Required session content: ``conversation``, ``habits`` or ``history`` (see `ports.material`)."""
+    """Required session content: ``conversation``, ``habits`` or ``history`` (see `orchestrator.ports.material`)."""
     input_type: ClassVar[Any] = Any
-    """The type that validates and converts the inputs."""
+    """The type that validates and converts each input."""
     options: ClassVar[Options] = Options()
     on_failure: ClassVar[OnFailure] = OnFailure.BLOCK
     urgency: ClassVar[Urgency] = Urgency.BACKGROUND
@@ -123,7 +123,7 @@ class InternalFlow:
     """
 
     async def before_all(self, run: RunContext) -> Json | Directive:
-        """Run once before all items, and return data for the later stages."""
+        """Run once before all items, and return the value of `run.data` in later stages."""
         return None
 
     async def data(self, run: RunContext, item: Any) -> Json | Directive:
@@ -139,8 +139,8 @@ class InternalFlow:
         return result
 
     async def after_all(self, run: RunContext, outputs: list[Json]) -> Json | Directive:
-        """Run once after all items, and return the closing value.
+        """Run once after all items, unless an item failed, and return the closing value.
 
-        `outputs`: in input order, with None for skipped items.
+        `outputs`: the items' outputs in input order, with None for skipped items.
         """
         return outputs

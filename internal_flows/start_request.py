@@ -23,8 +23,8 @@ MAX_START_BYTES = 16 * 1024 * 1024
 class StartRequest(Model):
     """A request to start either a flow or all flows of a trigger.
 
-    `slot`: a key that limits each flow to one run at a time. Default: the session. `after`: ID of a run that
-    must end first.
+    `slot`: a key that limits each flow to one run at a time. Default: the session ID, if any. `after`: ID of
+    a run that must end first.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -79,7 +79,7 @@ def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun,
 
 
 def _require_bounded(arguments: dict[str, Any]) -> None:
-    """Raise InputTooLarge if the arguments are too large or too deeply nested."""
+    """Raise InputTooLarge if the arguments are too large, too deeply nested, or not JSON."""
     try:
         size = len(orjson.dumps(arguments))
     except orjson.JSONEncodeError as error:

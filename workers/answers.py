@@ -1,6 +1,6 @@
-"""End Celery tasks that wait for a turn: callbacks, chain, result and chord (RT-30).
+"""End Celery tasks that wait for a turn, with their callbacks, chain, chord and result (RT-30).
 
-When a turn ends, its tasks are put in the outbox, so any worker can end them, even after a crash.
+When a turn ends, its waiting tasks are put in the outbox, so any worker can end them, even after a crash.
 """
 
 from typing import Any, Final
@@ -40,19 +40,19 @@ FACTS: Final = (
     *("ignore_result", "delivery_info", "reply_to", "correlation_id", "stamps", "stamped_headers"),
     "replaced_task_nesting",
 )
-"""Fields of Celery's request that are needed to end a task. Arguments are excluded."""
+"""The fields of Celery's task request that are stored to end the task later. Arguments are not stored."""
 
 
 def describe_task(request: Any) -> BrokerTask:
-    """Return a record of a task, with the request fields needed to end the task later."""
+    """Return the `BrokerTask` of a Celery request, with the fields needed to end the task later."""
     facts = {name: request.get(name) for name in FACTS}
     return BrokerTask(request.id, facts, _read_time(request))
 
 
 def name_callbacks(request: Any) -> None:
-    """Assign deterministic IDs to a task's callbacks and errbacks, instead of Celery's random IDs.
+    """Assign deterministic IDs to a request's callbacks and errbacks, unless they already have IDs.
 
-    Receivers can then recognize duplicates after the task's message is redelivered.
+    If the request's message is redelivered, receivers can then recognize the duplicates.
     """
     for kind in ("callbacks", "errbacks"):
         for place, signature in enumerate(request.get(kind) or ()):
@@ -60,13 +60,16 @@ def name_callbacks(request: Any) -> None:
 
 
 def _read_time(request: Any) -> Any:
-    """Return a task's expiry time, or None if the task doesn't expire."""
+    """Return the task's expiry time with a time zone, or None if the task doesn't expire."""
     expires = maybe_iso8601(request.expires)
     return None if expires is None else maybe_make_aware(expires)
 
 
 class TaskEnder:
-    """A handler that ends tasks. `flower`: publishes task events, or None if the worker sends no task events."""
+    """An outbox handler that ends waiting Celery tasks.
+
+    `flower`: publishes task events, or None if the worker sends no task events.
+    """
 
     def __init__(
         self, app: Celery, ports: Ports, awaited: PostgresAwaitedTasks, flower: FlowerEvents | None
@@ -77,7 +80,10 @@ class TaskEnder:
         self._flower = flower
 
     async def deliver(self, message: OutboxMessage) -> None:
-        """End the task of an outbox message, unless the task has already ended. Raises Unavailable."""
+        """End the task that an outbox message names, unless the task has already ended.
+
+        Raises Unavailable if the database, the broker or the result backend doesn't respond.
+        """
         task_id: str = message.payload["task_id"]
         ending = await self._awaited.ending(task_id)
         if ending is None:

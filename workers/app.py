@@ -32,9 +32,9 @@ RESULT_EXPIRES_S = 600
 
 
 def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = make_catalogue) -> Celery:
-    """Create an application.
+    """Create the Celery application.
 
-    Its workers run turns with agents from `build`, and background flows from `flows`.
+    Its workers build agents with `build` and create the catalog of background flows with `flows`.
     """
     broker_url = settings.broker_url or settings.redis_url
     validate_envelopes()
@@ -60,7 +60,7 @@ def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = mak
 
 
 def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
-    """Return the settings that differ from Celery's defaults."""
+    """Return the Celery settings that differ from Celery's defaults."""
     return {
         # Exchange only JSON, never pickle (RT-22).
         "task_serializer": "json",
@@ -74,9 +74,10 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "task_routes": ROUTES,
         "task_ignore_result": True,
         # Acknowledge an external sender's message only after storing its content, so that a crash loses no
-        # message. Don't prefetch messages that another worker could process.
+        # message.
         "task_acks_late": True,
-        # RabbitMQ counts messages with a countdown as prefetched, so the limit is higher there.
+        # Don't prefetch messages that another worker could process. RabbitMQ counts messages with a countdown
+        # as prefetched, so the limit is higher there.
         "worker_prefetch_multiplier": 1 if is_redis(broker_url) else 16,
         # Tasks submit work to the process's event loop and wait, so threads suffice. Child processes would
         # each need an event loop.
@@ -92,7 +93,7 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "broker_connection_max_retries": None,
         "broker_connection_timeout": CONNECT_TIMEOUT_S,
         "broker_heartbeat": BROKER_HEARTBEAT_S,
-        # Callbacks wait for the broker instead of failing the task.
+        # During a short broker outage, retry sending callbacks instead of failing the task.
         "task_publish_retry_policy": {
             "max_retries": 30,
             "interval_start": 0,
@@ -114,7 +115,7 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
 
 
 def _follow_celery(worker: WorkerLifecycle, secrets: frozenset[str]) -> None:
-    """Connect the worker's lifecycle to this process's Celery signals."""
+    """Connect logging and the worker's lifecycle to Celery's signals. `secrets`: texts to hide in logs."""
 
     def on_logging(loglevel: int | str = "INFO", **_: Any) -> None:
         set_up_logging(loglevel, secrets)

@@ -1,7 +1,7 @@
 """Retry senders' tasks while a store is unavailable, instead of rejecting them (RT-30, RT-34).
 
-Waiting messages stay unacknowledged and occupy threads, so further messages stay in the broker. When the
-worker stops or a message expires, the message returns to the broker, where Celery checks its expiry time.
+Waiting messages stay unacknowledged and occupy threads, so further messages stay in the broker. If the worker
+stops or a message expires, the message returns to the broker. Celery revokes expired messages on redelivery.
 """
 
 import random
@@ -25,9 +25,10 @@ _Result = TypeVar("_Result")
 
 
 def until_available(expires_at: datetime | None, act: Callable[[], _Result]) -> _Result:
-    """Call `act`, retrying while a store is unavailable.
+    """Return the result of `act`, retrying while a store is unavailable.
 
-    Raises Reject, which requeues the message, if the worker stops or the message expires.
+    `expires_at`: the message's expiry time, or None if the message doesn't expire. Raises Reject, which
+    requeues the message, if the worker stops or the message expires.
     """
     pause_s, waits = FIRST_PAUSE_S, False
     while True:

@@ -1,7 +1,7 @@
 """The Celery application for Flower, which only reads events.
 
-A Celery consumer on Redis also restores other consumers' unacknowledged messages. Flower's Redis account
-cannot access the workers' keys, so Flower uses separate keys.
+A Celery consumer on Redis also tries to restore other consumers' unacknowledged messages. Flower's Redis
+account cannot access the workers' keys for these messages, so Flower uses separate keys.
 """
 
 import asyncio
@@ -29,10 +29,9 @@ _OWN_KEYS: Final = {
 
 
 class OwnersServer(HTTPServer):
-    """Flower's server, restricted to the account that runs it, because some pages require no password."""
+    """A server that serves only the account that runs it, because some pages require no password."""
 
     def handle_stream(self, stream: IOStream, address: tuple[Any, ...]) -> None:
-        """Serve a connection, or close it if another account opened it."""
         if stream.socket is None or is_stranger(address, stream.socket.getsockname()):
             stream.close()
         else:
@@ -40,17 +39,20 @@ class OwnersServer(HTTPServer):
 
 
 def end_serving(*_: object) -> None:
-    """Stop Flower's event loop. Flower's handler raises SystemExit, which a destructor can swallow."""
+    """Stop Flower's event loop on SIGTERM.
+
+    Flower's own handler raises SystemExit, which Python ignores if the signal arrives during a destructor.
+    """
     loop = asyncio.get_event_loop()
     loop.call_soon_threadsafe(loop.stop)
 
 
 def flower_app() -> Celery:
-    """Create the application from the environment settings."""
+    """Create the application with the settings from environment variables."""
     flower.command.sigterm_handler = end_serving
     settings = load_settings()
     app = create_app(settings, build_agent)
-    app.conf.task_default_queue = TURNS  # Flower should show Parley's queue lengths, not those of a sender
+    app.conf.task_default_queue = TURNS  # so that Flower shows Parley's queues, not the senders' queue
     if is_redis(settings.broker_url or settings.redis_url):
         options: dict[str, Any] = app.conf.broker_transport_options
         app.conf.broker_transport_options = {**options, **_OWN_KEYS}

@@ -1,6 +1,6 @@
 """Flower without remote control: worker data comes from events instead of inspection.
 
-Workers reject remote commands by default, which would leave Flower's worker pages and API list empty.
+Workers reject remote commands by default. Flower's worker pages and its API's worker list would be empty.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ class WatchedFlower(Flower):
         return {name: _describe(events.state, name) for name in list(events.state.workers)}
 
     def update_workers(self, workername: str | None = None) -> Any:
-        """Do nothing: workers send events without requests."""
+        """Return a finished future, because workers send events without being asked."""
         del workername
         answered: asyncio.Future[None] = asyncio.get_event_loop().create_future()
         answered.set_result(None)
@@ -32,7 +32,10 @@ class WatchedFlower(Flower):
 
 
 def _describe(state: Any, name: str) -> dict[str, Any]:
-    """Return a worker's data. `stats` has the form of an inspected worker, for Flower's worker page."""
+    """Return a worker's data from its events.
+
+    The key `stats` has the format of Celery's inspection replies, which Flower's worker page reads.
+    """
     worker, counted = state.workers[name], state.counter[name]
     facts = {key: getattr(worker, key) for key in _FACTS}
     facts |= {key: counted.get(f"task-{key}", 0) for key in _COUNTED}

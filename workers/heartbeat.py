@@ -23,7 +23,7 @@ class Condition(StrEnum):
 
 
 class Heartbeat:
-    """A heartbeat file. `path`: the file to write, or None if nothing probes this process."""
+    """The writer of a heartbeat file. `path`: the file, or None to write nothing."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

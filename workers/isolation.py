@@ -33,7 +33,7 @@ _FORKS.set_forkserver_preload([__name__, "orchestrator.agent.build"])
 AT_ONCE: Final = 8
 """Maximum number of isolation processes per worker. Further suspected turns wait."""
 STARTED_WITHIN_S: Final = 60
-"""Time for starting a process and recording results, in seconds, in addition to the turn deadline."""
+"""Time added to the turn deadline for starting a process and recording results, in seconds."""
 RENEW_EVERY_S: Final = 1.0
 PAUSE_S = 5.0
 """Delay before a session is offered again after its process could not start, in seconds."""
@@ -59,7 +59,7 @@ class Isolation:
         self._running: dict[SessionId, asyncio.Task[None]] = {}
 
     def start(self, session_id: SessionId, crashes: int) -> None:
-        """Run the session's next turn in isolation, unless a run is already pending.
+        """Run the session's next turn in isolation, unless it already runs or waits in isolation.
 
         `crashes`: number of workers that died while running the turn.
         """
@@ -85,7 +85,6 @@ class Isolation:
         await self._wakeup.offer(session_id)
 
     async def _run_apart(self, session_id: SessionId, crashes: int) -> None:
-        """Start a process for the session's next turn, and wait until the process ends."""
         reader, writer = multiprocessing.Pipe(duplex=False)
         process = _FORKS.Process(target=run_suspect, args=(self._settings, self._build, session_id, writer))
         with reader:
@@ -124,8 +123,11 @@ class Isolation:
 
 
 def run_suspect(settings: Settings, build: BuildAgent, session_id: SessionId, reports: Connection) -> None:
-    """Run the session's next turn in this process, which the kernel ends if the turn takes too long."""
-    os.setsid()  # a terminal's signals are for the worker
+    """Run the session's next turn in this process. If the turn takes too long, the kernel ends the process.
+
+    `reports`: receives turn attempts, for the worker's observer.
+    """
+    os.setsid()  # so that Ctrl-C in a terminal reaches only the worker
     signal.alarm(int(settings.turn_deadline_s) + STARTED_WITHIN_S)
     set_up_logging("INFO", known_secrets(settings))
     try:
@@ -161,7 +163,8 @@ class _Relay:
         self._reports = reports
 
     def began(self, session_id: SessionId, work: Work) -> None:
-        # Without the contents, a report is smaller than the pipe's atomic writes, so the worker never waits for a part.
+        # Without the contents, the report is small enough for one atomic write to the pipe, so the worker
+        # never blocks on an incomplete report.
         self._report("began", session_id, replace(work, input=TurnInput(), steps=(), failure=None))
 
     def ended(self, session_id: SessionId, turn_id: TurnId, status: TurnStatus) -> None:

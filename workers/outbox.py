@@ -1,4 +1,4 @@
-"""Deliver outbox messages after commits, and retry until they are acknowledged (RT-4)."""
+"""Deliver outbox messages after commits, with retries (RT-4)."""
 
 import asyncio
 from collections import defaultdict
@@ -25,6 +25,7 @@ class OutboxSender:
 
     Args:
         deliver: delivery functions by message kind. Messages of other kinds stay in the outbox.
+        look_every_s: maximum interval between checks for due messages, in seconds.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class OutboxSender:
         self._filled.set()
 
     async def send_next(self) -> None:
-        """Wait up to `look_every_s` for a signal, then send all due messages."""
+        """Wait for a `nudge`, or for `look_every_s` seconds, then send all due messages."""
         try:
             async with asyncio.timeout(self._look_every_s):
                 await self._filled.wait()
@@ -72,7 +73,6 @@ class OutboxSender:
                 raise failure
 
     async def _send_to_one(self, messages: list[OutboxMessage]) -> list[int]:
-        """Send one session's messages in order, and return the IDs of the delivered messages."""
         return [message.id for message in messages if await self._sent(message)]
 
     async def _sent(self, message: OutboxMessage) -> bool:

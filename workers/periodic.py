@@ -9,7 +9,7 @@ from orchestrator.telemetry import get_logger
 RENEW_EVERY_S = 1.0
 MEASURE_LOAD_EVERY_S = 0.5
 OUTBOX_GATHERS_S = 0.25
-"""Interval between sends, in seconds. A send batches the messages of several turns."""
+"""Pause between outbox sends, in seconds. Each send batches the messages of several turns."""
 END_WAITS_EVERY_S = 1.0
 DELIVER_EVENTS_EVERY_S = 0.5
 PROBE_EVERY_S = 2.0
@@ -20,14 +20,17 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PeriodicJob:
-    """A step that is repeated forever, `every_s` seconds after its last end."""
+    """A step that a worker repeats forever, with a pause of `every_s` seconds after each run."""
 
     name: str
     every_s: float
     step: Callable[[], Awaitable[object]]
 
     async def run(self) -> None:
-        """Repeat the step. Log only the first of consecutive failures, and the recovery."""
+        """Repeat the step. After a failure, pause for at least a second.
+
+        Log only the first of consecutive failures, and the recovery.
+        """
         failing = False
         while True:
             pause_s = self.every_s

@@ -78,7 +78,7 @@ class WorkerProcess:
     Args:
         queues: the queues that the process consumes. A process that only accepts submissions has no lanes.
         flower: publishes turn events, or None if the worker sends no task events.
-        consumer: the process's consumer name on a Redis broker.
+        consumer: the process's consumer name on a Redis broker, or None on other brokers.
     """
 
     def __init__(
@@ -122,9 +122,9 @@ class WorkerProcess:
             raise
 
     def run_session(self, session_id: SessionId) -> None:
-        """Run a session.
+        """Run a session, and claim further sessions until the process is idle.
 
-        Return when the process is idle, or immediately if another thread is already claiming sessions.
+        Return immediately if another thread is already claiming sessions.
         """
         self._thread.submit(_required(self._pool).wake(session_id)).result()
 
@@ -137,7 +137,7 @@ class WorkerProcess:
         self._thread.submit(self._submissions.revoke(task_id))
 
     def start_run(self, arguments: JsonObject, task: BrokerTask) -> JsonObject:
-        """Start background flows, once per task. Return the run IDs, as a list and by flow."""
+        """Start background flows, once per task. Return a receipt with the run IDs."""
         key = f"message:{task.task_id}"
         return self._thread.submit(start_runs(_required(self._executor), arguments, key)).result()
 
@@ -198,7 +198,7 @@ class WorkerProcess:
         self._serve_metrics()
 
     def _repeat(self, name: str, every_s: float, step: Callable[[], Awaitable[object]]) -> None:
-        """Repeat a step at an interval once the process is open."""
+        """Add a periodic job, which starts when the process is open."""
         self._jobs.append(PeriodicJob(name, every_s, step))
 
     async def _open_lanes(self) -> None:
@@ -265,7 +265,7 @@ class WorkerProcess:
             self._executor.repair_later(sessions)
 
     def _open_executor(self, lane: PostgresLane) -> RunExecutor | None:
-        """Create the executor of background flows, or return None if they are invalid.
+        """Create the executor, or return None if the catalog can't be created.
 
         Turns run even without background flows.
         """
@@ -303,7 +303,7 @@ class WorkerProcess:
         self._repeat("send webhooks", LOOK_EVERY_S, self._webhooks.send_due)
 
     def _open_messages(self) -> None:
-        """Open the components that maintain messages on a Redis broker."""
+        """Add the jobs that restore unacknowledged messages and order submissions, on a Redis broker only."""
         if self._consumer is None:
             return
         broker = connect(self._settings.broker_url or self._settings.redis_url, max_connections=2)
@@ -381,7 +381,7 @@ def _required(part: T | None) -> T:
 
 
 def _off(executor: RunExecutor | None) -> list[str]:
-    """Return the problems that disable background flows."""
+    """Return the problems of disabled background flows."""
     off = {} if executor is None else executor.catalogue.off
     return [str(problem) for problems in off.values() for problem in problems]
 

@@ -20,7 +20,7 @@ _log = get_logger(__name__)
 
 
 class RunTask(Task):
-    """A run's task, which keeps its parent when the task itself or a share of items resends it."""
+    """A run's Celery task, which can keep its parent when another task resends it."""
 
     def apply_async(self, *arguments: Any, keeps_place: bool = False, **options: Any) -> Any:
         """Send the task. `keeps_place`: keep the task's parent instead of using the sending task."""
@@ -35,8 +35,6 @@ class RunTask(Task):
 
 
 def register_run_tasks(app: Celery, worker: WorkerLifecycle) -> None:
-    """Register the tasks of background flows."""
-
     def after_return(
         _task: Any, _status: str, _result: Any, _id: str, _args: Any, kwargs: Any, _info: Any
     ) -> None:

@@ -10,7 +10,10 @@ SCHEDULES: Final = Option(["--schedules"], is_flag=True, help="Fire the schedule
 
 
 class ScheduleThread(bootsteps.StartStopStep):
-    """The step that starts beat. Celery's `-B` option forks a process, which outlives a killed worker."""
+    """The worker step that starts beat in a thread.
+
+    Celery's `-B` option would fork a process, which outlives a killed worker.
+    """
 
     conditional = True
 

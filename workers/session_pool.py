@@ -21,7 +21,7 @@ OFFERED_FOR_S = 10.0
 """Time that the reconciler remembers an offered session, in seconds."""
 
 LEFT_TO_OTHERS_S = 10.0
-"""Time that a process that can't run turns skips sweeps after a failed offer, in seconds."""
+"""Time that a process without a pool skips sweeps after a failed offer, in seconds."""
 
 _log = get_logger(__name__)
 
@@ -54,12 +54,10 @@ class SessionPool:
 
     @property
     def running(self) -> int:
-        """Return the number of running lanes."""
         return len(self._running)
 
     @property
     def room(self) -> int:
-        """Return the number of lanes that can be added."""
         return max(0, self._capacity - len(self._running))
 
     @property
@@ -169,6 +167,7 @@ class Reconciler:
 
     Args:
         pool: runs sessions if offering them fails. None if this process can't run turns.
+        grace_s: time in seconds that work can stay unclaimed before a sweep finds its session.
     """
 
     def __init__(self, lane: Lane, wakeup: Wakeup, pool: SessionPool | None, *, grace_s: float) -> None:

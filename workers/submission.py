@@ -1,4 +1,4 @@
-"""The Celery API: validate a message's arguments, then accept, return, cancel or decide a turn.
+"""The Celery API: tasks to submit, show or cancel a turn, decide an approval, and send or cancel an event.
 
 A task that waits for its turn is stored with the turn and occupies no thread; see `workers.answers`.
 """
@@ -44,7 +44,10 @@ WaitS = Annotated[float, Field(ge=0, le=MAX_WAIT_S)]
 
 
 class QueuedTurnRequest(TurnRequest):
-    """Arguments of `submit_turn`. `wait`: seconds to wait for the answer, or None to return a receipt."""
+    """Arguments of `submit_turn`.
+
+    `wait`: maximum time to wait for the turn's end, in seconds, or None to return a receipt immediately.
+    """
 
     session_id: Identifier
     domain: Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=NO_NUL)] | None = None
@@ -55,7 +58,7 @@ class QueuedTurnRequest(TurnRequest):
     def for_inbox(self, domains: DomainRegistry) -> Submission:
         """Return the submission, which creates the session if it doesn't exist.
 
-        Raises InvalidInput if the domain is not served here.
+        Raises InvalidInput if the domain is not served.
         """
         domain = domains.resolve(self.domain)
         return replace(
@@ -68,12 +71,16 @@ class QueuedTurnRequest(TurnRequest):
 
 
 def _named(given: Any) -> Any:
-    """Return a turn ID. A previous task's receipt or turn object is also accepted."""
+    """Return the turn ID from a previous task's receipt or turn object. Return other input unchanged."""
     return given.get("turn_id") if isinstance(given, Mapping) else given  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
 
 
 class TurnReference(RequestBody):
-    """A reference to a turn, by turn ID or idempotency key."""
+    """A reference to a turn, by turn ID or idempotency key.
+
+    `session_id`: the turn's session, if several sessions use the idempotency key. `wait`: maximum time to
+    wait for the turn's end, in seconds.
+    """
 
     turn_id: Annotated[Identifier, BeforeValidator(_named)] | None = None
     idempotency_key: IdempotencyKey | None = None
@@ -109,7 +116,10 @@ class ApprovalRequest(RequestBody):
 
 
 class QueuedEvent(EventRequest):
-    """Arguments of `send_event`. A repeated key returns the first event, even if `not_before` differs."""
+    """Arguments of `send_event`.
+
+    A repeated idempotency key returns the first event, even if `not_before` differs.
+    """
 
     session_id: Identifier
     tenant_id: Identifier = DEFAULT_TENANT
@@ -160,7 +170,10 @@ def name_arguments(
 
 @dataclass(frozen=True, slots=True)
 class BrokerTask:
-    """A Celery task. `request`: request fields needed to end the task later, as JSON."""
+    """A Celery task. `expires_at`: the task's expiry time, or None if it doesn't expire.
+
+    `request`: request fields needed to end the task later, as JSON.
+    """
 
     task_id: str
     request: JsonObject
@@ -171,7 +184,7 @@ class Submissions:
     """The Celery API's tasks, bound to the process's event loop.
 
     Each task method returns the task's result, or None if the task ends later together with its turn. All
-    methods raise ParleyError.
+    methods can raise ParleyError.
     """
 
     def __init__(self, ports: Ports, awaited: PostgresAwaitedTasks) -> None:
@@ -215,7 +228,7 @@ class Submissions:
         }
 
     async def show(self, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-        """Return a turn, immediately or, if the sender waits, after the turn ends."""
+        """Return a turn, immediately or, with a `wait`, after the turn ends or the wait times out."""
         request = parse_arguments(TurnReference, arguments)
         turn = await request.read(self._ports)
         if not request.wait or turn.status in FINISHED:
@@ -224,7 +237,10 @@ class Submissions:
         return None
 
     async def cancel(self, arguments: JsonObject, task: BrokerTask) -> JsonObject | None:
-        """Cancel a turn. If the turn is running, the task ends when the turn stops."""
+        """Cancel a turn, and return its end and its side effects.
+
+        If the turn is running, the task ends when the turn stops, but at the latest after the wait.
+        """
         request = parse_arguments(TurnReference, arguments)
         turn = await request.read(self._ports)
         wait_s = CANCELS_WITHIN_S if request.wait is None else request.wait
@@ -299,7 +315,7 @@ class Submissions:
 
 
 async def describe_end(ports: Ports, turn: TurnRecord) -> JsonObject:
-    """Return a stopped turn. `done` lists its actual and possible side effects."""
+    """Return a turn object with `done`, the list of side effects that the turn has or may have caused."""
     effects = await ports.stores.effects.list(turn.tenant_id, turn.session_id)
     done = [
         {"tool_id": effect.tool_id, "arguments": effect.arguments, "status": effect.status.value}
@@ -310,5 +326,8 @@ async def describe_end(ports: Ports, turn: TurnRecord) -> JsonObject:
 
 
 def follow_up_id(task_id: str, place: str) -> str:
-    """Return the ID of a follow-up task, which is the same in every attempt."""
+    """Return the ID of the task that follows `task_id` at `place`. The ID is the same in every attempt.
+
+    `place`: for example ``callbacks:0``.
+    """
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{task_id}:{place}"))

@@ -39,15 +39,15 @@ OF_SENDERS: Final = {
     "throws": (TaskRefused,),  # log rejections in one line, without a traceback
     **REDACTED,
 }
-"""Options for the tasks that external senders use."""
+"""Celery options for the tasks that external senders use."""
 
 Act = Callable[[WorkerProcess, dict[str, Any], BrokerTask], JsonObject | None]
 Positional = Callable[[Mapping[str, Any]], tuple[str, ...]]
-"""A function that returns the names of positional arguments, given the keyword arguments."""
+"""A function that returns the names that positional arguments can fill, given the keyword arguments."""
 
 
 def _of(act: Callable[[Submissions, JsonObject, BrokerTask], Coroutine[Any, Any, JsonObject | None]]) -> Act:
-    """Return a task's function that runs on the process's event loop."""
+    """Turn a method of `Submissions` into an `Act` that runs the method on the process's event loop."""
     return lambda process, arguments, task: process.submit_task(lambda door: act(door, arguments, task))
 
 
@@ -73,11 +73,11 @@ SENDERS_TASKS: Final[tuple[tuple[str, Act, Positional], ...]] = (
     (CANCEL_EVENT, _of(Submissions.cancel_event), lambda _: ("session_id", "event_id")),
     (START_RUN, WorkerProcess.start_run, _starting),
 )
-"""The tasks that external senders use: name, function and positional arguments."""
+"""The tasks that external senders use: name, function, and names for positional arguments."""
 
 
 def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
-    """Register the tasks with this application only."""
+    """Register the tasks with this application only, not with other applications in the process."""
     untyped: Any = app
     untyped.on_after_finalize.connect(lambda sender, **_: _replace_chunks(sender), weak=False)
     register_run_tasks(app, worker)
@@ -142,9 +142,10 @@ def _answer(
     kwargs: Mapping[str, Any],
     act: Act,
 ) -> JsonObject:
-    """Return the task's result, and wait while a store is unavailable.
+    """Return the result of a sender's task, retrying while a store is unavailable.
 
-    Raises TaskRefused, Ignore or Reject.
+    Raises TaskRefused if the task is rejected, Ignore if the task ends later with its turn, or Reject to
+    requeue the message.
     """
     task = describe_task(request)
     name_callbacks(request)

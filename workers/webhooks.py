@@ -1,7 +1,7 @@
 """Deliver events to webhooks, in order per session, with retries until confirmed (RT-16).
 
-A separate task delivers each feed, so a slow receiver delays only its own feed. At most `PER_HOST` deliveries
-to one host run concurrently.
+A feed is one session's events for one webhook. A separate asyncio task delivers each feed, so a slow receiver
+delays only its own feed. At most `PER_HOST` deliveries to one host run concurrently.
 """
 
 import asyncio
@@ -73,12 +73,11 @@ class WebhookSender:
             task.add_done_callback(self._ended)
 
     async def settled(self) -> None:
-        """Wait for running deliveries."""
         while self._running:
             await asyncio.wait(self._running)
 
     async def close(self) -> None:
-        """Cancel running deliveries, which another process repeats."""
+        """Cancel running deliveries. Another process will repeat them."""
         for task in list(self._running):
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
@@ -103,7 +102,7 @@ class WebhookSender:
             _log.info("Could not release a webhook feed; its hold will expire.", error=error)
 
     async def _deliver_events(self, feed: HeldFeed) -> None:
-        """Deliver a feed's events in order, until one fails."""
+        """Deliver up to `AT_ONCE` events of a feed, in order, until a delivery fails or the hold is lost."""
         number, attempts = feed.delivered, feed.attempts
         for _ in range(AT_ONCE // BATCH):
             events = await self._feeds.events(feed, after=number, limit=BATCH)

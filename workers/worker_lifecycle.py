@@ -25,7 +25,7 @@ _log = get_logger(__name__)
 
 
 class WorkerLifecycle:
-    """The owner of this process's `WorkerProcess`, created wherever the application is loaded.
+    """The owner of this process's `WorkerProcess`.
 
     `consumer`: this process's consumer name, or None if the broker is not Redis.
     """
@@ -54,10 +54,10 @@ class WorkerLifecycle:
         """
         queues = set(self._app.amqp.queues.consume_from)
         if TURNS not in queues and queues != {SUBMISSIONS}:
-            os.nice(self._settings.background_nice)  # of this thread and the threads that it starts
+            os.nice(self._settings.background_nice)  # affects this thread and the threads that it starts
 
     def open(self, consumer: Any) -> None:
-        """Open the process, and wait for the stores.
+        """Open the process, retrying until the stores respond or Celery stops.
 
         `consumer`: Celery's consumer, or None in a child of the prefork pool, which publishes no turn events.
         """
@@ -82,7 +82,6 @@ class WorkerLifecycle:
         return self._open(None)
 
     def revoke(self, task_id: str) -> None:
-        """Cancel a revoked task's turns without waiting."""
         if self._process is not None:
             self._process.revoke(task_id)
 
@@ -92,7 +91,6 @@ class WorkerLifecycle:
             self._process.stop_taking()
 
     def close(self) -> None:
-        """Close the process and shut down tracing."""
         with self._lock:
             process, self._process = self._process, None
         if process is not None:

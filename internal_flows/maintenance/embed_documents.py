@@ -21,8 +21,8 @@ class ToEmbed(BaseModel):
 class EmbedDocuments(InternalFlow):
     """A flow that splits and embeds documents.
 
-    After an upload, it embeds the uploaded documents. On schedule, it embeds documents that are missing from
-    the current embedding space, and requests a rerun after a batch of `BATCH` documents.
+    After an upload, it embeds the uploaded documents. On schedule, it embeds up to `BATCH` documents that are
+    missing from the current embedding space, and requests a rerun after a full batch.
     """
 
     name: ClassVar[str] = "embed_documents"

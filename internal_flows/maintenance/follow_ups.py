@@ -1,4 +1,4 @@
-"""`summarize_idle` and `hand_over_context`: follow-up work for sessions."""
+"""`summarize_idle` summarizes idle sessions. `hand_over_context` resumes flows that waited for context."""
 
 from typing import Any, ClassVar
 
@@ -40,7 +40,7 @@ class SummarizeIdle(InternalFlow):
 
 
 class HandOverContext(InternalFlow):
-    """A flow that submits a system turn to resume a dialogue flow once its context was gathered."""
+    """A flow that submits a system turn, which resumes a dialogue flow after its context was gathered."""
 
     name: ClassVar[str] = HAND_OVER_CONTEXT
     trigger: ClassVar[str] = HAND_OVER_CONTEXT

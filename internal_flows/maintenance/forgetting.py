@@ -13,7 +13,7 @@ from orchestrator.ports.memory.scratchpad import Entry
 from orchestrator.types import Json, SessionId, TenantId, UserId
 
 AFTER_S = 30.0
-"""Delay before erasure, in seconds. Gives the user time to read the answer that names the content."""
+"""Default delay before erasure, in seconds. The user can still read the answer that names the content."""
 
 
 class Forgotten(BaseModel):
@@ -66,8 +66,8 @@ class Erasing(BaseModel):
 class EraseForgotten(InternalFlow):
     """A flow that erases forgotten content from users' sessions, scratchpad entries and documents.
 
-    The next run retries busy sessions. The run's records contain none of the content. Configuration:
-    `after_s`, the delay before erasure in seconds (30).
+    The next run retries busy sessions. The run's records contain none of the forgotten content.
+    Configuration: `after_s`, the delay before erasure in seconds (30).
     """
 
     name: ClassVar[str] = "erase_forgotten"
@@ -85,7 +85,7 @@ class EraseForgotten(InternalFlow):
         return before_all_response(inputs=inputs, data={"until": until})
 
     async def work(self, run: RunContext, item: Erasing, data: Json) -> bool:
-        """Erase one user's forgotten content. Return False if some content remains."""
+        """Erase one user's forgotten content. Return False if a session was busy."""
         store, tenant_id, until = run.tools["forgetting"], item.tenant_id, run.data["until"]
         forgotten = await store.forgotten(tenant_id, item.owner, until)
         unwanted = collect_unwanted(forgotten)
@@ -99,7 +99,7 @@ class EraseForgotten(InternalFlow):
     async def _erase(
         self, run: RunContext, tenant_id: TenantId, session_id: SessionId, unwanted: Unwanted
     ) -> bool:
-        """Erase the content from a session and its scratchpad.
+        """Erase the unwanted content from a session and its scratchpad.
 
         Return False, without changes, if a turn is running.
         """

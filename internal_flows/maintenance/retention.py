@@ -10,7 +10,7 @@ from orchestrator.types import Json, SessionId, TenantId
 _DAY_S = 86_400.0
 BATCH = 500
 PRUNE_WITHIN_S = 600.0
-"""Time limit of a run, in seconds. A rerun deletes the remaining data."""
+"""Maximum time that a run spends on deleting, in seconds. A rerun deletes the remaining data."""
 
 
 async def delete_session(run: RunContext, tenant_id: TenantId, session_id: SessionId) -> None:

@@ -13,7 +13,7 @@ from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import Epoch, Json, JsonObject, SessionId, TenantId
 
 REPAIR_STATE: Final = "repair_state"
-"""Trigger of the repair, which workers also start after another worker's death."""
+"""Trigger of `RepairState`. Workers also start it after another worker's death."""
 ABANDON_AFTER_S = 86_400.0
 PAGE = 500
 
@@ -180,7 +180,7 @@ class RepairState(_Proposing):
 
 
 def describe_rows(rows: SessionRows) -> list[str]:
-    """Return one sentence per kind of inconsistency."""
+    """Return a sentence for each kind of inconsistency found."""
     counts = {
         "turns were left running": rows.turns,
         "frames belong to flows that no longer exist": rows.frames,

@@ -89,9 +89,10 @@ class DistilPreferences(InternalFlow):
 
 
 def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject) -> list[Preference]:
-    """Return rules with keys ``dact.slot`` for values used at least `seen` times and in at least `share` of cases.
+    """Return a rule with the key ``dact.slot`` for each slot that usually has the same value.
 
-    `uses`: grouped by slot, with the most frequent value first.
+    The value must occur at least `seen` times, and in at least the share `share` of the slot's uses. `uses`:
+    grouped by slot, with the most frequent value first. `origin`: facts to add to each rule's origin.
     """
     habits: list[Preference] = []
     for (dact, slot), group in groupby(uses, key=lambda use: (use.dact, use.slot)):
@@ -112,7 +113,10 @@ def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject
 
 
 def find_playbooks(uses: list[SlotUse], seen: int, origin: JsonObject) -> list[Preference]:
-    """Return a playbook for each task done at least `seen` times, with its slots and their usual values."""
+    """Return a playbook for each task done at least `seen` times, with its slots and their usual values.
+
+    `uses`: grouped by task and slot, with the most frequent value first. `origin`: the playbooks' origin.
+    """
     playbooks: list[Preference] = []
     for dact, group in groupby(uses, key=lambda use: use.dact):
         slots: dict[str, list[SlotUse]] = {}

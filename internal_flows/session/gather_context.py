@@ -38,7 +38,7 @@ _COMMON = frozenset(
 Search = Callable[[RunContext, ContextQuestion], Awaitable[list[Finding]]]
 _QUESTION = TypeAdapter(ContextQuestion)
 _UNASKED = {"user_id": None, **dict.fromkeys(("turn_id", "flow_id", "domain", "dact", "question"), "")}
-"""Defaults for a run that no turn requested."""
+"""Default question for a run that no turn requested."""
 
 
 class GatherContext(InternalFlow):
@@ -93,7 +93,10 @@ class GatherContext(InternalFlow):
 
 
 def best(found: Iterable[Finding]) -> list[Finding]:
-    """Return up to `MOST_FINDINGS` best findings, without duplicate texts. Findings with values come first."""
+    """Return up to `MOST_FINDINGS` findings, best first, without duplicate texts.
+
+    Findings with slot values are better than all others.
+    """
     texts: dict[str, Finding] = {}
     for finding in sorted(found, key=lambda one: (not one.values, -one.score)):
         texts.setdefault(finding.text.casefold(), finding)
@@ -108,7 +111,7 @@ def _read_question(run: RunContext) -> ContextQuestion:
 
 
 def _words_of(question: ContextQuestion) -> frozenset[str]:
-    """Return the words that determine a text's score."""
+    """Return the question's words. A text's score is how many of them it contains."""
     texts = [question.question, *question.slots, *question.slots.values()]
     texts += [value for value in question.known.values() if isinstance(value, str)]
     return find_words(" ".join(texts).replace("_", " "))
@@ -164,7 +167,7 @@ def _search_turns(lines: list[str], question: ContextQuestion) -> list[Finding]:
 
 
 async def _search_collections(run: RunContext, question: ContextQuestion) -> list[Finding]:
-    """Return matching rows of the configured collections."""
+    """Return the matching rows of the configured collections, without other users' rows."""
     found: list[Finding] = []
     collections: Mapping[str, Any] = run.config.get("collections", {})
     for name, labels in collections.items():
@@ -186,7 +189,10 @@ _SOURCES: Final[Mapping[str, Search]] = {
 
 
 def _from_rows(rows: list[JsonObject], question: ContextQuestion, labels: tuple[str, ...]) -> list[Finding]:
-    """Return matching rows. The best matches provide only values that they all agree on."""
+    """Return findings for the matching rows.
+
+    Only the rows with the best score provide slot values, and only those values that all of them share.
+    """
     fitting = [(row, score) for row in rows if (score := _fit(_describe(row), question)) > 0]
     fitting.sort(key=lambda pair: -pair[1])
     top = [row for row, score in fitting if score == fitting[0][1]]
@@ -213,7 +219,7 @@ def _pick(body: Json, question: ContextQuestion) -> JsonObject:
 
 
 def _fit(text: str, question: ContextQuestion) -> float:
-    """Return how many of the question's words occur in a text."""
+    """Return the number of the question's words that occur in a text."""
     return float(len(_words_of(question) & find_words(text.replace("_", " "))))
 
 

@@ -26,8 +26,9 @@ class PromoteContext(InternalFlow):
     """A flow that turns a session's valuable findings into embedded documents.
 
     Findings must be explicitly requested, frequent, or both salient and surprising. The documents belong to
-    the user. If `share` is set, documents without labels are shared. In a session without a user, all other
-    findings are skipped. Configuration: `share` (false), and the thresholds of `promotion.Bars`.
+    the user. If `share` is set, findings without labels become shared documents. In a session without a user,
+    findings that can't be shared are skipped. Configuration: `share` (false), and the thresholds of
+    `promotion.Bars`.
     """
 
     name: ClassVar[str] = "promote_context"

@@ -30,7 +30,7 @@ _LASTING = re.compile(
 
 
 def is_lasting(sentence: str) -> bool:
-    """Return True if users state a lasting fact about themselves in this sentence."""
+    """Return True if the sentence is a user's statement of a lasting fact about themselves."""
     return bool(_LASTING.search(sentence)) and not sentence.rstrip().endswith("?")
 
 
@@ -47,10 +47,10 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Minimum values for promoting an entry, from a flow's configuration.
+    """Thresholds for promoting an entry, from a flow's configuration.
 
-    `frequent`: number of occurrences. `salient`: salience, from 0 to 1. `surprising`: share of the entry that
-    is not known yet.
+    `frequent`: minimum number of occurrences. `salient`: minimum salience, from 0 to 1. `surprising`: minimum
+    share of the entry that is not known yet, from 0 to 1.
     """
 
     frequent: int = FREQUENT
@@ -74,7 +74,7 @@ def data_of(entry: Entry) -> JsonObject:
 def select(entries: Sequence[Entry], about: About) -> list[Entry]:
     """Return distinct unpromoted findings about the user or the business, with their number of occurrences.
 
-    Findings of `gather_context` are excluded, because they are already known at their source.
+    Findings of `gather_context` are excluded, because their content is already stored at its source.
     """
     found: dict[str, Entry] = {}
     times: dict[str, int] = {}
@@ -92,15 +92,14 @@ def select(entries: Sequence[Entry], about: About) -> list[Entry]:
 
 
 def with_data(entry: Entry, more: JsonObject) -> Entry:
-    """Return the entry with additional data."""
     return Entry.from_json({**entry.to_json(), "data": {**data_of(entry), **more}})
 
 
 def find_cause(entry: Entry, known: float, bars: Bars) -> Cause | None:
-    """Return why an entry is worth keeping, or None if it isn't. Entries without a salience are not salient.
+    """Return why an entry is worth keeping, or None if it isn't.
 
     Args:
-        entry: an entry from `select`.
+        entry: an entry from `select`. Without a salience in its data, it is not salient.
         known: the share of the entry that is already known, from 0 to 1. The rest is its surprise.
         bars: the thresholds.
     """
@@ -115,7 +114,6 @@ def find_cause(entry: Entry, known: float, bars: Bars) -> Cause | None:
 
 
 def describe_origin(entry: Entry, run_id: str, session_id: str, cause: Cause) -> JsonObject:
-    """Return the origin of promoted content."""
     origin: dict[str, Json] = {
         "session_id": session_id,
         "entry_id": entry.entry_id,

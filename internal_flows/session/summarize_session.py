@@ -93,7 +93,10 @@ class SummarizeSession(InternalFlow):
     async def _ask(
         self, run: RunContext, item: JsonObject, length: int
     ) -> tuple[JsonObject | None, str | None]:
-        """Return the model's summary and findings, or None with the error code if the model failed."""
+        """Return the model's answer and None, or None and the error code.
+
+        Return None twice if the flow doesn't use a model.
+        """
         if not run.config.get("use_model", True):
             return None, None
         variables: JsonObject = {
@@ -173,11 +176,11 @@ _FRAMES = {"user": "User: ", "agent": "Assistant: "}
 
 
 def summarize(earlier: str, lines: list[JsonObject], kept: int, length: int) -> str:
-    """Return the earlier summary and the `kept` most relevant new sentences, in order.
+    """Return the earlier summary and the `kept` most relevant new sentences, in order, as lines.
 
-    If the result is too long, the oldest sentences are dropped first, and users' statements about themselves
-    last. A sentence's score is the mean frequency of its words in the conversation. The user's sentences have
-    double weight.
+    If the result is longer than `length` characters, the oldest sentences are dropped first, and users'
+    statements about themselves last. A sentence's score is the mean frequency of its words in the
+    conversation. The user's sentences have double weight.
     """
     sentences = _split(lines)
     counts = Counter(word for _, sentence in sentences for word in _words(sentence))

@@ -9,7 +9,10 @@ from orchestrator.types import Json
 
 
 class TidyScratchpad(InternalFlow):
-    """A flow that merges duplicates, drops promoted entries and submitted proposals, and keeps up to 64 entries."""
+    """A flow that cleans up a session's scratchpad.
+
+    It merges duplicates, drops promoted entries and proposals, and keeps the 64 most recently used entries.
+    """
 
     name: ClassVar[str] = "tidy_scratchpad"
     trigger: ClassVar[str] = "summary_due"

@@ -7,11 +7,11 @@ _log = get_logger(__name__)
 
 
 class Backpressure:
-    """The deferral of maintenance while turns wait.
+    """A switch that defers maintenance runs while turns wait for workers.
 
     Args:
-        above_s: wait of recent turns for a worker above which maintenance is deferred, in seconds.
-        at_most_s: maximum deferral in seconds.
+        above_s: turn wait in seconds above which maintenance runs are deferred.
+        at_most_s: maximum time that a maintenance run is deferred, in seconds.
     """
 
     def __init__(self, load: PostgresLoad, *, above_s: float, at_most_s: float) -> None:

@@ -28,7 +28,7 @@ CANNOT_SEND: Final = (OperationalError, RedisError, OSError)
 
 
 class RunCanvas:
-    """A sender of runs, together with the Celery tasks that follow them."""
+    """A sender of runs and their successors as Celery canvases."""
 
     def __init__(self, app: Celery, runs: PostgresRuns) -> None:
         self._app: Any = app
@@ -37,7 +37,7 @@ class RunCanvas:
     async def send(self, hints: Sequence[Hint], *, root: str | None = None) -> None:
         """Send ready runs with their successors. Raises Unavailable.
 
-        `root`: ID of the root task of the runs' graph.
+        `root`: ID of the root task that the new tasks refer to. Default: chosen by Celery.
         """
         first = [hint.run_id for hint in hints]
         series = find_series(first, await self._runs.behind(first))
@@ -45,7 +45,7 @@ class RunCanvas:
             await sending(lambda: self._build_all(series, root).apply_async(retry=False))
 
     async def send_share(self, share: LostShare) -> None:
-        """Resend the task for a share of items. Raises Unavailable."""
+        """Resend the task that executes a share of a run's items. Raises Unavailable."""
         await sending(
             lambda: self._items(share.run_id, share.flow, share.urgency, share.task_id).apply_async(
                 retry=False
@@ -53,7 +53,7 @@ class RunCanvas:
         )
 
     async def store_end(self, run: Unrun) -> None:
-        """Store the failure of a run that never ran, because no task will report it. Raises Unavailable."""
+        """Store a failure as the task result of a run that ended without running. Raises Unavailable."""
         failure = RunFailed(why_ended(run.status, run.why), run.run_id)
         try:
             await run_in_thread(self._app.backend.store_result, run.task_id, failure, states.FAILURE)
@@ -61,7 +61,10 @@ class RunCanvas:
             raise Unavailable(f"The result backend does not respond: {error}") from error
 
     def shares(self, request: Any, run_id: str, flow: str, urgency: Urgency, count: int) -> Any:
-        """Return the chord that replaces a run's task: shares of items, then the task again for `after_all`."""
+        """Return the chord that replaces a run's task: `count` tasks for items, then the run's task again.
+
+        `request`: the request of the run's task.
+        """
         header = [
             self._items(run_id, flow, urgency, f"{request.id}.items.{number}") for number in range(count)
         ]
@@ -69,7 +72,10 @@ class RunCanvas:
         return chord(header, body, app=self._app)
 
     def rerun(self, request: Any, hint: Hint) -> Any:
-        """Return a task that replaces a run's task and reruns the run."""
+        """Return the task that replaces a run's task, to rerun the run after the hint's delay.
+
+        `request`: the request of the run's task.
+        """
         return self._again(request, hint.run_id, hint.flow, hint.urgency).set(countdown=hint.after_s)
 
     def _build_all(self, series: list[Series], root: str | None) -> Any:
@@ -77,9 +83,9 @@ class RunCanvas:
         return built[0] if len(built) == 1 else group(built, app=self._app)
 
     def _build(self, series: Series, root: str | None) -> Any:
-        """Return a chain of the series' steps.
+        """Return a chain of the series' steps, or the step itself if there is only one.
 
-        A fork becomes a chord if a run follows it, and a group otherwise.
+        A fork becomes a chord if a run follows the fork, and a group otherwise.
         """
         steps: list[Any] = []
         header: Any = None
@@ -103,7 +109,7 @@ class RunCanvas:
         return self._signature(RUN_FLOW, run_id, flow, urgency, task_id)
 
     def _again(self, request: Any, run_id: str, flow: str, urgency: Urgency) -> Any:
-        """Return the same task with the same parent, instead of Celery's default, the sending task."""
+        """Return the run's task again, with its own parent. Celery's default parent is the sending task."""
         return self._run(run_id, flow, urgency, request.id).set(parent_id=request.parent_id, keeps_place=True)
 
     def _items(self, run_id: str, flow: str, urgency: Urgency, task_id: str) -> Any:
@@ -116,7 +122,7 @@ class RunCanvas:
 
 
 def runs_carried_by(request: Any) -> frozenset[str]:
-    """Return the IDs of the runs that Celery sends when this request's task succeeds or its chord completes."""
+    """Return the IDs of the runs that Celery sends when the request's task or chord has succeeded."""
     return frozenset(_run_ids([request.chain, request.chord]))
 
 

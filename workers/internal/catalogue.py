@@ -50,7 +50,7 @@ def make_catalogue(ports: Ports) -> Catalogue:
 
 
 def check_internal_flows(folder: Path) -> list[Problem]:
-    """Return all problems of a domain folder's background flows and schedule.
+    """Return all problems with the background flows and the schedule of a domain folder.
 
     Workers disable flows with problems and run the others.
     """
@@ -70,7 +70,7 @@ def check_internal_flows(folder: Path) -> list[Problem]:
 
 
 def own_flows(folder: Path) -> list[type[InternalFlow]]:
-    """Return the flows defined by a domain folder. Raises ConfigurationError."""
+    """Return the flow classes that a domain folder defines. Raises ConfigurationError."""
     problems = Problems()
     found = import_internal_flows(folder, problems)
     if problems.found:
@@ -88,11 +88,11 @@ class FlowSettings:
         self._kept: dict[Path, JsonObject] = {folder / SETTINGS_FILE: {} for folder in folders}
 
     def of_flow(self, name: str) -> JsonObject:
-        """Return a flow's current settings, or its last valid settings if the file can't be read."""
+        """Return a flow's current settings. While a file is invalid, its last valid settings apply."""
         return _section(self._read("flows"), name)
 
     def schedule(self) -> JsonObject:
-        """Return the scheduled jobs' settings, by name."""
+        """Return the settings of scheduled jobs, by job name."""
         return self._read("schedule")
 
     def _read(self, part: str) -> JsonObject:

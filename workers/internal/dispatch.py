@@ -26,14 +26,17 @@ class Dispatcher:
         self._later: set[asyncio.Task[None]] = set()
 
     def send(self, hints: Sequence[Hint], *, root: str | None = None) -> None:
-        """Send runs together in the background. `root`: ID of the root task of their graph."""
+        """Send runs together in the background, after the longest of their delays.
+
+        `root`: ID of the root task that the new tasks refer to. Default: chosen by Celery.
+        """
         if hints:
             self._do_later(self._send(hints, root))
 
     def send_again(self, swept: Swept) -> None:
         """Resend work left unfinished by a lost message or a dead worker.
 
-        Execute urgent runs in this process, if this process executes runs.
+        If this process executes runs, it executes urgent runs immediately instead of resending them.
         """
         urgent = (
             [] if self._execute is None else [hint for hint in swept.hints if hint.urgency is Urgency.URGENT]

@@ -47,13 +47,13 @@ from workers.internal.progress import ProgressEvents
 from workers.internal.session_side import SessionSide
 
 FLUSH_EVERY_S = 0.2
-"""Interval between batched writes of the results of fast items, in seconds."""
+"""Minimum interval between writes of item results within a share, in seconds."""
 DEFERRED_FOR_S = 1.0
 """Delay before the task of a deferred run is retried, in seconds."""
 WAITED_FOR_S = 1.0
-"""Maximum time that a task sleeps until its run's start time, in seconds.
+"""Maximum time that a task sleeps until its run is due, in seconds.
 
-For longer waits, the task is retried.
+For longer waits, Celery retries the task.
 """
 
 _log = get_logger(__name__)
@@ -65,7 +65,7 @@ class RunExecutor:
     Args:
         local: True if this process can execute runs when messages can't be sent.
         backpressure: defers maintenance while turns wait, or None to never defer.
-        live: receives progress events, which are also in the sessions' logs.
+        live: publishes progress events live, in addition to the sessions' logs, or None to only log them.
         max_attempts: maximum number of attempts at a phase or item. After that, the phase or item fails.
         sessions: gives flows, which have no rights on sessions, limited access to them.
     """
@@ -98,7 +98,7 @@ class RunExecutor:
         self._stopping = False
 
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
-        """Store a graph's runs and send the runs that are ready."""
+        """Store a graph's runs and send the runs that are ready. `key`: idempotency key, or None."""
         started = await self._runs.start(runs, key=key)
         self._dispatcher.send(started.hints)
         return started
@@ -106,10 +106,10 @@ class RunExecutor:
     async def run(
         self, run_id: str, flow: str, *, carried: frozenset[str] = frozenset(), root: str | None = None
     ) -> Outcome:
-        """Execute a run until it ends or needs other workers.
+        """Execute a run until it ends or this task cannot continue it.
 
         `carried`: IDs of the runs that Celery sends after this task. The executor sends all other released
-        runs. `root`: ID of the root task of the run's graph.
+        runs. `root`: ID of the root task that the new tasks refer to.
         """
         while True:
             claim = await self._claim(run_id, flow)
@@ -121,9 +121,10 @@ class RunExecutor:
                 return outcome
 
     async def items(self, run_id: str, flow: str, *, task_id: str | None, in_chord: bool) -> Later | None:
-        """Execute shares of a run's items while unclaimed shares remain. Return a deferral, or None if none is needed.
+        """Execute shares of a run's items until no unclaimed share remains.
 
-        Outside a chord, send the run's task after the last item.
+        Return a deferral if the task should be retried later, or None otherwise. Outside a chord, send the
+        run's task after the last item. `task_id`: ID of the Celery task for the items.
         """
         done = await self._items(run_id, task_id)
         if isinstance(done, Later):
@@ -135,7 +136,7 @@ class RunExecutor:
         return None
 
     async def execute_here(self, hint: Hint) -> None:
-        """Execute a run without a Celery task. The run's task reports the end later."""
+        """Execute a run without its Celery task. The task reports the run's end later."""
         run_id = hint.run_id
         while not self._stopping:
             match await self.run(run_id, hint.flow):
@@ -149,15 +150,14 @@ class RunExecutor:
                     return
 
     def note_reported(self, run_id: str) -> None:
-        """Record that an ended run's task has reported. The next sweep stores this fact."""
+        """Record that an ended run's task has reported the end. The next sweep stores this fact."""
         self._reported.append(run_id)
 
     async def renew(self) -> None:
-        """Renew claims, and stop work whose claim was lost."""
         await self._held.renew()
 
     async def sweep(self) -> int:
-        """Recover the work of dead workers and resend lost messages. Return the number of runs to resend."""
+        """Recover the work of dead workers and resend lost messages. Return the number of runs sent again."""
         await self._repair_after_crash()
         await self._write_reported()
         swept = await self._work.sweep(waited_s=self._waited_s)
@@ -168,7 +168,7 @@ class RunExecutor:
         return len(swept.hints)
 
     def repair_later(self, sessions: Sequence[SessionId]) -> None:
-        """Schedule consistency checks of a dead worker's sessions for the next sweep."""
+        """Check the sessions of a dead worker in the next sweep, if the repair flow is enabled."""
         if REPAIR_STATE in self.catalogue.graphs:
             self._freed += sessions
 
@@ -204,7 +204,6 @@ class RunExecutor:
 
     @property
     def _waited_s(self) -> float:
-        """Return the minimum time that a maintenance run must have waited before it starts, in seconds."""
         return 0.0 if self.backpressure is None else self.backpressure.waited_s
 
     # Stages of a run
@@ -237,7 +236,10 @@ class RunExecutor:
         return Later(DEFERRED_FOR_S)
 
     async def _find_items(self, run_id: str, state: RunState) -> Outcome | None:
-        """Execute the items here, or return `InShares` if several tasks can share them."""
+        """Execute the items here, or return `InShares` if several tasks can share them.
+
+        Return None if the run can continue in this process.
+        """
         if state.holders is not None and state.holders > 1:
             return InShares(run_id, state.urgency, state.holders)
         done = await self._items(run_id, None)
@@ -246,7 +248,7 @@ class RunExecutor:
     async def _advance_once(
         self, claim: RunClaim, carried: frozenset[str], root: str | None
     ) -> Outcome | None:
-        """Execute the claimed phase. Return None if the run can continue in this process."""
+        """Execute the claimed phase. Return None if the caller should try to claim the run again."""
         try:
             with self._held.holding(claim.token), _traced(claim.facts, claim.phase.value):
                 reached = await self._do_phase(claim)
@@ -293,7 +295,7 @@ class RunExecutor:
     async def _begin_items(
         self, claim: RunClaim, context: RunContext, inputs: tuple[Json, ...]
     ) -> InShares | Later | None:
-        """Store the items. Execute them here, or return `InShares` if several tasks can share them."""
+        """Store the items, then execute them like `_find_items`."""
         facts, options = claim.facts, context.options
         if not await self._work.begin_items(claim, inputs, options.to_json(), context.data):
             raise Fenced

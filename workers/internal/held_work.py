@@ -12,8 +12,6 @@ class Fenced(Exception):
 
 
 class HeldWork:
-    """The active claims on one event loop."""
-
     def __init__(self, work: PostgresRunWork) -> None:
         self._work = work
         self._tasks: dict[int, asyncio.Task[object]] = {}
@@ -21,9 +19,9 @@ class HeldWork:
 
     @contextmanager
     def holding(self, token: int) -> Generator[None]:
-        """Use a claim during the block, then release it.
+        """Mark a claim as used by the current task during the block, then release the claim.
 
-        Raises Fenced if the claim is lost in the meantime.
+        Raises Fenced if the claim is lost during the block.
         """
         task = asyncio.current_task()
         assert task is not None
@@ -41,7 +39,7 @@ class HeldWork:
             self._work.give_up(token)
 
     async def renew(self) -> None:
-        """Renew claims, and stop work whose claim was lost."""
+        """Renew all claims, and cancel the tasks whose claims were lost."""
         for token in await self._work.renew():
             task = self._tasks.get(token)
             if task is not None and token not in self._fenced:
@@ -49,6 +47,5 @@ class HeldWork:
                 task.cancel()
 
     async def drain(self, grace_s: float) -> None:
-        """Wait up to `grace_s` seconds for running work."""
         if self._tasks:
             await asyncio.wait({*self._tasks.values()}, timeout=grace_s)

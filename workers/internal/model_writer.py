@@ -40,14 +40,15 @@ class ModelWriter:
             schema: JSON Schema of an object, as sent to the model.
             judged_by: JSON Schema that the answer must match.
             domain: domain whose models are used.
-            tenant_id: tenant whose budget is charged, in addition to those of the user and the session.
+            tenant_id: tenant whose budget is charged. The user's and the session's budgets are charged too.
             user_id: the session's user, or None if unknown.
             session_id: session that the answer is for.
-            run_id: ID sent to the endpoint in place of a turn ID.
+            run_id: run ID, sent to the model's endpoint in place of a turn ID.
             model: model name from the run's options. Default: the domain's model.
 
         Raises:
-            ModelUnavailable, ModelOutputInvalid, BudgetExceeded: no usable answer was returned.
+            ModelUnavailable, ModelOutputInvalid: the model returned no usable answer.
+            BudgetExceeded: a budget is used up.
             ConfigurationError: the domain's configuration is invalid.
         """
         if not self._models.configured:

@@ -1,4 +1,4 @@
-"""Outcomes of a run's message, which the Celery task maps to Celery's mechanisms."""
+"""Outcomes of a run's Celery task. `workers.run_tasks` translates them for Celery."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -8,10 +8,10 @@ from orchestrator.ports.runs.status import SUCCEEDED, RunStatus, Urgency
 
 
 class RunFailed(Exception):
-    """Raised for a failed, blocked or canceled run. Its only argument is the error.
+    """Raised for a failed, blocked or canceled run. `error`: why the run did not succeed.
 
-    Worker logs and Flower show the exception's text, which therefore contains only the run ID: the error
-    could quote user content. The task's result contains the error.
+    Worker logs and Flower show the exception's text, which contains only the run ID, because the error could
+    quote user content. The task's result contains the error.
     """
 
     def __init__(self, error: str, run_id: str = "") -> None:
@@ -52,14 +52,20 @@ class Rerun:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A run deferred because turns wait, the run is not due, or this worker is stopping."""
+    """A request to retry the task after `after_s` seconds.
+
+    The run is not due, maintenance is deferred while turns wait, or this worker is stopping.
+    """
 
     after_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A run that another worker holds, or whose task has already reported."""
+    """A run that needs nothing from this task.
+
+    The run does not exist, waits for a predecessor, is held by another worker, or has already been reported.
+    """
 
 
 Outcome: TypeAlias = Ended | InShares | Rerun | Later | Elsewhere
@@ -70,5 +76,4 @@ def ended(run_id: str, status: RunStatus, why: str | None) -> Ended:
 
 
 def why_ended(status: RunStatus, why: str | None) -> str:
-    """Return why a run did not succeed."""
     return why or f"The run is {status.value}."

@@ -24,7 +24,10 @@ class ProgressEvents:
         self._published_at: dict[str, float] = {}
 
     async def publish(self, facts: RunFacts) -> None:
-        """Publish a run's progress at most once per second. If the store is unavailable, only log this."""
+        """Publish a run's progress to its session, if any, at most once per second.
+
+        If the store is unavailable, only log this.
+        """
         if facts.session_id is None or not self._is_due(facts.run_id):
             return
         try:

@@ -1,7 +1,7 @@
 """A Celery beat scheduler that claims firings in PostgreSQL, by job and due time (IF-15).
 
-Several beats can run without a leader, so firings are not missed. One transaction stores a firing and its
-runs. The scheduler sends no messages, because workers poll for ready runs.
+Several beats can run without a leader, so a dead beat does not delay firings. One transaction stores a firing
+and its runs. The scheduler sends no messages, because workers poll for ready runs.
 """
 
 import asyncio
@@ -31,11 +31,7 @@ _log = get_logger(__name__)
 
 
 def scheduler_of(settings: Settings, make_catalogue: MakeCatalogue) -> type[Scheduler]:
-    """Create the scheduler class for beat."""
-
     class ClaimedScheduler(Scheduler):
-        """A beat scheduler that fires jobs through `Firing`."""
-
         def __init__(self, *arguments: Any, **options: Any) -> None:
             self._firing = Firing(settings, make_catalogue)
             super().__init__(*arguments, **options)
@@ -54,7 +50,7 @@ def scheduler_of(settings: Settings, make_catalogue: MakeCatalogue) -> type[Sche
 
 
 class Firing:
-    """A component of a beat process that fires due jobs, unless another beat has already fired them.
+    """A component that fires due jobs, unless another beat has already fired them.
 
     It uses a separate event loop.
     """

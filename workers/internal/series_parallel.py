@@ -18,7 +18,7 @@ from orchestrator.ports.runs.status import OnFailure
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """Parallel branches: a chord's header if a run follows, and a group otherwise."""
+    """Parallel branches. The canvas is a chord if a run follows the fork, and a group otherwise."""
 
     branches: tuple[Series, ...]
 
@@ -53,7 +53,10 @@ def _extend(series: Series, graph: Mapping[str, GraphNode]) -> Series:
 
 
 def _join(series: list[Series], graph: Mapping[str, GraphNode]) -> list[Series] | None:
-    """Join one set of series whose last runs are exactly the dependencies of a run, or return None."""
+    """Join the first set of series whose last runs are exactly a run's dependencies, and append that run.
+
+    Return None if there is no such set.
+    """
     ends = {number: one[-1] for number, one in enumerate(series)}
     waiting: dict[str, list[int]] = {}
     for number, last in ends.items():

@@ -60,7 +60,10 @@ class NotedProposals:
         flow: str,
         run_id: str,
     ) -> None:
-        """Record a proposal in the session's scratchpad. A run can propose each kind once per session."""
+        """Record a proposal in the session's scratchpad. The executor submits it to the session lane later.
+
+        A run can propose each kind once per session. `epoch`: version of the session that the flow has read.
+        """
         key = f"proposal:{run_id}:{session_id}:{kind}"
         payload: JsonObject = {"kind": kind, "change": change, "epoch": epoch, "flow": flow, "run_id": run_id}
         note = Entry(
@@ -71,21 +74,19 @@ class NotedProposals:
 
 
 class SessionSide:
-    """The executor's access to sessions."""
-
     def __init__(self, material: PostgresSessionMaterial, lanes: Lanes) -> None:
         self._material = material
         self._lanes = lanes
 
     def equip(self, context: RunContext) -> RunContext:
-        """Return the context with a new, empty list of proposals."""
+        """Return the context with an empty list of proposals, if the flow uses the tool `proposals`."""
         tools = dict(context.tools)
         if isinstance(proposals := tools.get(PROPOSALS), NotedProposals):
             tools[PROPOSALS] = NotedProposals(proposals.scratchpad)
         return replace(context, tools=tools)
 
     async def brief(self, flow: InternalFlow, context: RunContext) -> RunContext:
-        """Return the context with the session content that the flow declares. Raises Unavailable."""
+        """Return the context with the session content that the flow declares, if any. Raises Unavailable."""
         if context.session_id is None or not flow.material:
             return context
         material = await self._material.collect(context.tenant_id, context.session_id, flow.material)
@@ -101,6 +102,6 @@ class SessionSide:
             one = proposals.noted[0]
             try:
                 await self._lanes.submit(one.tenant_id, one.session_id, _PROPOSAL, one.payload, key=one.key)
-            except (Refused, NotFound) as error:  # closed, deleted, or too busy
+            except (Refused, NotFound) as error:  # the session is closed, deleted or too busy
                 _log.info("A session refused a proposal.", session=one.session_id, error=error)
             proposals.noted.pop(0)

@@ -16,9 +16,10 @@ _log = get_logger(__name__)
 async def start_runs(
     executor: RunExecutor, arguments: JsonObject, key: str, *, turn_id: TurnId | None = None
 ) -> JsonObject:
-    """Start a flow, or all flows of a trigger, once per `key`. Return the run IDs, as a list and by flow.
+    """Start a flow, or all flows of a trigger, once per `key`. Return a receipt with the run IDs.
 
-    Raises InvalidInput, InputTooLarge, ConfigurationError or Unavailable.
+    `turn_id`: the turn that requested the runs, or None. Raises InvalidInput, InputTooLarge,
+    ConfigurationError or Unavailable.
     """
     runs = read_start(arguments, executor.catalogue)
     started = await executor.start(tuple(replace(run, turn_id=turn_id) for run in runs), key=key)
@@ -32,9 +33,9 @@ async def start_runs(
 
 
 def start_requested(executor: RunExecutor) -> Deliver:
-    """Return the delivery function for runs that turns request.
+    """Return an outbox delivery function that starts the background flows that turns request.
 
-    The function only writes to the store, so no message can be lost in between.
+    The outbox keeps a message until its runs are stored. Invalid requests are only logged.
     """
 
     async def deliver(message: OutboxMessage) -> None:

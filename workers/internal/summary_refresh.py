@@ -22,8 +22,6 @@ NEWEST_RUNS = 10
 
 
 class RunSummaryRefresh:
-    """A `SummaryRefresh` that starts background runs."""
-
     def __init__(self, executor: RunExecutor, runs: PostgresRuns, scratchpad: Scratchpad) -> None:
         self._executor = executor
         self._runs = runs
@@ -67,12 +65,15 @@ class RunSummaryRefresh:
         return None if output is None else await self._read(tenant_id, session_id, output)
 
     async def _output(self, tenant_id: TenantId, run_id: str) -> JsonObject | None:
-        """Return the output of a summary run's only item, or None if the item has not ended."""
+        """Return the output of a summary run's only item, or None if there is no output yet."""
         items = await self._runs.items(tenant_id, run_id, limit=1)
         return items[0].output if items and is_object(items[0].output) else None
 
     async def _read(self, tenant_id: TenantId, session_id: SessionId, output: JsonObject) -> Renewed:
-        """Return the new summary from the scratchpad, because the session lane is busy with this turn."""
+        """Return the new summary from the scratchpad.
+
+        The session lane stores a proposed summary only after this turn.
+        """
         notes = await self._scratchpad.read(
             tenant_id, session_id, kinds=frozenset({EntryKind.SUMMARY}), touch=False
         )

@@ -97,7 +97,7 @@ SESSION_TOOLS: Final[Mapping[str, _Make]] = {
     "sources": lambda ports: PostgresCollectionRows(ports.flows_database),
     "writer": lambda ports: ModelWriter(ports.models, ports.domains.config),
 }
-"""Tools of session flows, without rights on sessions (IF-17)."""
+"""Factories of the tools for session flows, by tool name. These tools have no rights on sessions (IF-17)."""
 TOOLS: Final[Mapping[str, _Make]] = {
     **SESSION_TOOLS,
     "forgetting": lambda ports: PostgresForgetting(ports.stores.database),
@@ -107,9 +107,8 @@ TOOLS: Final[Mapping[str, _Make]] = {
     "lanes": lambda ports: SystemTurns(ports.submitter),
     "collections": lambda ports: PostgresCollections(ports.stores.database),
 }
-"""All tools. Maintenance tools have the runtime's rights."""
+"""Factories of all tools, by tool name. The tools for maintenance flows have the runtime's rights."""
 
 
 def make_tools(ports: Ports) -> Mapping[str, Any]:
-    """Create all tools, by name."""
     return {name: make(ports) for name, make in TOOLS.items()}

@@ -38,8 +38,6 @@ Name = Annotated[str, StringConstraints(max_length=255)]
 
 
 class _Place(BaseModel):
-    """A message's destination."""
-
     exchange: Name = ""
     routing_key: Name | None = None
 
@@ -87,7 +85,7 @@ class _Judged(redis.Channel):
     each delivered message to a separate list, until the consumer has recorded the message.
     """
 
-    _unsure = True  # True if Redis may have delivered a message that we have not read
+    _unsure = True  # True if Redis may have delivered a message that this channel has not read
 
     @property
     def _moves(self) -> bool:
@@ -161,6 +159,6 @@ class SentinelTransport(_Judging, redis.SentinelTransport):
 
 
 def validate_envelopes() -> None:
-    """Validate envelopes on this process's broker connections."""
+    """Validate envelopes on all Redis connections to the broker in this process."""
     for scheme, transport in (("redis", Transport), ("rediss", Transport), ("sentinel", SentinelTransport)):
         TRANSPORT_ALIASES[scheme] = f"{__name__}:{transport.__name__}"

@@ -2,8 +2,8 @@
 
 A Redis queue is first in, first out. While the queue is long, one worker at a time reads new messages, and
 moves the messages of tenants that have no waiting messages to the front. At intervals, the worker reads the
-whole queue, and also moves the oldest messages of all tenants except the largest. The order within a tenant
-is kept. RabbitMQ queues stay unchanged.
+whole queue, and moves the oldest messages of all tenants, except the tenant with the most messages, to the
+front. The order within a tenant is kept. RabbitMQ queues stay unchanged.
 """
 
 import asyncio
@@ -38,13 +38,6 @@ LOOKING_FOR_MS: Final = 1000
 
 
 class FairOrder:
-    """A component that keeps the submission queue in a fair order.
-
-    Args:
-        redis: client of the broker.
-        consumer: this process's consumer name.
-    """
-
     def __init__(self, redis: Redis, consumer: str) -> None:
         self._redis: Any = redis
         self._consumer = consumer.encode()
@@ -55,7 +48,7 @@ class FairOrder:
         """The newest message that was examined and not moved, or None to read the whole queue next."""
         self._last_moved = b""
         self._tenants: dict[bytes, str] = {}
-        """Tenants of examined messages."""
+        """The tenant of each examined message."""
         self._behind = Counter[str]()
         """Number of messages examined and not moved, by tenant."""
 
@@ -117,7 +110,10 @@ class FairOrder:
         return moved
 
     async def _is_ours(self) -> bool:
-        """Return True if this process holds the lock for arranging the queue, which expires after a second."""
+        """Acquire or extend the lock for arranging the queue, which expires after a second.
+
+        Return True if this process holds the lock.
+        """
         taken = await self._redis.set(LOOKING, self._consumer, nx=True, px=LOOKING_FOR_MS)
         if not taken and await self._redis.get(LOOKING) == self._consumer:
             taken = await self._redis.pexpire(LOOKING, LOOKING_FOR_MS)
@@ -125,10 +121,10 @@ class FairOrder:
 
 
 def choose_first(waiting: Sequence[bytes], tenants: Mapping[bytes, str]) -> list[bytes]:
-    """Return the messages to consume first, in order.
+    """Return the messages to consume first, in order, or an empty list if there is only one tenant.
 
-    `waiting`: messages in their current order. The tenant with the most messages keeps its place. Up to
-    `SHARE` messages of every other tenant move ahead, round robin.
+    `waiting`: messages in their current order. `tenants`: the tenant of each message. The tenant with the
+    most messages keeps its place. Up to `SHARE` messages of every other tenant move ahead, round robin.
     """
     of_tenants: defaultdict[str, list[bytes]] = defaultdict(list)
     for message in waiting:

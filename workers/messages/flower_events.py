@@ -1,7 +1,7 @@
 """Celery task events for turns, sent by the worker that runs the turns.
 
 One message can run many turns. Flower shows each turn as one task across all attempts, with its actual state,
-time and worker. A thread sends the events in batches, and nothing depends on them.
+time and worker. A thread sends the events in batches. Lost events only affect the display.
 """
 
 import contextlib
@@ -43,7 +43,6 @@ class FlowerEvents:
         self._began: dict[TurnId, float] = {}
 
     def began(self, session_id: SessionId, work: Work) -> None:
-        """Report an attempt that has started on this worker."""
         self._began[work.turn_id] = time.monotonic()
         about = {"args": f"[{session_id!r}]", "kwargs": f"{{'seq': {work.seq}}}", "root_id": work.turn_id}
         retries = work.attempts - 1
@@ -57,7 +56,7 @@ class FlowerEvents:
         self._dispatcher.send(f"task-{kind}", uuid=turn_id, runtime=self._took_s(turn_id), **named, **about)
 
     def left(self, turn_id: TurnId, *, again: bool) -> None:
-        """Report a retry if this worker's attempt is over and another attempt follows."""
+        """Report a retry if this worker ran an attempt and another attempt follows (`again`)."""
         if self._took_s(turn_id) is not None and again:
             self._dispatcher.send("task-retried", uuid=turn_id, exception=HIDDEN)
 
@@ -77,7 +76,7 @@ class FlowerEvents:
             await run_in_thread(self.flush)
 
     def flush(self) -> None:
-        """Send buffered events. Drop them if the broker is unavailable, because they are only for display."""
+        """Send buffered events. Drop them if the broker is unavailable."""
         try:
             self._dispatcher.flush()
         except (OSError, *self._connection.connection_errors):

@@ -1,7 +1,7 @@
-"""Keep contents of external tasks out of Flower and logs, which show only IDs (RT-22).
+"""Keep the contents of senders' tasks out of Flower and logs, which show only IDs (RT-22).
 
 Celery shows a representation of the arguments, which senders put in a header, and a representation of the
-result. This module replaces both. Unknown tasks are dropped and logged without their body.
+result. This module replaces both representations. Unknown tasks are dropped and logged without their body.
 """
 
 import re
@@ -25,13 +25,13 @@ IDENTIFIERS: Final = ("session_id", "turn_id", "approval_id", "flow", "trigger",
 MAX_LENGTH: Final = 128
 DELIVERIES: Final = "x-delivery-count"
 MOST_DELIVERIES: Final = 20
-"""RabbitMQ's limit on deliveries per message. RabbitMQ dead-letters messages above the limit."""
+"""Number of deliveries after which a RabbitMQ message becomes a dead letter."""
 _IDENTIFIER: Final = re.compile(r"[!-~]{1,255}")
 _NAME: Final = re.compile(r"[\w.+/-]{1,128}")
 
 
 def redact_arguments(arguments: dict[str, Any]) -> str:
-    """Return the IDs among the arguments, in the format that Flower shows."""
+    """Return the IDs among the arguments, each cut to `MAX_LENGTH` characters, in Flower's format."""
     kept = {name: arguments[name] for name in IDENTIFIERS if arguments.get(name) is not None}
     return "{" + ", ".join(f"{name}: {str(value)[:MAX_LENGTH]}" for name, value in kept.items()) + "}"
 
@@ -54,9 +54,9 @@ class RedactedRequest(Request):
         super().send_event(type, **fields)
 
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> Any:
-        """Store a permanently rejected message as a dead letter."""
+        """Store the message of a permanently rejected task as a dead letter, then fail the task as Celery does."""
         error = exc_info.exception
-        error = getattr(error, "exc", error)  # the pool's wrapper
+        error = getattr(error, "exc", error)  # without the pool's wrapper
         if isinstance(error, TaskRefused) and error.code not in FOR_NOW:
             kwargs = self.kwargs if isinstance(self.kwargs, dict) else {}
             about = {name: name_or_none(kwargs.get(name)) for name in ("session_id", "tenant_id")}
@@ -65,7 +65,7 @@ class RedactedRequest(Request):
 
 
 REDACTED: Final = {"Request": "workers.messages.redaction:RedactedRequest", "resultrepr_maxsize": 0}
-"""Options of tasks whose arguments or results contain user content."""
+"""Celery task options for tasks whose arguments or results contain user content."""
 
 
 class RedactingConsumer(Consumer):
@@ -151,7 +151,6 @@ def _require_identifier(message: Any) -> None:
 
 
 def _is_delivered_too_often(message: Any) -> bool:
-    """Return True if a RabbitMQ quorum queue has delivered the message too many times."""
     count = message.headers.get(DELIVERIES) if isinstance(message.headers, dict) else None
     return isinstance(count, int) and count >= MOST_DELIVERIES
 

@@ -19,7 +19,7 @@ _log = get_logger(__name__)
 def keep_dead_letter(message: Any, code: str, **about: Any) -> bool:
     """Store a permanently rejected message for replay by an operator.
 
-    Return False if Redis is unavailable.
+    Return False if Redis is unavailable. A message that can't be represented as JSON is only logged.
     """
     info = message.delivery_info or {}
     facts = {"queue": info.get("routing_key"), "code": code, **about}
@@ -37,7 +37,7 @@ def keep_dead_letter(message: Any, code: str, **about: Any) -> bool:
 
 
 def note_refused(event: str, queue: str | None, wrong: str, **about: Any) -> None:
-    """Count, log and list a dropped message.
+    """Count a dropped message, log it as `event`, and add it to the list for inspection.
 
     `wrong`: the invalid part. `about`: additional facts, which must not include contents.
     """

@@ -1,7 +1,7 @@
 """The workers' result backend.
 
-The backend waits while Redis rejects writes (RT-34) and sends the chord bodies of killed workers (RT-30). The
-results of sent groups are not tracked, because workers never read results.
+The backend waits while Redis rejects writes (RT-34), and sends chord bodies that killed workers left unsent
+(RT-30). The results of sent groups are not tracked, because workers never read results.
 """
 
 import time
@@ -19,7 +19,7 @@ SETTINGS: Final = {
     "result_backend_max_retries": MOST_RETRIES,
     "result_backend_max_sleep_between_retries_ms": LONGEST_PAUSE_MS,
 }
-"""Retry settings. A worker acknowledges a sender's message only after storing the result."""
+"""Retry settings. A worker acknowledges a sender's message only after storing the task's result."""
 
 
 class _Backend(RedisBackend):
@@ -38,7 +38,7 @@ class _Backend(RedisBackend):
         return result
 
     def exception_safe_to_retry(self, exc: Exception) -> bool:
-        """Return True if Redis failed. Every operation can be repeated safely."""
+        """Return True if Redis failed. Repeating an operation is always safe."""
         return isinstance(exc, (RedisError, OSError))
 
     def on_chord_part_return(
@@ -80,6 +80,5 @@ _BACKENDS: Final = {
 
 
 def use_result_backend(app: Celery) -> None:
-    """Configure an application to use this result backend."""
     loader: Any = app.loader
     loader.override_backends = _BACKENDS

@@ -17,7 +17,7 @@ MOST_AT_ONCE: Final = 1000
 _log = get_logger(__name__)
 
 Revoke = Callable[[str], None]
-"""A function that cancels a task's turns without blocking."""
+"""A function that cancels a task's turns, given the task ID, without blocking."""
 
 
 class RevocationBox(Pidbox):
@@ -27,7 +27,9 @@ class RevocationBox(Pidbox):
 
     def __init__(self, consumer: Any) -> None:
         super().__init__(consumer)
-        self.node.hostname = f"revocations.{self.hostname}"  # Celery's own mailbox may also be open
+        self.node.hostname = (
+            f"revocations.{self.hostname}"  # must differ from the name of Celery's own mailbox
+        )
 
     def on_message(self, body: Any, message: Any) -> None:
         """Revoke tasks that have not been received yet, and cancel the turns of received tasks."""

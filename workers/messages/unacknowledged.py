@@ -1,8 +1,9 @@
 """Quickly restore a dead consumer's unacknowledged messages on a Redis broker (RT-27).
 
-Celery would wait for the visibility timeout, and its consumers share one record. Here, each consumer has a
-separate record and a frequent heartbeat. When a consumer falls silent, the others restore its messages. If
-that consumer was only slow, receivers detect duplicates by message ID. RabbitMQ restores messages natively.
+Celery would wait for the visibility timeout, and its consumers share one record of unacknowledged messages.
+Here, each consumer has a separate record and a frequent heartbeat. When a consumer falls silent, the others
+restore its messages. If that consumer was only slow, receivers detect duplicates by message ID. RabbitMQ
+restores messages natively.
 """
 
 import os
@@ -33,7 +34,7 @@ def name_consumer() -> str:
 
 
 def book_options(consumer: str) -> JsonObject:
-    """Return Celery's options for a consumer with a separate record."""
+    """Return Celery's transport options that give a consumer a separate record of unacknowledged messages."""
     return {
         "unacked_key": BOOK + consumer,
         "unacked_index_key": f"{BOOK}{consumer}:index",
@@ -42,7 +43,10 @@ def book_options(consumer: str) -> JsonObject:
 
 
 def taken_by(book: str) -> str:
-    """Return the key of the list that stores a delivered submission until the consumer has recorded it."""
+    """Return the key of the list that holds a delivered submission until the consumer has recorded it.
+
+    `book`: key of the consumer's record.
+    """
     return f"{book}:taken"
 
 
@@ -70,7 +74,7 @@ class UnacknowledgedMessages:
                 await self._give_back(name.decode())
 
     async def _give_back(self, consumer: str) -> None:
-        """Restore a consumer's messages. Concurrent calls can duplicate a message."""
+        """Requeue a consumer's unacknowledged messages. Concurrent calls can duplicate a message."""
         book = BOOK + consumer
         while await self._redis.lmove(taken_by(book), SUBMISSIONS, "RIGHT", "RIGHT"):
             pass
