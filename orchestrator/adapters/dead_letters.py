@@ -21,7 +21,7 @@ OF_THE_BROKER: Final = ("x-death", "x-first-death-", "x-last-death-", "x-deliver
 
 
 class DeadLetters:
-    """A Redis-backed store of rejected messages. Methods raise the driver's errors.
+    """A Redis-backed store of rejected messages. Methods raise redis-py's errors.
 
     Args:
         redis: a blocking client.
@@ -72,7 +72,6 @@ class DeadLetters:
         return None if kept is None else orjson.loads(kept)
 
     def drop(self, letter_id: str) -> bool:
-        """Delete a message. Return whether it existed."""
         for entry in self._redis.lrange(FACTS, 0, -1):
             if orjson.loads(entry)["id"] == letter_id:
                 pipeline = self._redis.pipeline()

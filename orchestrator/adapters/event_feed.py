@@ -28,7 +28,10 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """A follower's permission to listen. `holds` is called every `every_s` seconds."""
+    """A follower's permission to listen.
+
+    `holds` is called every `every_s` seconds. If it returns False, the stream ends.
+    """
 
     holds: Callable[[], Awaitable[bool]]
     every_s: float

@@ -52,7 +52,6 @@ def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:
 
 
 def import_policies(folder: Path, problems: Problems) -> tuple[PolicyCode, ...]:
-    """Return the public classes defined in the policy files."""
     files = sorted((folder / "policies").glob("*.py"))
     for path in files:
         if path.name not in POLICY_FILES and not path.name.startswith("_"):
@@ -79,7 +78,6 @@ def forget(folder: Path) -> None:
 
 
 def _package(folder: Path) -> str:
-    """Return the name of the package that contains a folder's modules."""
     shipped = shipped_folder()
     if shipped is not None and folder.parent == shipped.resolve() and (folder / "__init__.py").exists():
         return f"{SHIPPED}.{folder.name}"

@@ -51,7 +51,10 @@ class LoadedDomain:
 
 
 def load_domain(name_or_path: str | Path) -> LoadedDomain:
-    """Load a domain. Raises ConfigurationError with all problems."""
+    """Load a built-in domain by name, or a domain folder by path.
+
+    Raises ConfigurationError with all problems if there are any.
+    """
     problems = Problems()
     loaded = _load(name_or_path, problems)
     if problems.found or loaded is None:
@@ -67,13 +70,11 @@ def check_domain(name_or_path: str | Path) -> list[Problem]:
 
 
 def shipped_domains() -> list[str]:
-    """Return the names of the built-in domains."""
     folder = shipped_folder()
     return sorted(path.parent.name for path in folder.glob("*/ontology.yaml")) if folder else []
 
 
 def domain_folder(name_or_path: str | Path) -> Path | None:
-    """Return a domain's folder, or None if the domain doesn't exist."""
     return _find(name_or_path, Problems())
 
 
@@ -258,7 +259,7 @@ class DomainRegistry:
         return sorted(self._places)
 
     def place(self, name: str) -> str:
-        """Return the name or folder to pass to `load_domain`. Raises InvalidInput."""
+        """Return the name or folder to pass to `load_domain`. Raises InvalidInput for an unknown domain."""
         return self._places[self.resolve(name)]
 
     def config(self, name: str) -> DomainConfig:

@@ -101,7 +101,6 @@ class FramePages:
             raise Unavailable(f"The export could not be read: {failure}") from failure
 
     async def _load(self, domain: str) -> tuple[LoadedDomain, Callable[[TenantId], Mapping[str, object]]]:
-        """Return a domain and the factory of its services. Each domain is loaded once."""
         if domain not in self._loaded:
             async with self._loading:
                 if domain not in self._loaded:

@@ -1,4 +1,4 @@
-"""The model library's settings, tools and output mode for a request."""
+"""Pydantic AI's settings, tools and output mode for a request."""
 
 from dataclasses import asdict
 from typing import Any, cast
@@ -29,7 +29,7 @@ _THOUGHT = {
 }
 """Numbers of tokens to add to an answer's token limit for thinking, by effort.
 
-For Anthropic models, these numbers are the library's thinking budgets, which must stay below the limit.
+For Anthropic models, these numbers are Pydantic AI's thinking budgets, which must stay below the limit.
 """
 PROMPT_HEADER = "X-Parley-Prompt"
 """Header with the prompt's name, for scripts and proxies. Providers ignore it."""
@@ -63,7 +63,7 @@ def _openai_settings(endpoint: Endpoint, request: ChatRequest) -> JsonObject:
     may_store = endpoint.provider.startswith(("openai", "azure"))
     if may_store:
         settings["openai_store"] = endpoint.store
-        # The library requests cache diagnostics by default, but Parley doesn't read them.
+        # Pydantic AI requests cache diagnostics by default, but Parley doesn't read them.
         settings["openai_prompt_cache_diagnostics"] = False
     # OpenAI accepts metadata only for requests that it stores.
     tells = endpoint.store if may_store else endpoint.metadata and endpoint.is_compatible
@@ -98,7 +98,7 @@ def _forced_tool(request: ChatRequest) -> str | None:
 
 
 def parameters_for(model: Model[Any], request: ChatRequest) -> ModelRequestParameters:
-    """Return the library's parameters for a request: its tools, or the best supported output mode."""
+    """Return Pydantic AI's parameters for a request: its tools, or the best supported output mode."""
     if request.output is not None:
         return _output(model, request.output, request)
     tools = [

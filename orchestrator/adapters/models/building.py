@@ -1,4 +1,4 @@
-"""The model library's clients and models for endpoints."""
+"""Pydantic AI's clients and models for endpoints."""
 
 from inspect import iscoroutinefunction
 from typing import Any
@@ -62,7 +62,7 @@ def _open_provider(endpoint: Endpoint, name: str) -> Provider[Any]:
 def build_model(
     endpoint: Endpoint, provider: Provider[Any], name: str, profile: EndpointProfile
 ) -> Model[Any]:
-    """Create the library's model without opening a connection."""
+    """Create Pydantic AI's model without opening a connection. `profile`: the endpoint's features."""
     kind = endpoint.provider
     if kind in _OWN_CLIENTS:
         return infer_model(f"{kind}:{name}", lambda _kind: provider)
@@ -80,7 +80,7 @@ def build_model(
         supports_json_object_output=profile.output is not OutputMode.PROMPTED,
     )
     if not isinstance(provider, OpenAIProvider):
-        # Send schemas unchanged. The library's transformers drop limits that a local server's grammar enforces.
+        # Send schemas unchanged: Pydantic AI's transformers drop limits that local servers' grammars enforce.
         ours |= OpenAIModelProfile(
             json_schema_transformer=None, openai_chat_supports_multiple_system_messages=False
         )
@@ -95,9 +95,8 @@ def is_openai_client(model: Model[Any]) -> bool:
 
 
 async def close_provider(provider: Provider[Any]) -> None:
-    """Close the connections of a provider's client."""
     async with provider:
-        pass  # On exit, the library closes clients that it has opened.
+        pass  # On exit, Pydantic AI closes clients that it has opened.
     close = getattr(provider.client, "close", None)
     if close is not None and iscoroutinefunction(close):
         await close()

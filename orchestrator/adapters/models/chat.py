@@ -1,6 +1,6 @@
-"""The model port, implemented with the model library for any provider.
+"""A `ChatModel` for any provider that Pydantic AI supports.
 
-Each request is sent once. The library's retries are off, because `orchestrator.models` retries.
+Each request is sent once. Pydantic AI's retries are off, because `orchestrator.models` retries.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ class LibraryChat:
         except UserError:
             if "tool_choice" not in settings:
                 raise
-            # According to the library, this model can't be forced to call a specific tool.
+            # According to Pydantic AI, this model can't be forced to call a specific tool.
             del settings["tool_choice"]
             return await model.request(messages, settings, parameters)
 
@@ -137,7 +137,7 @@ class LibraryChat:
             yield
         except ModelUnavailable:
             raise
-        except Exception as error:  # Any error of the library means that there is no answer.
+        except Exception as error:  # Any error of Pydantic AI means that there is no answer.
             raise translate(error, self._endpoint, request.timeout_s) from error
 
 

@@ -1,4 +1,4 @@
-"""The library's chat-completions model for compatible endpoints, with normalized responses."""
+"""Pydantic AI's chat-completions model for compatible endpoints, with normalized responses."""
 
 from collections.abc import AsyncIterable
 from typing import Any, cast

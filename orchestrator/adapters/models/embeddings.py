@@ -1,5 +1,3 @@
-"""Embeddings from an endpoint that the `openai` client supports."""
-
 import asyncio
 from collections.abc import Sequence
 from math import sqrt
@@ -32,7 +30,7 @@ class OpenAIEmbedder:
             async with asyncio.timeout(WITHIN_S):
                 found = await self._model.embed(list(texts), input_type="document")
             vectors = tuple(_normal([float(value) for value in vector]) for vector in found.embeddings)
-        except Exception as error:  # Any error of the library means that there are no vectors.
+        except Exception as error:  # Any error of Pydantic AI means that there are no vectors.
             raise translate(error, shown, WITHIN_S) from error
         if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) > 1:
             raise ModelFailed(f"{shown} returned {len(vectors)} vectors for {len(texts)} texts.")

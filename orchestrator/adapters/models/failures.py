@@ -1,4 +1,4 @@
-"""Translation of library and endpoint failures to `orchestrator.errors`.
+"""Translation of Pydantic AI's errors to `orchestrator.errors`.
 
 Endpoint messages are never repeated, because they can quote the key or the request.
 """
@@ -149,13 +149,13 @@ def _rejected_field(body: object, status: int | None) -> str | None:
 
 
 def _is_too_long(body: object) -> bool:
-    """Return whether a rejection is about the context window, in wording that the library doesn't know."""
+    """Return whether a rejection is about the context window, in wording that Pydantic AI doesn't know."""
     message = _error_of(body).get("message", body)
     return isinstance(message, str) and _TOO_LONG.search(message[:_LOOKED_AT]) is not None
 
 
 def _wait_s(error: ModelAPIError) -> float | None:
-    """Return the endpoint's retry delay in seconds, or None. The library doesn't parse decimals."""
+    """Return the endpoint's retry delay in seconds, or None. Pydantic AI doesn't parse decimals."""
     asked = (error.headers or {}).get("retry-after", "") if isinstance(error, ModelHTTPError) else ""
     return float(asked) if re.fullmatch(r"\s*\d+\.\d+\s*", asked) else error.retry_after
 

@@ -1,4 +1,4 @@
-"""Conversion between the model port's records and the library's records."""
+"""Conversion between the model port's records and Pydantic AI's messages."""
 
 import json
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _FINISH_REASONS = {
 def write_messages(
     messages: Sequence[ChatMessage], endpoint: str, *, system_role: bool = True
 ) -> list[ModelMessage]:
-    """Convert a conversation to the library's messages. Opaque parts go only to the endpoint that wrote them.
+    """Convert a conversation to Pydantic AI's messages. Opaque parts go only to the endpoint that wrote them.
 
     `system_role`: True if the endpoint accepts system messages. If not, their text precedes the next user
     message.
@@ -81,7 +81,7 @@ def _write_answer(message: ChatMessage, endpoint: str) -> ModelResponse:
         try:
             (known,) = ModelMessagesTypeAdapter.validate_python([opaque.body])
         except ValidationError:
-            pass  # Written by another release of the library. The other fields have the same content, unsigned.
+            pass  # Another release of Pydantic AI wrote it. The other fields have the same content, unsigned.
         else:
             return cast("ModelResponse", known)
     said = [TextPart(message.content)] if message.content else []
@@ -90,7 +90,7 @@ def _write_answer(message: ChatMessage, endpoint: str) -> ModelResponse:
 
 
 def read_response(response: ModelResponse, endpoint: str, *, output_tool: str | None = None) -> ChatReply:
-    """Convert the library's answer to a `ChatReply`.
+    """Convert Pydantic AI's response to a `ChatReply`.
 
     `output_tool`: the tool whose arguments are the answer's text.
     """

@@ -201,7 +201,6 @@ class _Call:
 
 
 def new_call_id() -> str:
-    """Generate an ID for a tool call that the endpoint sent without an ID."""
     return f"call_{uuid4().hex[:24]}"
 
 

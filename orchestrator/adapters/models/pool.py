@@ -1,7 +1,7 @@
 """The models of one process: endpoints, shared circuit breakers, and a Prompt Engineer per configuration.
 
-Domain configurations define how models are used, and the environment defines their endpoints. The model
-library is loaded only if an endpoint is configured, because its import takes two seconds.
+Domain configurations define how models are used, and the environment defines their endpoints. Pydantic AI
+is loaded only if an endpoint is configured, because its import takes two seconds.
 """
 
 from __future__ import annotations
@@ -120,7 +120,6 @@ class ModelPool:
 
     @property
     def circuits(self) -> tuple[CircuitView, ...]:
-        """Return the states of this process's circuit breakers."""
         return self._board.views()
 
     def engineer(self, config: DomainConfig) -> PromptEngineer | None:
@@ -187,7 +186,7 @@ class ModelPool:
         endpoint = self._endpoints.get(name) or (Endpoint(provider=name) if name in PROVIDERS else None)
         if endpoint is None:
             return False
-        # The library's import is slow.
+        # Importing Pydantic AI is slow.
         from orchestrator.adapters.models.chat import LibraryChat  # noqa: PLC0415
 
         try:

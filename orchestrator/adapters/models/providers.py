@@ -1,7 +1,7 @@
 """Known model providers by name, and endpoints by URL.
 
-The model library implements each provider's protocol. Only `orchestrator.adapters.models.chat` imports the
-library, because its import is slow.
+Pydantic AI implements each provider's protocol. Import `orchestrator.adapters.models.chat` only when needed,
+because importing Pydantic AI is slow.
 """
 
 from collections.abc import Mapping
@@ -106,7 +106,7 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """Return the endpoint's URL, or an empty string for the default of the library."""
+        """Return the endpoint's URL, or an empty string for Pydantic AI's default."""
         known = PROVIDERS.get(self.provider)
         if self.base_url or known is None:
             return self.base_url

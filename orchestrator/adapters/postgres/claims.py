@@ -141,19 +141,21 @@ class HeldClaims(Generic[_Name]):
         self._held: dict[_Name, HeldClaim] = {}
 
     def owner(self) -> dict[str, object]:
-        """Return the arguments for statements that claim. Raises Unavailable while the worker reconnects."""
+        """Return the worker and lease arguments of claiming statements.
+
+        Raises Unavailable while the worker reconnects.
+        """
         return {"worker_id": self._worker.worker_id, "ttl_s": self._ttl_s}
 
     def keep(self, name: _Name, claim: HeldClaim) -> None:
         self._held[name] = claim
 
     def find(self, name: _Name, token: int | None = None) -> HeldClaim | None:
-        """Return the claim with this name and, if given, this token, or None."""
         held = self._held.get(name)
         return held if held is not None and token in {None, held.token} else None
 
     def drop(self, name: _Name, token: int) -> None:
-        """Stop renewing a claim that was released or lost, unless it was claimed again."""
+        """Stop renewing a released or lost claim, unless this process has a newer claim with this name."""
         if self.find(name, token) is not None:
             del self._held[name]
 

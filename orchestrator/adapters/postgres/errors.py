@@ -1,4 +1,4 @@
-"""Translation of database driver errors to Parley's errors."""
+"""Translation of psycopg's and SQLAlchemy's errors to Parley's errors."""
 
 import re
 from collections.abc import Generator
@@ -24,7 +24,7 @@ _KINDS = {
 
 
 class Translated:
-    """A context manager that translates driver errors.
+    """A context manager that translates database errors. Errors without a translation pass unchanged.
 
     It is a class instead of a generator for speed, because every statement passes through it.
     """

@@ -1,5 +1,3 @@
-"""Connections that stay open between hot-path statements, with their prepared statements."""
-
 import asyncio
 import select
 import time
@@ -86,7 +84,6 @@ class HotConnection:
             await self.connection.execute("SELECT 1")
 
     async def fetch_one(self, query: Query, arguments: Mapping[str, Any]) -> TupleRow | None:
-        """Run a statement and return its first row, or None."""
         rows = await self.fetch_all(query, arguments)
         return rows[0] if rows else None
 
@@ -112,7 +109,6 @@ class HotConnection:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[None]:
-        """Commit the block's statements, or roll them back if the block raises."""
         await self.fetch_all("BEGIN", {})
         try:
             yield

@@ -81,7 +81,6 @@ def current_revision(connection: psycopg.Connection[Any]) -> str | None:
 
 
 def read_first_schema() -> list[str]:
-    """Return the contents of the files in `schema/`, ordered by name."""
     folder = resources.files("orchestrator.adapters.postgres") / "schema"
     return [part.read_text("utf-8") for part in sorted(folder.iterdir(), key=lambda part: part.name)]
 

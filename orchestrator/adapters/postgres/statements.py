@@ -21,7 +21,7 @@ _PART = re.compile(r"^-- only with: (\w+)\n(.*?)^-- end\n", re.MULTILINE | re.DO
 class Statement:
     """A statement with numbered arguments, their names in order and their wire formats.
 
-    Without numbers, the driver would translate the named arguments of long statements at each call.
+    Without numbers, psycopg would translate the named arguments of long statements at each call.
     """
 
     text: LiteralString

@@ -18,7 +18,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class SystemStatus:
-    """System-wide counts.
+    """System-wide metrics.
 
     Args:
         held_lanes: number of sessions with a running turn.

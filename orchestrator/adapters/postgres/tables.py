@@ -41,7 +41,6 @@ NOW = func.clock_timestamp()
 
 
 def seconds(count: float) -> ColumnElement[Any]:
-    """Return an SQL interval of `count` seconds."""
     return func.make_interval(0, 0, 0, 0, 0, 0, count)
 
 

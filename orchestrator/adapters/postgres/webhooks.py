@@ -40,7 +40,7 @@ async def add_webhook(
     session_id: SessionId | None = None,
     events: tuple[str, ...] | None = None,
 ) -> Webhook:
-    """Store a webhook, and create a secret if its tenant has none. Raises InvalidInput."""
+    """Store a webhook, and create a secret if its tenant has none. Raises InvalidInput for an invalid URL."""
     host = check_url(url)
     known = select(webhook_secrets.c.secret_id).where(webhook_secrets.c.tenant_id == tenant_id).limit(1)
     if (await connection.execute(known)).one_or_none() is None:

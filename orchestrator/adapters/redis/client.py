@@ -28,8 +28,8 @@ _Reply = TypeVar("_Reply")
 class _Sending(AbstractConnection):
     """A connection that handles cancellation and closed sockets correctly when sending.
 
-    The driver sends within `asyncio.wait_for`, which before Python 3.12 can lose a cancellation. On a closed
-    connection, the driver raises the event loop's errors instead of its own errors.
+    redis-py sends within `asyncio.wait_for`, which before Python 3.12 can lose a cancellation. On a closed
+    connection, redis-py raises the event loop's errors instead of its own errors.
     """
 
     async def send_packed_command(
@@ -167,7 +167,7 @@ def connect_blocking(url: str, *, timeout_s: float) -> Generator[redis.Redis]:
 
 @contextmanager
 def translated(message: str = "Redis is not responding; try again later.") -> Generator[None]:
-    """Translate the driver's errors to Unavailable with `message`."""
+    """Translate redis-py's errors to Unavailable with `message`."""
     try:
         yield
     except (RedisError, OSError) as error:
@@ -175,7 +175,6 @@ def translated(message: str = "Redis is not responding; try again later.") -> Ge
 
 
 def read_script(name: str) -> str:
-    """Return the source of `lua/<name>.lua`."""
     return (resources.files("orchestrator.adapters.redis") / "lua" / f"{name}.lua").read_text(
         encoding="utf-8"
     )

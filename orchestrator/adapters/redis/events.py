@@ -155,7 +155,7 @@ class RedisEvents:
     async def _write(self, command: str, *names: str) -> None:
         """Write a subscribe or unsubscribe command, without waiting for the confirmation.
 
-        A separate task writes the command, because the driver closes a connection whose sender is canceled,
+        A separate task writes the command, because redis-py closes a connection whose sender is canceled,
         and all listeners share this connection.
         """
         if self._pubsub is not None:
@@ -166,7 +166,7 @@ class RedisEvents:
 
     async def _send_command(self, pubsub: Any, command: str, names: tuple[str, ...]) -> None:
         connection = pubsub.connection
-        # Don't touch a broken connection: the driver would reconnect concurrently with the reader.
+        # Don't touch a broken connection: redis-py would reconnect concurrently with the reader.
         if connection is not None and connection.is_connected:
             with contextlib.suppress(RedisError, OSError):
                 await connection.send_command(command, *names, check_health=False)

@@ -104,9 +104,8 @@ class RedisScratchpad:
     ) -> list[bytes]:
         """Run `act`, which returns None if Redis has lost the scratchpad.
 
-        In that case, restore the scratchpad from the archive and retry.
-
-        Raises Unavailable if Redis loses the scratchpad again.
+        In that case, restore the scratchpad from the archive and retry. Raises Unavailable if Redis loses the
+        scratchpad again.
         """
         answer = await act()
         if answer is None:

@@ -75,7 +75,10 @@ class RedisWakeup:
         return True
 
     async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
-        """Report this runner as awake, at most once per second, then wait for sessions."""
+        """Return up to `limit` ready sessions. Wait up to `timeout_s` seconds for the first session.
+
+        Report this runner as awake, at most once per second. Raises Unavailable.
+        """
         try:
             return await self._take(limit, timeout_s)
         except (TimeoutError, RedisError, OSError) as error:

@@ -40,7 +40,6 @@ class RegisteredProcess:
 
     @classmethod
     def here(cls, role: str, queues: Iterable[str] = (), off: Iterable[str] = ()) -> Self:
-        """Return the entry of the current process."""
         return cls(
             role=role,
             host=socket.gethostname(),

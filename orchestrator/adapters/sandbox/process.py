@@ -109,7 +109,7 @@ class PythonSandbox:
 
 
 class SqlSandbox:
-    """A `SqlSandbox` that runs each query in a new process, on a copy of the tables.
+    """A `ports.sandbox.SqlSandbox` that runs each query in a new process, on a copy of the tables.
 
     Args:
         max_parallel: maximum number of processes. Waiting for a free place doesn't count as run time.
@@ -210,7 +210,6 @@ async def _send(stream: asyncio.StreamWriter, request: bytes) -> None:
 
 
 async def _receive(stream: asyncio.StreamReader, most: int) -> bytes | None:
-    """Read to the end of the stream. Return None if it has more than `most` bytes."""
     parts = bytearray()
     while chunk := await stream.read(65536):
         parts += chunk

@@ -41,7 +41,7 @@ class AddressGuard:
     def allows(self, text: str) -> bool:
         """Return whether tools can connect to an IP address, in any notation.
 
-        IPv4 addresses that are embedded in an IPv6 address must be allowed too.
+        The check covers IPv4 addresses that an IPv6 address embeds.
         """
         address = ipaddress.ip_address(text.partition("%")[0])
         if self._is_ours(address):
@@ -53,7 +53,6 @@ class AddressGuard:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an address is on the public internet."""
     if isinstance(address, ipaddress.IPv6Address) and address not in _ASSIGNED:
         return False
     return not any(address in network for network in SPECIAL)

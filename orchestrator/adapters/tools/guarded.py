@@ -47,7 +47,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._of_host: dict[str, httpx2.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request. Raises AddressRefused, AnswerTooLong, AnswerEncoded, and the library's errors."""
+        """Send a request. Raises AddressRefused, AnswerTooLong, AnswerEncoded, and httpx2's errors."""
         addresses = await self._find_addresses(request)
         response = await self._send(request, addresses)
         if response.headers.get("content-encoding", "identity").lower() != "identity":

@@ -109,8 +109,8 @@ class HttpTools:
     ) -> tuple[int, httpx2.Headers, bytes]:
         """Send a request. Return the status, headers and body of the response.
 
-        Follow redirects that keep the method and the host, and append their URLs to `redirects`. Other redirects
-        are returned as responses.
+        Follow redirects that keep the method and the host, and append their URLs to `redirects`. Return other
+        redirects as responses.
         """
         for _ in range(MOST_REDIRECTS):
             response = await self._client.send(request, stream=True)
@@ -191,7 +191,7 @@ def _unusable(tool: ToolSpec) -> ToolFailure:
 
 
 def _translate(tool: ToolSpec, error: httpx2.HTTPError | AnswerTooLong) -> ToolFailure:
-    """Translate the library's errors. The outcome is certain only if nothing was sent."""
+    """Translate the client's errors. The call counts as certainly not done only if nothing was sent."""
     match error:
         case AddressRefused():
             return _failure(tool, FailureCategory.AUTH_ERROR, undecided=False)

@@ -1,6 +1,6 @@
 """A session with an MCP server, opened on first use and reopened after the server dies.
 
-The library requires that the same task opens and closes a session, so each session has a separate task.
+The `mcp` library requires that the same task opens and closes a session, so each session has a separate task.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ MOST_UNANSWERED = 3
 MOST_PAGES = 100
 
 SESSION_UNKNOWN = "Session terminated"
-"""The library's message if an HTTP server has lost the session, and therefore did nothing."""
+"""The `mcp` library's message if an HTTP server has lost the session, and therefore did nothing."""
 
 OpenTransport = Callable[[Callable[[], None]], Transport]
 """A function that connects to the server or starts its process, and calls its argument when the connection
@@ -64,7 +64,7 @@ class McpServer:
     async def call(self, name: str, arguments: JsonObject, meta: JsonObject) -> CallToolResult:
         """Call a tool. If the server has lost the session, repeat the call in a new session.
 
-        Raises MCPError, Unavailable, or the library's errors for malformed responses.
+        Raises MCPError, Unavailable, or the `mcp` library's errors for malformed responses.
         """
         try:
             return await self._call(name, arguments, meta)
@@ -74,7 +74,6 @@ class McpServer:
         return await self._call(name, arguments, meta)
 
     async def close(self) -> None:
-        """Close the session and its server process."""
         if self._session is not None:
             self._drop(self._session)
         if not self._ending:

@@ -1,6 +1,6 @@
 """An MCP server as a child process that communicates over standard input and output, line by line.
 
-Unlike the library's transport, this transport limits the length of lines.
+Unlike the `mcp` library's transport, this transport limits the length of lines.
 """
 
 import asyncio

@@ -20,7 +20,7 @@ from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
 
 LEFT_FOR_S = 10.0
-"""Seconds that a lane waits for an isolated process. Afterwards, sweeps return the lane again."""
+"""Seconds that a lane waits for an isolated process, after which sweeps return the lane again."""
 
 Suspected = Callable[[SessionId, int], None]
 """A callback for a session whose next turn is a suspected poison turn, with the turn's number of crashes."""
@@ -41,8 +41,8 @@ async def take_turn(
 ) -> Sequence[Any] | None:
     """Claim the lane's next turn. Return None if no turn can run here or the lease is lost.
 
-    The result has the columns of `sql/claim.sql`. If no turn can run yet, release the lane. If the next
-    turn has crashed too many times for this process, leave the lane and call `suspected`.
+    The result has the turn's columns as in `sql/claim.sql`. If no turn can run yet, release the lane. If the
+    next turn has crashed too many times for this process, leave the lane and call `suspected`.
     """
     given_up: list[TurnId] = []
     async with database.transaction() as connection:

@@ -62,7 +62,7 @@ async def commit_surely(
 _RARE = {"ask_approvals": "approvals", "close_approvals": "closed"}
 """Arguments that require an additional statement, by statement."""
 _PARTS = ("whole", "step", "last", "following", "archived", "frames", "plans", "plan_revisions", "outbox")
-"""Arguments that select optional parts of the statement."""
+"""Arguments for optional parts of `commit_turn.sql`. If an argument is None, its part is left out."""
 
 
 async def _commit_once(

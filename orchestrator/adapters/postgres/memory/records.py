@@ -109,7 +109,6 @@ class PostgresCollectionRows:
 
 
 def _texts(document: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Return an expression for a document's indexed strings."""
     return func.jsonb_path_query_array(document, _TEXTS, type_=JSONB)
 
 

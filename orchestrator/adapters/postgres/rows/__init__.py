@@ -1,1 +1,0 @@
-"""Storage formats for states and events."""

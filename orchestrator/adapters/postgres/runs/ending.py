@@ -72,7 +72,8 @@ async def add_rerun(
 ) -> Hint:
     """Add the next run to the chain that ends in `run_id`. The new run inherits the last run's successors.
 
-    An automatic rerun continues the last run's task. A manual rerun gets a new task.
+    An automatic rerun continues the last run's task. A manual rerun (`by_hand`) gets a new task. `after_s`:
+    delay of the new run, in seconds.
     """
     arguments = {
         "run_id": run_id,

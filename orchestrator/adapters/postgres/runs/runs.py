@@ -1,5 +1,3 @@
-"""Background runs on PostgreSQL for senders and operators: start, read, cancel, redo."""
-
 from __future__ import annotations
 
 import asyncio
@@ -45,7 +43,7 @@ LOOK_AT_MOST_EVERY_S = 0.2
 
 
 class PostgresRuns:
-    """Background runs, for senders and operators. Every method can raise Unavailable."""
+    """Background runs on PostgreSQL, for senders and operators. Every method can raise Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -133,7 +131,7 @@ class PostgresRuns:
         status: RunStatus | None = None,
         limit: int = 100,
     ) -> list[RunRecord]:
-        """Return runs, newest first."""
+        """Return up to `limit` runs, newest first."""
         wanted = {"session_id": session_id, "flow": flow, "status": status}
         return await self._read(
             tenant_id,

@@ -21,7 +21,10 @@ GRACE_S: Final = 1.0
 
 
 def identify(runs: tuple[NewRun, ...], key: str | None) -> tuple[str, dict[str, str]]:
-    """Return the graph's ID and its runs' IDs by flow. The same key yields the same IDs."""
+    """Return the graph's ID and its runs' IDs by flow.
+
+    `key`: the same key yields the same IDs. None yields new IDs.
+    """
     graph_id = new_id("graph") if key is None else f"graph_{_digest(key)}"
     return graph_id, {run.flow: f"run_{_digest(graph_id + '/' + run.flow)}" for run in runs}
 

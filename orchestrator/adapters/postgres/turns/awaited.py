@@ -47,6 +47,7 @@ class EndingTask:
     """A task that is about to end.
 
     Args:
+        request: Celery's request.
         stopped: ``revoked``, ``expired``, or None if the task was not stopped.
         waited_s: seconds since the task was stored.
     """

@@ -24,7 +24,6 @@ class InboxBound:
     next_count_at: float = 0.0
 
     async def admit(self) -> None:
-        """Raise InboxFull if the total limit is reached."""
         now = time.monotonic()
         if now >= self.next_count_at:
             self.next_count_at = now + _COUNT_EVERY_S
