@@ -22,7 +22,7 @@ OF_ROWS = frozenset({"table", "chart", "list"})
 
 
 def make_frame(run: Execution) -> Frame:
-    """Create a table if the results contain a list of rows, or else a card."""
+    """Create a table of at most `SHOWN_ROWS` rows if the results contain rows, or else a card."""
     frame = Frame(
         frame_id=f"frame_{run.flow.flow_id.removeprefix('flow_')}",
         flow_id=run.flow.flow_id,
@@ -47,7 +47,10 @@ def find_rows(data: JsonObject) -> list[JsonObject] | None:
 
 
 async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
-    """Repair an invalid frame, with a limited number of attempts. Return Failed if all attempts fail."""
+    """Repair an invalid frame, with a limited number of attempts.
+
+    Return None if the frame is valid in the end or there is none, or Failed if all attempts fail.
+    """
     frame = run.frame
     if frame is None:
         return None
@@ -106,7 +109,7 @@ def _repair_once(run: Execution, frame: Frame) -> str | None:
 
 
 def _show_plainly(run: Execution, frame: Frame) -> str | None:
-    """Fall back to a table or card. Return the repair's name, or None if neither can help."""
+    """Fall back to a table or card. Return the repair's name, or None if that changes nothing."""
     if frame.display_type == "chart":
         rows = frame.data if are_rows(frame.data) else find_rows(run.data) or []
         frame.data, frame.rows = rows[:SHOWN_ROWS] or frame.data, len(rows) or frame.rows

@@ -65,7 +65,7 @@ def _find_fault(run: Execution, query: Query) -> str | None:
 async def _rewrite(
     run: Execution, policy: Choices, query: Query, fault: str, tried: list[JsonObject]
 ) -> tuple[str, str, Told] | None:
-    """Return another statement, the kind of repair, and a message for the user about it, or None."""
+    """Return another statement, the kind of repair and a message for the user, or None if there is no repair."""
     if query.unknown is not None and query.nearest is not None:
         statement = rename_in_sql(query.statement, query.unknown, query.nearest, SqlRules())
         if statement != query.statement and all(one["statement"] != statement for one in tried):

@@ -53,7 +53,8 @@ class QueryWriter:
     ) -> Rewritten | None:
         """Request another query. Return None if the model keeps the query or does not answer.
 
-        `tried`: earlier statements, each with its fault. `known`: the tables that can be read.
+        `tried`: earlier statements, each with its fault. `known`: facts from the policy, such as the
+        tables that can be read.
         """
         if not self._engineer.can_answer(PROMPT):
             return None

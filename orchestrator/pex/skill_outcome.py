@@ -157,7 +157,7 @@ def read_end(answer: ToolsAnswer) -> JsonObject | None:
 
 
 def read_outcome(body: JsonObject, failed: FailureCategory | None) -> Success | Failure | Uncertain:
-    """Convert valid arguments of `finish` to an outcome. `failed`: why the last call failed, or None."""
+    """Convert valid arguments of `finish` to an outcome. `failed`: the last call's failure, or None."""
     data: JsonObject = body.get("data") or {}
     match body["outcome"]:
         case "success":

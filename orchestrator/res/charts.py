@@ -37,13 +37,13 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class NotDrawn:
-    """The reason why a chart was not drawn. `why`: completes "because …"."""
+    """The reason why a chart was not drawn, as a phrase that completes "because …"."""
 
     why: Told
 
 
 def draw(rows: Json, title: str = "", chart_type: str | None = None) -> Drawn | NotDrawn:
-    """Draw a chart of rows.
+    """Draw a chart of rows, or return why they can't be drawn.
 
     If `chart_type` does not suit the columns, choose the most informative type that does.
     """

@@ -12,7 +12,7 @@ from orchestrator.domain.locales import ENGLISH, language_in_use
 
 SUFFIX = ".md.j2"
 SAYING = "say."
-"""The prefix in the template name of a saying."""
+"""The prefix of template names for sayings."""
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch"}
 """English names of languages, by code."""
 _FOLDER = files("orchestrator.res") / "templates"
@@ -21,7 +21,7 @@ _SAYINGS = "sayings.toml"
 
 @cache
 def languages_worded() -> frozenset[str]:
-    """Return the languages that the runtime answers in."""
+    """Return the codes of the languages that have a folder of templates."""
     return frozenset(entry.name for entry in _FOLDER.iterdir() if entry.is_dir())
 
 

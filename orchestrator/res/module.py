@@ -15,7 +15,7 @@ CUT = " …"
 
 class RES:
     def __init__(self, templates: Templates, writer: Writer | None = None) -> None:
-        """Create the generator. `writer`: a model that rephrases templates, or None."""
+        """Create the generator. `writer`: a model that rephrases answers, or None."""
         self._templates = templates
         self._writer = writer
         self._steps = STEPS if writer is not None else tuple(one for one in STEPS if one is not naturalize)
@@ -40,7 +40,7 @@ class RES:
 
 
 def _finish(response: Response) -> None:
-    """Ensure that the answer is neither empty nor too long, and record violations."""
+    """Ensure that the answer is neither empty nor too long. Log such answers and stack faults as failed checks."""
     context, answer = response.context, response.answer
     message = answer.message
     if not message:

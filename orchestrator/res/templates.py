@@ -48,7 +48,7 @@ ACTIVE = re.compile(
 )
 
 _PLAIN = re.compile(r"(?:[^\W_]|[€$£¥])(?:[^\W_]|[ ,:;/'(€$£¥-]|\.(?=[^\W_])|\)(?!\s))*+")
-"""Values without active or invisible characters, which need no escaping."""
+"""Matches values without active or invisible characters, which need no escaping."""
 
 
 def escape_value(value: Json | Markup) -> str:
@@ -169,7 +169,7 @@ class Templates:
         return Markup(self.render(f"{SAYING}{told.code}", **told.values))  # noqa: S704  # its values are escaped
 
     def label(self, told: Told) -> str:
-        """Return a reply's label as plain text."""
+        """Return a message in the domain's language, as plain text."""
         if not isinstance(told, Saying):
             return told
         return to_plain(self.word(told))

@@ -15,12 +15,16 @@ from orchestrator.res.languages import load_sayings, word
 from orchestrator.types import Json, JsonObject, is_list, is_object
 
 LONGEST_LABEL = 4
-"""Maximum length of a slot's name, in words. A longer description is an explanation of the slot."""
+"""Maximum length of a description that serves as the slot's name, in words, without the article."""
 CURRENCY_SIGNS: Mapping[str, str] = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
 
 
 def show_date(value: Json, now: float | None = None) -> str:
-    """Format ``2026-11-27`` as ``Friday 27 November``. Add “today”, “tomorrow”, or a year other than this year."""
+    """Format ``2026-11-27`` as ``Friday 27 November``, with “today”, “tomorrow”, or a year other than this year.
+
+    `now`: Unix seconds, shifted to the user's time zone. Without `now`, always add the year. Return text that is
+    not a date unchanged.
+    """
     try:
         day = date.fromisoformat(str(value)[:10])
     except ValueError:
@@ -231,9 +235,9 @@ LONGEST_SHOWN = 1000
 def list_arguments(
     flow: BaseFlow, arguments: JsonObject, found: Collection[str], registry: Registry, now: float
 ) -> list[JsonObject]:
-    """Return each argument's name and display value.
+    """Return each argument's label and display value, and whether its name is in `found`.
 
-    `found`: the arguments from a tool result or a document.
+    `found`: the arguments whose text comes from a tool result or a document.
     """
     inputs = {name: slot for use in flow.spec.tools for name, slot in use.slot_mapping.items()}
     return [
@@ -250,7 +254,7 @@ def list_arguments(
 def list_unshown(
     flow: BaseFlow, arguments: JsonObject, shown: Iterable[JsonObject], text: str
 ) -> list[JsonObject]:
-    """Return the displayed arguments that are neither in the text nor slot values."""
+    """Return the arguments in `shown` that are neither in the text nor values of the flow's slots."""
     chosen = [value for value in flow.values().values() if value is not None]
     unseen = {
         label_slot(flow, name)

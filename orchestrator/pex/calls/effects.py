@@ -23,7 +23,7 @@ def note_effect(
     *,
     awaited: bool = False,
 ) -> None:
-    """Record a call's side effect, replacing an entry with an unknown outcome.
+    """Record a call's side effect, replacing an earlier note about the same call.
 
     `data`: the call's result, or None if the outcome is unknown. `awaited`: True if the result comes later.
     """

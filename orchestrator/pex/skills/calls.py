@@ -37,7 +37,7 @@ class SkillTimedOut(Exception):
 
 class Clock:
     def __init__(self, allowed_s: float, turn_ends: float | None) -> None:
-        """Start the clock. `turn_ends`: the turn's deadline on the monotonic clock, or None."""
+        """Start the clock. `turn_ends`: the turn's deadline in seconds of `time.monotonic`, or None."""
         mine = time.monotonic() + allowed_s
         self.ends = mine if turn_ends is None else min(mine, turn_ends)
 
@@ -103,7 +103,10 @@ class Calls:
         return any(answer["ok"] for answer in self.effects.values())
 
     async def make_agreed(self) -> JsonObject | Interrupted | None:
-        """Run the confirmed pending call, or continue an accepted call. Return None if there is neither."""
+        """Run the confirmed pending call, or continue an accepted call.
+
+        Return the call with its result, Interrupted, or None if there is no such call.
+        """
         candidate = read_candidate(self.run.context.state, self.run.flow)
         confirmed = candidate if candidate is not None and candidate.agreed else None
         if (answered := self._take_awaited(confirmed)) is not None:

@@ -1,6 +1,6 @@
 """A skill's built-in tools, in addition to its flow's tools: history, memory and slots (PX-5).
 
-The built-in tools return JSON copies and change nothing but the scratchpad.
+The built-in tools return JSON copies. They change only the scratchpad and the session's labels.
 """
 
 from collections.abc import Sequence
@@ -108,7 +108,10 @@ async def _read_preferences(context: TurnContext, words: str) -> JsonObject:
 
 
 async def search_documents(context: TurnContext, question: str) -> list[Passage]:
-    """Return passages for a question from the user's documents. Raises Unavailable."""
+    """Return passages for a question from the user's documents, or [] if there is no document store.
+
+    Raises Unavailable.
+    """
     if context.recall.documents is None:
         return []
     owned = Owned(context.ids.tenant_id, context.ids.user_id, context.world.domain.name)

@@ -110,7 +110,7 @@ class SkillRunner:
         return outcome
 
     def _start_clock(self, run: Execution, tools: dict[str, Tool]) -> Clock:
-        """Start a clock for the sum of the tools' timeouts and the configured overhead."""
+        """Start a clock for the tools' timeouts plus the configured overhead, at most until the turn's deadline."""
         tools_ms = sum(tool.spec.timeout_ms for tool in tools.values())
         allowed_s = (tools_ms + self._domain.config.resilience.skill_overhead_ms) / 1000
         return Clock(allowed_s, run.context.call.deadline)
@@ -171,7 +171,7 @@ class _Loop:
         return self.draft or Failure(FailureCategory.SERVER_ERROR, NOT_NOW)
 
     async def _ask(self, variables: dict[str, Json], *, last: bool) -> ToolsAnswer | None:
-        """Request the next step from the model. Return None if the model fails but a draft exists."""
+        """Request the next step from the model. Return None if it fails or takes too long but a draft exists."""
         # The last step offers the same tools, because they are part of the provider's cached prefix.
         offered = (*self.calls.definitions, self.finish)
         context, clock = self.run.context, self.calls.clock

@@ -17,8 +17,8 @@ from orchestrator.types import Json, JsonObject, is_object
 def choose_mode(run: Execution, skills: Skills | None) -> Mode | None:
     """Return DIRECT or SKILL, or None if the flow needs a model and no model is available.
 
-    In the mode `auto`, a flow runs deterministically if its slots map completely onto its tools' inputs, or
-    if it has no skill.
+    In the mode `auto`, a flow runs deterministically if each required tool input has a source, or if it has no
+    skill.
     """
     spec = run.flow.spec
     if spec.mode is Mode.DIRECT:
@@ -58,7 +58,7 @@ NO_MODEL = "model_available"
 
 
 async def invoke(policy: Choices, run: Execution) -> Ending | None:
-    """Run the flow. Return None if there are results."""
+    """Run the flow, and repair its query if it fails. Return None if there are results."""
     match choose_mode(run, policy.skills):
         case Mode.DIRECT:
             ending = await call_in_order(run, policy)

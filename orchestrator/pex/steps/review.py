@@ -41,7 +41,7 @@ def ask_for(run: Execution, slot: str) -> NeedsInput:
 
 
 def _drop_too_early(run: Execution) -> str | None:
-    """If two days are out of order, clear one of them, tell the user, and return its slot. Default: None.
+    """If two days are out of order, clear one, tell the user, and return its slot. Return None if all are in order.
 
     The end day is cleared, unless the user gave only that day or repeated both days (IR-4, AM-4).
     """

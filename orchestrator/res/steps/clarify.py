@@ -101,7 +101,7 @@ class Speech:
         return try_template(self.templates, own, values, self.context, self.flow)
 
     def name_slot(self, slot: str) -> str:
-        """Return the slot's label, or its name if a displayed row can fill the slot."""
+        """Return the slot's label, or the noun of its description if a displayed row can fill the slot."""
         listed = self.context.state.shown
         takes_row = listed is not None and listed.key == slot
         if self.flow is None:
@@ -160,7 +160,8 @@ class Speech:
 async def clarify(response: Response) -> None:
     """Add the open question with suggested replies, unless a newer message has stopped the turn.
 
-    If a question was asked too many times, add fallback options (AM-4).
+    If a question was asked too many times, add fallback options (AM-4). Without a question, suggest replies to a
+    pending approval.
     """
     context, answer, templates = response.context, response.answer, response.templates
     handler = context.state.ambiguity
@@ -266,7 +267,7 @@ ABOUT_PLANS = frozenset(
 
 
 async def suggest(response: Response) -> None:
-    """Suggest plan steps to skip, or next tasks if no task or question is open."""
+    """Suggest plan steps to skip if the answer is about the plan, or next tasks if no task or question is open."""
     context, answer, templates = response.context, response.answer, response.templates
     most = context.world.domain.config.generation.suggested_replies
     plan = context.state.stack.plan

@@ -41,7 +41,7 @@ class BlockType(StrEnum):
 
 
 async def display(response: Response) -> None:
-    """Add the frames with this turn's results to the answer, in order."""
+    """Add the frames with this turn's results to the answer, in order, and the requested page of a table."""
     context = response.context
     for frame in context.changes.frames.values():
         if isinstance(frame.warning, Saying):
@@ -72,7 +72,10 @@ def _show_page(table: ShownTable, rows: list[JsonObject], context: TurnContext) 
 
 
 def degrade(frame: Frame, templates: Templates) -> Frame:
-    """Return the frame if it can be shown as intended, or else a simpler frame with a note."""
+    """Return the frame if it can be shown as intended, or else a simpler frame with a note.
+
+    A chart's data becomes its Vega-Lite specification.
+    """
     if frame.display_type == BlockType.CHART:
         drawn = draw(frame.data, frame.display_name, frame.chart_type)
         if isinstance(drawn, Drawn):

@@ -142,8 +142,8 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
 def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates) -> tuple[str, str]:
     """Return the template's name and the text for a completed flow.
 
-    The template belongs to the flow, the intent or the family. If unexpected data from a tool makes a domain's
-    template fail, the base template reports the result.
+    The flow's template precedes those of its intent and family. If unexpected data from a tool makes the flow's or
+    intent's template fail, the base template reports the result.
     """
     values = context_of(context, flow)
     intent = flow.spec.intent.lower()
@@ -164,7 +164,8 @@ def _warn(text: str, warning: str | None, templates: Templates) -> str:
 def render_notice(context: TurnContext, notice: Notice, templates: Templates) -> tuple[str, str]:
     """Return the template's name and the text for a message.
 
-    If the message's values contain a `flow_id`, the task's name and facts are added.
+    If the message's values contain a `flow_id`, the task's name and facts are added. If they contain only a `dact`,
+    the task's name is added.
     """
     name = notice.kind.value
     values: dict[str, Json] = {

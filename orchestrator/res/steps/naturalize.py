@@ -38,7 +38,9 @@ MOST_TOLD = 200
 def find_fault(
     draft: str, text: str, *, values: Iterable[str] = (), known: str = "", english: bool = True
 ) -> str | None:
-    """Return why a rephrasing is unusable, or None if it has exactly the draft's facts.
+    """Return why a rephrasing is unusable, or None.
+
+    It must have exactly the draft's facts, repeat no sentence, and be at most twice as long.
 
     Args:
         draft: the rendered template.
@@ -67,7 +69,7 @@ def find_fault(
 
 
 def _find_repeated(text: str) -> str | None:
-    """Return the first repeated sentence, or None."""
+    """Return the first repeated sentence of more than `SHORT_SENTENCE` characters, or None."""
     seen: set[str] = set()
     for sentence in _SENTENCE.split(text):
         words = " ".join(sentence.split()).casefold()
@@ -174,7 +176,10 @@ class Draft(NamedTuple):
 
 
 async def naturalize(response: Response) -> None:
-    """Rephrase the text so far, if the domain enables rephrasing."""
+    """Rephrase the longest passage of the text so far, if the domain enables rephrasing.
+
+    In the mode `auto`, rephrase only answers about completed tasks, and no lists.
+    """
     context, answer, _, writer = response
     mode = context.world.domain.config.generation.naturalize
     if writer is None or mode == "off" or not answer.parts:
@@ -214,7 +219,7 @@ async def _ask(context: TurnContext, draft: Draft, writer: Writer, stream: Token
 
 
 def _find_draft(answer: Answer, *, lists: bool) -> Draft | None:
-    """Return the longest run of paragraphs that can be rephrased, or None."""
+    """Return the longest run of paragraphs that can be rephrased, or None. `lists`: True to include lists."""
     best: Draft | None = None
     first = 0
     for place in range(len(answer.parts) + 1):
