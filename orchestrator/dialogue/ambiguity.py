@@ -1,4 +1,4 @@
-"""A session's open questions: the current question, its text, and the number of rounds (AM-1 … AM-4).
+"""A session's open questions: the current question, its text, and how often it was asked (AM-1 … AM-4).
 
 `dialogue.questions` defines the questions' texts, and the actions for the answers.
 """
@@ -18,8 +18,9 @@ MOST_OPEN = 16
 class Ambiguity:
     """An unresolved question.
 
-    `words`: the displayed text, empty before the question is asked. `asked`: number of unsuccessful rounds.
-    `seen_at`: time of first display in Unix seconds, or None if not displayed yet or not relevant.
+    `words`: the displayed text, empty before the question is asked. `asked`: number of times asked, without
+    repetitions after digressions. `seen_at`: time of first display in Unix seconds, or None if the question
+    was not displayed yet or accepts earlier answers.
     """
 
     about: AnyQuestion
@@ -45,7 +46,6 @@ class Ambiguity:
         return self.about.options
 
     def put(self, words: str) -> None:
-        """Store the displayed text."""
         self.words = words
 
     def note_time(self, at: float) -> None:
@@ -100,7 +100,11 @@ class AmbiguityHandler:
         return next((entry for entry in reversed(self.open) if entry.flow_id in concerned), None)
 
     def declare(self, question: AnyQuestion, turn_id: TurnId | None = None) -> Ambiguity:
-        """Open and count a question, replacing a question of the same level, flow and slot but keeping its rounds."""
+        """Open and count a question.
+
+        The new question replaces any question of the same level, flow and slot, and takes over its `asked`
+        count.
+        """
         earlier = self.find(level=question.level, flow_id=question.flow_id, slot=question.slot)
         entry = Ambiguity(question, asked=earlier.asked if earlier else 0, turn_id=turn_id)
         if earlier is not None:
@@ -114,7 +118,7 @@ class AmbiguityHandler:
         entry.about = replace(entry.about, options=options)
 
     def find(self, *, level: Level, flow_id: FlowId | None, slot: str | None) -> Ambiguity | None:
-        """Return the open question with exactly these properties, or None."""
+        """Return the open question with exactly this level, flow and slot, or None."""
         wanted = (level, flow_id, slot)
         return next(
             (entry for entry in self.open if (entry.level, entry.flow_id, entry.slot) == wanted), None
@@ -123,8 +127,8 @@ class AmbiguityHandler:
     def ask(self, *, limit: int | None = None, again: bool = False) -> Asked | None:
         """Return the current question, or None if there is none.
 
-        Counts a round unless the question is repeated after a digression (`again`). Sets `escalate` after
-        `limit` unsuccessful rounds.
+        Count the question as asked, unless it is repeated after a digression (`again`). `escalate` is set
+        if the question was already asked `limit` times. Default: no limit.
         """
         entry = self.current
         if entry is None:

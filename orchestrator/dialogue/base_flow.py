@@ -1,6 +1,7 @@
 """A flow in progress: its slots, outputs and status.
 
-The stack decides when the flow is Active, and the policy runs it. `flow` defines a base class per family.
+The stack decides when the flow is Active, and the policy runs it. The module `flow` defines a base class per
+family.
 """
 
 from __future__ import annotations
@@ -75,9 +76,9 @@ class ValueFinder(Protocol):
 class BaseFlow:
     """A task in progress. Subclasses define `spec`; slot values belong to the instance (FS-6).
 
-    Slots only hold values that their types accept. Times are in Unix seconds. `plan_id`: the plan that this
-    flow serves. `interruption`: the reason for the interruption. `notes`: a small scratch space for the
-    policy.
+    Slots only hold values that their types accept. Times are in Unix seconds. `plan_id`: the plan that this flow
+    serves, or None. `interruption`: the reason for the interruption. `notes`: data that the policy keeps between
+    turns.
     """
 
     spec: ClassVar[FlowSpec]
@@ -132,7 +133,6 @@ class BaseFlow:
 
     @property
     def is_finished(self) -> bool:
-        """Return whether the flow is Completed or Invalid, and so about to leave the stack."""
         return self.status.state in ENDED
 
     def become(self, after: FlowStatus) -> None:
@@ -158,7 +158,7 @@ class BaseFlow:
 
     @classmethod
     def judge(cls, name: str, value: Json) -> Verdict:
-        """Validate a value for a slot of this flow type, or for an input without a slot."""
+        """Validate a value for a slot of this flow type, or for an input without a slot. Other names are rejected."""
         spec = cls.spec.slots.get(name)
         if spec is not None:
             return cls.slot_types.validate(value, spec)
@@ -214,9 +214,10 @@ class BaseFlow:
         return verdict
 
     def take_over(self, old: BaseFlow) -> None:
-        """Copy the valid values of matching slots, and the turns, from another flow (FS-11).
+        """Copy slot values and turn IDs from another flow (FS-11).
 
-        Existing values stay. Copied values are not confirmed.
+        Only empty slots of the same names are filled, if their types accept the values. Copied values are
+        not confirmed.
         """
         for name, held in old.slots.items():
             if name in self.slots or name not in self.spec.slots:
@@ -232,9 +233,10 @@ class BaseFlow:
     async def fill_slot_values(
         self, context: ValueFinder | None, memory: ValueFinder | None, *, turn_id: TurnId | None = None
     ) -> list[SlotProblem]:
-        """Fill slots from the conversation, then from memory (FS-2, PX-4). Return a problem for each unusable value.
+        """Fill open slots from the conversation, then from memory (FS-2, PX-4).
 
-        The finders may call a model. Values from memory get the source `MEMORY`.
+        `context`, `memory`: the finders, or None to skip a source. They may call a model. Values from
+        memory get the source `MEMORY`. Return a problem for each unusable value.
         """
         problems: list[SlotProblem] = []
         for finder, source in ((context, SlotSource.USER), (memory, SlotSource.MEMORY)):
@@ -338,7 +340,7 @@ class BaseFlow:
         return [slot for slot in cls.spec.slots if slot in reached and slot != name]
 
     def still_holds(self, name: str) -> bool:
-        """Return whether a value survives the correction of a slot that it depends on (IR-4).
+        """Return whether the slot `name` keeps its value after the correction of a slot that it depends on (IR-4).
 
         Only values from the user survive. Values of exact slots never survive.
         """

@@ -37,7 +37,6 @@ def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
 
 
 def propose(flow: BaseFlow, candidate: Candidate) -> None:
-    """Store the displayed call, replacing any earlier call."""
     flow.consent = replace(flow.consent, candidate=candidate)
 
 
@@ -55,7 +54,7 @@ def drop_candidate(flow: BaseFlow) -> None:
 
 
 def grant(flow: BaseFlow, approval_id: str, call: str) -> None:
-    """Store an approval of one call."""
+    """Store an approval of one call. `call`: the call's fingerprint."""
     flow.consent = replace(flow.consent, grant=Grant(approval_id, call))
 
 

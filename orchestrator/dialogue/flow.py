@@ -26,8 +26,8 @@ class PlanFlow(BaseFlow):
 
     `goal`: the request in the user's words. `rounds`: number of times that sub-flows were stacked. `noted`:
     number of recorded revisions. `by_model`: True if a model chose the steps, so that declared steps are not
-    added. `settled`: the plan's values for each step with committed effects, by flow ID. `beyond`: words of
-    the request that fit no slot, for the planner.
+    added. `settled`: the plan's values for steps whose side effects stay, by flow ID. `beyond`: words of the
+    request that fit no slot, for the planner.
     """
 
     steps: list[PlanStep] = field(default_factory=list[PlanStep])
@@ -40,7 +40,7 @@ class PlanFlow(BaseFlow):
     beyond: list[str] = field(default_factory=list[str])
 
     def needs_to_think(self) -> bool:
-        """Return whether the plan has no steps yet and must be decomposed."""
+        """Return whether the plan has no steps yet, or lacks required values."""
         return not self.steps or super().needs_to_think()
 
     def pursue(self, goal: str, beyond: Sequence[str] = ()) -> None:
@@ -48,7 +48,7 @@ class PlanFlow(BaseFlow):
         self.goal, self.beyond = goal, [*beyond]
 
     def take_up(self, ended: PlanFlow) -> None:
-        """Copy the goal, steps and results of an ended plan, in order to continue this plan."""
+        """Copy the goal, steps and results of an ended plan, in order to continue that plan."""
         self.goal, self.rounds = ended.goal, 1
         self.steps = [replace(step, slots={**step.slots}) for step in ended.steps]
         self.by_model, self.settled = ended.by_model, ended.settled
@@ -56,15 +56,13 @@ class PlanFlow(BaseFlow):
             self.progress.doubt()
 
     def follow_model(self) -> None:
-        """Record that a model chose the steps."""
         self.by_model = True
 
     def settle(self, flow_id: FlowId, values: JsonObject) -> None:
-        """Store the plan's values for a step that has committed effects."""
+        """Store the plan's values for a step whose side effect stays."""
         self.settled = {**self.settled, flow_id: values}
 
     def begin_round(self) -> None:
-        """Count another round of stacking sub-flows."""
         self.rounds += 1
 
     def note_revision(self) -> int:
@@ -81,7 +79,6 @@ class PlanFlow(BaseFlow):
         return next((step for step in reversed(self.steps) if step.name == name), None)
 
     def serialize(self) -> JsonObject:
-        """Return the plan as JSON, with each step's state."""
         kept = {name: value for name in _OF_PLANS if (value := getattr(self, name))}
         steps = [_write_step(step) for step in self.steps]
         return super().serialize() | {"revision": self.revision, **kept, "steps": steps}

@@ -34,8 +34,6 @@ class Reason(StrEnum):
 
 
 class FlowStatus(NamedTuple):
-    """A state with its reason."""
-
     state: FlowState
     reason: Reason | None = None
 
@@ -93,6 +91,6 @@ TRANSITIONS: dict[FlowStatus, frozenset[FlowStatus]] = {
 
 
 def check_transition(before: FlowStatus, after: FlowStatus) -> None:
-    """Raise IllegalTransition unless the table allows the change."""
+    """Raise IllegalTransition unless `TRANSITIONS` allows the change."""
     if after not in TRANSITIONS[before]:
         raise IllegalTransition(f"A flow cannot change from {before} to {after}.")

@@ -54,11 +54,9 @@ class NoticeKind(StrEnum):
     ROW = "row"
     """Another displayed row, at the user's request."""
     ROW_FIELDS = "row_fields"
-    """Requested fields of a displayed row."""
     ROW_CHOSEN = "row_chosen"
     NO_MORE_ROWS = "no_more_rows"
     PAGE = "page"
-    """Another page of the table displayed last."""
     NO_PAGE = "no_page"
     """The requested page doesn't exist. `pages`: number of pages, or 0 if no table was displayed."""
     CLARIFICATION = "clarification"
@@ -101,7 +99,6 @@ class NoticeKind(StrEnum):
     `message`: the tool's text. `again`: True if the user was informed before.
     """
     RESULT_OVERDUE = "result_overdue"
-    """The result of an accepted call is overdue."""
     LATE_RESULT = "late_result"
     """The result of a call whose task was canceled. `done`: True if the call succeeded. `message`: the failure."""
     LOOKING = "looking"
@@ -109,11 +106,15 @@ class NoticeKind(StrEnum):
     PLANNED = "planned"
     """A plan was created. `steps`: its steps in order."""
     REPLANNED = "replanned"
-    """A plan changed significantly. Contains `added`, `dropped`, `why`, and the remaining `steps`."""
+    """A plan changed significantly.
+
+    `added`, `dropped`: labels of steps. `reordered`: True if only the order changed. `steps`: the remaining
+    steps.
+    """
     PLAN_UNFINISHED = "plan_unfinished"
-    """A plan ended without reaching its goal. Lists completed and missing steps."""
+    """A plan ended without reaching its goal. `done`, `missing`: labels of steps. `reasons`: why steps were not done."""
     PLAN_IN_PART = "plan_in_part"
-    """A plan ended without the steps that the user dropped. Lists completed and omitted steps."""
+    """A plan ended without steps that the user dropped. `done`, `left_out`: labels of steps."""
     PLAN_STATUS = "plan_status"
     NO_SUCH_STEP = "no_such_step"
     """A request to change a step that the plan doesn't have."""

@@ -12,9 +12,8 @@ from orchestrator.types import FlowId, JsonObject, ToolId, copy_json
 class Candidate:
     """A displayed call that awaits confirmation.
 
-    `fingerprint`: the call's identity, which a confirmation names. `agreed`: True if the user confirmed the
-    call. `data`: tool results needed after the confirmation. `again`: True if the call may have been made
-    before.
+    `fingerprint`: the digest that the user's confirmation must match. `agreed`: True if the user confirmed the call.
+    `data`: tool results needed after the confirmation. `again`: True if the call may have been made before.
     """
 
     tool_id: ToolId
@@ -26,7 +25,7 @@ class Candidate:
 
     @property
     def facts(self) -> JsonObject:
-        """Return the simple values in `data`, which the offer may display."""
+        """Return the texts, numbers and booleans in `data`, which the offer may display."""
         return {name: value for name, value in self.data.items() if isinstance(value, str | int | float)}
 
 
@@ -34,9 +33,9 @@ class Candidate:
 class AwaitedCall:
     """An accepted call whose result comes later (RT-32).
 
-    `call`: its idempotency key. `data`: results of earlier tools that are still needed. `until`: the
-    deadline, in Unix seconds. `answer`: the result, or None until it arrives. `expired`: True if the deadline
-    has passed, so that the user is asked.
+    `call`: the call's idempotency key. `data`: results of earlier tools that are still needed. `until`: the deadline,
+    in Unix seconds. `answer`: the result, or None until it arrives. `expired`: True if the deadline has passed, so
+    that the user is asked.
     """
 
     call: str
@@ -131,5 +130,5 @@ class Progress:
         self.out_of_order = days
 
     def keep(self, notes: Iterable[JsonObject]) -> None:
-        """Replace the scratchpad's entries."""
+        """Replace the flow's scratchpad entries."""
         self.scratchpad = tuple(notes)

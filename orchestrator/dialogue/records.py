@@ -16,9 +16,9 @@ from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId, c
 class Flags:
     """Flags for the Agent's loop.
 
-    `keep_going`: run the next flow without waiting for the user. `has_issues`: a check failed, or a result is
-    incomplete. `has_plan`: a plan is in progress. `natural_birth`: the top flow came from the user's own
-    words, not from a plan or a fallback.
+    `keep_going`: the next flow runs without waiting for the user. `has_issues`: a check failed, or a result is
+    incomplete. `has_plan`: a plan is in progress. `natural_birth`: the top flow came from the user's own words,
+    not from a plan or a fallback.
     """
 
     keep_going: bool = False
@@ -35,7 +35,6 @@ class DigressionRecord:
     last: Digression | None = None
 
     def record(self, kind: Digression) -> None:
-        """Count another digression."""
         self.depth += 1
         self.last = kind
 
@@ -67,7 +66,6 @@ class PendingApproval:
     """True if only an operator can grant the approval."""
 
     def put(self, turn: int) -> None:
-        """Record the turn in which the user is asked."""
         self.asked_turn = turn
 
     def has_expired(self, now: float) -> bool:
@@ -75,7 +73,7 @@ class PendingApproval:
 
 
 class EffectStatus(StrEnum):
-    """The known state of a call that changes the outside world."""
+    """The status of a call with a side effect."""
 
     FINISHED = "finished"
     UNKNOWN = "unknown"
@@ -111,7 +109,6 @@ class EffectNote:
 
     @property
     def is_awaited(self) -> bool:
-        """Return whether the call's result comes later."""
         return self.status is EffectStatus.AWAITED
 
     @property
@@ -125,7 +122,7 @@ class EffectNote:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of the conversation, as stored in the working state. `role`: user, agent or system."""
+    """A message in the conversation. `role`: ``user``, ``agent`` or ``system``. `turn`: the turn's number."""
 
     role: str
     text: str
@@ -145,8 +142,8 @@ class Shown:
     """Displayed rows in order, reduced to the fields that users refer to (IR-5).
 
     `tool_id`: the tool that returned the rows. `dact`: the flow that displayed them. `key`: the field that
-    identifies a row. `place`: index of the current row, initially the first. `made_from`: the values of the
-    look-up's required slots.
+    identifies a row. `place`: index of the current row, initially the first. `made_from`: values of the flow's
+    required slots, by slot.
     """
 
     tool_id: ToolId
@@ -157,9 +154,9 @@ class Shown:
     made_from: JsonObject = field(default_factory=JsonObject)
 
     def fits(self, values: JsonObject) -> bool:
-        """Return whether a task with these values can be about the rows.
+        """Return whether no value in `values` differs from a required value that the rows were found with.
 
-        For example, flights to Rome don't fit Paris.
+        For example, flights to Rome don't fit a task with the destination Paris.
         """
         return all(values.get(name, value) == value for name, value in self.made_from.items())
 
@@ -169,7 +166,10 @@ class Shown:
         return self.rows[self.place] if self.rows else {}
 
     def name(self, value: Json) -> str | None:
-        """Return the name of the row with the key `value`: a textual key, or other text columns. Default: None."""
+        """Return a readable name for the row whose key is `value`, or None if there is no such row.
+
+        The name is the key if it is words, or else the row's other texts, joined by commas.
+        """
         row = next((row for row in self.rows if row.get(self.key) == value), None)
         if row is None:
             return None
@@ -211,8 +211,9 @@ class Frame:
     """A block to display.
 
     `data`: an object, or a list of row objects (only the first page; `table_id` leads to the rest).
-    `display_type`: table, chart, card, list, form, confirmation, toast. `chart_type`: ``auto`` to choose by
-    the data. `source`: the tools that returned the data. `rows`: total number of rows.
+    `display_type`: table, chart, card, list, form, confirmation, toast. `code`: the code that computed the data,
+    or None. `chart_type`: ``auto`` to choose by the data. `source`: the tools that returned the data. `rows`: total
+    number of rows.
     """
 
     frame_id: str
@@ -230,15 +231,17 @@ class Frame:
 
 
 ANSWERED = "answered"
-"""Note on a step that a plan dropped because the answer is already known. The plan treats the step as done."""
+"""Note on a step that a plan dropped because its answer is already known. The plan treats the step as done."""
 
 
 @dataclass(slots=True)
 class PlanStep:
     """A step of a plan.
 
-    `name`: unique in the plan. Default: the flow's name. `slots`: serialized bindings by slot. `outputs`:
-    results for later steps. `note`: the reason for dropping the step, as text for the user.
+    `name`: the name that other steps use for this step. Default: the flow's name. `slots`: serialized bindings by
+    slot. `needs`: names of the steps that must succeed first. `optional`: True if the plan counts as done without
+    this step. `tell`: True to report the result even though the plan continues. `outputs`: results for later steps.
+    `note`: the reason for dropping the step, as text for the user.
     """
 
     flow_id: FlowId
@@ -263,7 +266,6 @@ class PlanStep:
 
     @property
     def is_planned(self) -> bool:
-        """Return whether the step has not begun."""
         return self.status == PLANNED
 
     @property
@@ -295,22 +297,21 @@ class PlanStep:
         self.note = note or self.note
 
     def keep_outputs(self, outputs: JsonObject) -> None:
-        """Store the step's results for later steps, without empty values."""
+        """Store copies of the step's results for later steps, without None values."""
         self.outputs = {name: copy_json(value) for name, value in outputs.items() if value is not None}
 
     def rename(self, name: str) -> None:
         self.name = name
 
     def need(self, names: Iterable[str]) -> None:
-        """Replace the list of steps that must succeed first."""
+        """Replace the names of the steps that must succeed first."""
         self.needs = tuple(dict.fromkeys(names))
 
     def bind(self, slot: str, binding: JsonObject) -> None:
-        """Set the source of a slot's value."""
         self.slots[slot] = binding
 
     def carried_out_by(self, flow_id: FlowId, dact: Dact) -> PlanStep:
-        """Return a copy of this step that another flow will run."""
+        """Return a copy of this step, again planned, that another flow will run."""
         return replace(
             self, flow_id=flow_id, dact=dact, state=FlowState.PENDING, reason=Reason.PLANNED, note=""
         )
@@ -328,8 +329,8 @@ class Summary:
 class History:
     """Recent messages and events of the conversation.
 
-    `summary`: covers the older turns of a long conversation (IF-12). `lines`: the messages as JSON. Messages
-    and `trace` entries must not be changed after they are added.
+    `summary`: covers the older turns of a long conversation (IF-12). `lines`: the messages as JSON. `trace`: one
+    entry per turn. Messages and trace entries must not be changed after they are added.
     """
 
     lines: list[JsonObject] = field(default_factory=list[JsonObject])
@@ -347,10 +348,10 @@ class History:
 
 @dataclass(slots=True)
 class Intake:
-    """Labels and entities that result from external content.
+    """Labels and entities that the session received from external content.
 
-    `labels`: sources of private or untrusted content, for checks of later calls (PX-3). `entities`: metadata
-    of the session's own values, by entity and value, in addition to the catalogs (AG-3).
+    `labels`: sources of private or untrusted content, for checks of later calls (PX-3). `entities`: metadata of the
+    entity values that only this session knows, by entity and value (AG-3).
     """
 
     labels: list[LabelSource] = field(default_factory=list[LabelSource])

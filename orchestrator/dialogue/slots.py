@@ -39,11 +39,11 @@ _NO = frozenset({"no", "false", "n", "off"})
 
 
 class SlotSource(StrEnum):
-    """The origin of a value."""
+    """The origin of a slot's value."""
 
     USER = "user"
     INHERITED = "inherited"
-    """The output of an earlier completed flow (FS-7)."""
+    """The value comes from another task or from displayed rows (FS-7)."""
     MEMORY = "memory"
     DEFAULT = "default"
     TOOL = "tool"
@@ -53,7 +53,8 @@ class SlotSource(StrEnum):
 class SlotValue:
     """A slot's value.
 
-    `text`: the user's words for it. `confirmed`: True if the user confirmed exactly this value.
+    `text`: the user's words for the value, or an empty string. `confirmed`: True if the user confirmed exactly
+    this value.
     """
 
     value: Json
@@ -63,7 +64,7 @@ class SlotValue:
     text: str = ""
 
     def serialize(self) -> JsonObject:
-        """Return the value as JSON without empty fields. The JSON shares the value itself."""
+        """Return JSON without empty fields. The JSON contains the object `value` itself, not a copy."""
         seldom = {"turn_id": self.turn_id, "confirmed": self.confirmed, "text": self.text}
         body = {"value": self.value, "source": str(self.source)}
         return body | {name: value for name, value in seldom.items() if value}
@@ -90,7 +91,7 @@ def _each(items: list[Json], spec: SlotSpec) -> Verdict:
 
 
 def check_group(value: Json, spec: SlotSpec) -> Verdict:
-    """Check several simple values. Convert a single value to a list, and drop duplicates."""
+    """Check a list of simple values and drop duplicates. A single value becomes a list."""
     items = value if is_list(value) else [value]
     if not items:
         return reject("list_empty", spec)
@@ -100,7 +101,7 @@ def check_group(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_entity(value: Json, spec: SlotSpec) -> Verdict:
-    """Check the form of an entity name. NLU checks that the entity exists."""
+    """Check the form of an entity name, or that it is one of the slot's `values`. NLU checks that the entity exists."""
     if isinstance(value, list | dict):
         return reject("not_one_thing", spec, entity=spec.entity)
     verdict = check_line(value, spec)
@@ -115,7 +116,10 @@ def check_removal(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_free_text(value: Json, spec: SlotSpec) -> Verdict:
-    """Check free text and remove control characters. `maximum` limits the length."""
+    """Check free text and remove control characters.
+
+    The slot's `maximum` limits the length, in characters. Default: `LONGEST_FREE_TEXT`.
+    """
     if not isinstance(value, str):
         return reject("not_text", spec, value=show(value))
     longest = int(spec.maximum) if spec.maximum is not None else LONGEST_FREE_TEXT
@@ -138,7 +142,10 @@ def _read_ends(value: Json) -> tuple[Json, Json] | None:
 
 
 def check_range(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a sorted range `[low, high]`. Replace an open end (null) with the declared limit."""
+    """Check a range in ascending order: `[low, high]`, or an object with `low` and `high`.
+
+    An open end (null) becomes the slot's limit. Without that limit, the range is rejected.
+    """
     ends = _read_ends(value)
     if ends is None:
         return reject("not_range", spec)
@@ -179,7 +186,7 @@ def check_exact(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_dictionary(value: Json, spec: SlotSpec) -> Verdict:
-    """Check an object of limited size and depth."""
+    """Check a non-empty object of limited size and depth."""
     if not is_object(value) or not value:
         return reject("not_named_values", spec, value=show(value))
     if len(value) > MOST_ITEMS:
@@ -235,7 +242,6 @@ UNIVERSAL = (
 
 
 def check_date(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a calendar day, `yyyy-mm-dd`."""
     matched = _DATE.fullmatch(value.strip()) if isinstance(value, str) and len(value) < 40 else None
     if matched is None:
         return reject("not_date", spec, value=show(value))
@@ -251,7 +257,6 @@ def check_date(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_time(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a time of day, `HH:MM`, from 00:00 to 23:59."""
     matched = _TIME.fullmatch(value.strip()) if isinstance(value, str) and len(value) < 40 else None
     if matched is None:
         return reject("not_time", spec, value=show(value))
@@ -270,7 +275,7 @@ def _read_money(value: Json, spec: SlotSpec) -> tuple[Json, Json]:
 def check_money(value: Json, spec: SlotSpec) -> Verdict:
     """Check `{amount, currency}`.
 
-    `values` are the possible currencies; if there is only one, users can omit it.
+    `values` are the possible currencies. With a single currency, a bare amount is enough.
     """
     amount, currency = _read_money(value, spec)
     verdict = check_bounded(amount, spec)
@@ -287,7 +292,6 @@ def check_money(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_boolean(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a boolean, or a word such as “yes” or “off”."""
     if isinstance(value, bool):
         return Valid(value)
     word = value.strip().casefold() if isinstance(value, str) else ""
@@ -311,16 +315,16 @@ SLOT_TYPES: Mapping[str, SlotType] = {**UNIVERSAL_TYPES, **LIBRARY_TYPES}
 
 @dataclass(frozen=True, slots=True)
 class SlotTypes:
-    """The slot types of one domain: twelve universal types and up to four custom types."""
+    """The slot types of one domain: the twelve universal types and up to four additional types."""
 
     types: Mapping[str, SlotType]
 
     def find(self, name: str) -> SlotType | None:
-        """Return the type with this name, or None. ``free text`` equals ``free_text``."""
+        """Return the type with this name, or None. Spaces and dashes are treated as underscores."""
         return self.types.get(name) or self.types.get(name.strip().replace(" ", "_").replace("-", "_"))
 
     def validate(self, value: Json, spec: SlotSpec) -> Verdict:
-        """Validate a value for the slot. Null is always rejected."""
+        """Validate a value for the slot. Null and slots of an unknown type are always rejected."""
         if value is None:
             return reject("no_value_yet", spec)
         kind = self.find(spec.type)

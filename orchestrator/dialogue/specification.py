@@ -13,7 +13,7 @@ from orchestrator.types import Dact, Json, JsonObject, ToolId
 class Priority(StrEnum):
     REQUIRED = "required"
     ELECTIVE = "elective"
-    """At least one slot of its group must be filled."""
+    """At least one elective slot of each group must be filled."""
     OPTIONAL = "optional"
 
 
@@ -40,10 +40,10 @@ class Family(StrEnum):
 class SlotSpec:
     """A slot of a flow type.
 
-    `type`: the name of a slot type. `entity`: the gazetteer that grounds its values. `values`: the choices of
-    a category or checklist, the tokens of an exact slot, or currencies. `minimum`, `maximum`: limits of a
-    level, range, number or amount of money; `maximum` also limits the length of free text. `depends_on`:
-    slots whose correction puts this slot in doubt.
+    `type`: the name of a slot type. `group`: the group of an elective slot. `entity`: the entity whose known values
+    the slot accepts. `values`: the choices of a category or checklist, the tokens of an exact slot, or currencies.
+    `minimum`, `maximum`: limits of a level, range, number or amount of money; `maximum` also limits the length of
+    free text. `depends_on`: slots whose correction can clear this slot.
     """
 
     name: str
@@ -64,7 +64,7 @@ class SlotSpec:
     open: bool = False
     """True if values outside the entity's list are possible, because the list can change during a conversation."""
     counts: str | None = None
-    """Set to ``people`` if phrases such as "me and my wife" count as a number."""
+    """``people`` if phrases such as "me and my wife" count as a number."""
     part_of_day: str | None = None
     """For a time: the part of day meant by an hour without "am" or "pm", such as ``evening`` for a dinner."""
     samples: tuple[str, ...] = ()
@@ -80,7 +80,6 @@ class SlotSpec:
 
     @property
     def label(self) -> str:
-        """Return the slot's name for users."""
         return self.own_label or self.name.replace("_", " ")
 
     def takes_what(self, other: SlotSpec) -> bool:
@@ -91,7 +90,7 @@ class SlotSpec:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A tool of a flow. `slot_mapping`: slot names by tool input name."""
+    """A tool that a flow can call. `slot_mapping`: slot names by tool input name."""
 
     tool_id: ToolId
     slot_mapping: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -99,7 +98,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The source of a step's slot value: output `name` of the step `step`, the plan's slot `name`, or `value`."""
+    """The source of a step's slot value: the output `name` of `step`, the plan's slot `name`, or the constant `value`."""
 
     name: str = ""
     step: str | None = None
@@ -114,7 +113,7 @@ class Binding:
 
     @classmethod
     def read(cls, body: Json) -> Binding:
-        """Parse the output of `serialize`, whose format domain files also use."""
+        """Parse the output of `serialize`, whose format domain files also use. Any other value becomes a constant."""
         if isinstance(body, str):
             return _read_name(body)
         return cls(value=body["value"] if isinstance(body, dict) and "value" in body else body)
@@ -128,7 +127,10 @@ def _read_name(written: str) -> Binding:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition that holds if a bound value is known and not empty, zero or false. `negated`: inverts it."""
+    """A condition on a plan's value: the value is known and not empty, zero or false.
+
+    `negated`: True to invert the condition.
+    """
 
     binding: Binding
     negated: bool = False

@@ -62,7 +62,7 @@ class Existing:
 
 @dataclass(frozen=True, slots=True)
 class LimitReached:
-    """The result if the stack is full. `choices`: with `ask_user`, the open tasks that the user can cancel."""
+    """The result if the stack is full. `choices`: the open tasks. With `ask_user`, the user can cancel one of them."""
 
     strategy: OnLimit
     max_depth: int
@@ -90,7 +90,6 @@ class FlowStack:
 
     @property
     def active(self) -> BaseFlow | None:
-        """Return the top flow if it is Active, or None."""
         return self.flows[-1] if self.flows and self.flows[-1].status == ACTIVE else None
 
     def live(self) -> list[BaseFlow]:
@@ -115,13 +114,13 @@ class FlowStack:
         return next((flow for flow in self.flows if flow.flow_id == flow_id), None)
 
     def plan_of(self, flow: BaseFlow) -> PlanFlow | None:
-        """Return the Plan flow that this flow serves, or None if it isn't on the stack."""
+        """Return the Plan flow that this flow serves, or None if there is no such plan on the stack."""
         root = self.get(flow.plan_id) if flow.plan_id is not None else None
         return root if isinstance(root, PlanFlow) else None
 
     @property
     def plan(self) -> PlanFlow | None:
-        """Return the running plan: the top flow if that flow is a plan, or else its plan, or None."""
+        """Return the running plan: the top flow if it is a plan, or else the plan that the top flow serves, or None."""
         top = self.top
         return top if top is None or isinstance(top, PlanFlow) else self.plan_of(top)
 
@@ -163,7 +162,7 @@ class FlowStack:
     ) -> PushResult:
         """Push a flow and activate it, interrupting the Active flow for `reason` (FS-9).
 
-        If a flow of the same name is on the stack, it is resumed instead (FS-10); `outside_plans` ignores flows
+        If a flow of the same name is on the stack, that flow is resumed instead (FS-10); `outside_plans` ignores flows
         that serve plans (PL-8). If the stack is full, the limit's strategy applies (FS-12), except to flows that
         serve plans.
         """
@@ -244,7 +243,7 @@ class FlowStack:
             self.unpark(flow, now)
 
     def park(self, flow: BaseFlow, now: float | None = None, status: FlowStatus = AWAITING_APPROVAL) -> None:
-        """Park the Active flow until an approval (PX-17), or another event given by `status`."""
+        """Park the Active flow. `status`: the event that ends the wait. Default: an approval (PX-17)."""
         self._become(flow, status, now)
 
     def unpark(self, flow: BaseFlow, now: float) -> None:
@@ -327,7 +326,8 @@ class FlowStack:
         """Replace the mispredicted Active flow with a flow of type `target` (FS-11).
 
         The new flow takes over the plan, the turns, and the values that its slots accept. If a flow of that
-        type waits on the stack, it is resumed instead, and only its empty slots are filled (FS-10).
+        type already waits on the stack, the waiting flow is resumed instead, and only its empty slots are
+        filled (FS-10).
         """
         old = self.active
         if old is None:

@@ -52,10 +52,10 @@ SHOWN_BEFORE = 3
 class DialogueState:
     """The state of a session's dialogue.
 
-    `completed`: completed flows with outputs, latest last (FS-7). `shown`: the rows displayed last.
-    `shown_before`: rows that other flows displayed, latest last. `table`: the table displayed last. `later`:
-    postponed requests in the user's words, by the flow that must end first. `epoch`: the epoch of the last
-    commit. `person`: the operator who answers instead of the assistant, or None. `ambiguity`: open questions.
+    `turn`: number of turns so far. `epoch`: the epoch of the last commit. `person`: the operator who answers instead
+    of the assistant, or None. `completed`: completed flows with outputs, latest last (FS-7). `shown`: the rows
+    displayed last. `shown_before`: rows that other flows displayed, latest last. `table`: the table displayed last.
+    `later`: postponed requests in the user's words, by the flow that must end first. `ambiguity`: open questions.
     """
 
     session: SessionId
@@ -114,7 +114,7 @@ class DialogueState:
         self.turn -= 1
 
     def keep_done(self, broken: DialogueState, effects: Iterable[EffectNote]) -> None:
-        """Add `effects`, and copy the labels of external content from the discarded state `broken`."""
+        """Add `effects`, and take over the labels of external content from the discarded state `broken`."""
         self.effects.extend(effects)
         self.intake.labels = broken.intake.labels
 
@@ -135,7 +135,6 @@ class DialogueState:
         self.flags.has_issues = present
 
     def note_plan(self) -> None:
-        """Record whether a plan is in progress."""
         self.flags.has_plan = self.stack.plan is not None
 
     def keep_going(self, *, going: bool) -> None:
@@ -184,7 +183,10 @@ class DialogueState:
         return listed if flow.dact == listed.dact or flow.slot(listed.key) is not None else None
 
     def find_current_row(self) -> JsonObject:
-        """Return the current row with the pending call's facts about it, or only the facts if there is no row."""
+        """Return the current row, with the pending call's facts if they are about this row.
+
+        Without a current row, return only the facts.
+        """
         active = self.stack.active
         candidate = None if active is None else active.consent.candidate
         offered = {} if candidate is None else candidate.facts
@@ -200,7 +202,6 @@ class DialogueState:
             self.shown = replace(self.shown, place=place)
 
     def note_table(self, table: ShownTable) -> None:
-        """Store the table and page that the answer displays."""
         self.table = table
 
     def ask_approval(self, approval: PendingApproval) -> None:
@@ -212,7 +213,6 @@ class DialogueState:
         self.approvals.remove(approval)
 
     def summarize(self, text: str, through_turn: int) -> None:
-        """Store a summary of the conversation up to and including a turn."""
         self.history.summary = Summary(text, through_turn)
 
     def predict(self, intent: str | None, flows: Iterable[FlowScore]) -> None:
@@ -221,7 +221,7 @@ class DialogueState:
         self.prediction = Prediction(intent, candidates[0].dact if candidates else None, candidates)
 
     def say(self, role: str, text: str) -> None:
-        """Add a line of the conversation."""
+        """Add a message to the history. `role`: ``user``, ``agent`` or ``system``."""
         self.history.lines.append({"role": role, "text": text, "turn": self.turn})
 
     def converse(self, said: str, reply: str, most: int) -> None:
@@ -268,7 +268,7 @@ class DialogueState:
     def prune(self, limits: StateLimits = DEFAULT_LIMITS) -> None:
         """Drop the oldest entries beyond the limits (ST-3).
 
-        Side-effect notes are also dropped if the flow can't be corrected (RT-12) and no result is awaited.
+        Side-effect notes are also dropped if their flows can't be corrected (RT-12) and no result is awaited.
         """
         grown = (self.history.lines, limits.messages), (self.history.trace, limits.trace)
         for kept, most in (*grown, (self.completed, limits.completed)):
@@ -287,7 +287,7 @@ class DialogueState:
         return own | corrected | steps
 
     def serialize(self) -> JsonObject:
-        """Return the state as JSON, without sharing containers that can change later."""
+        """Return the state as JSON that shares nothing with the state."""
         return self.write()[0]
 
     def write(self) -> tuple[JsonObject, bytes]:
@@ -332,7 +332,10 @@ class DialogueState:
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
-        """Create a state from the output of `serialize`, upgrading older versions. Raises SchemaTooNew."""
+        """Create a state from the output of `serialize`, upgrading older versions.
+
+        Raises SchemaTooNew if a later release wrote the state.
+        """
         if body.get("schema_version") != SCHEMA_VERSION:
             body = upgrade(body)
         state = load(cls, {name: body[name] for name in _LOADED if name in body})

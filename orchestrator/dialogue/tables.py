@@ -1,5 +1,3 @@
-"""The table displayed last, whose other pages users can request."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -40,7 +40,7 @@ class Digression(StrEnum):
     PERSON = "person"
     """The user wants to talk to a person."""
     PAGE = "page"
-    """Another page of the table displayed last. `target`: next, previous, first, last, or the page number."""
+    """Another page of the displayed table. `Understanding.target`: next, previous, first, last, or the page number."""
 
 
 class Source(StrEnum):
@@ -60,7 +60,7 @@ class PlanAction(StrEnum):
     FIRST = "first"
     BEFORE = "before"
     ADD = "add"
-    """A request to run after the plan has ended."""
+    """Adding a request that runs after the plan has ended."""
 
 
 class Cue(StrEnum):
@@ -160,9 +160,9 @@ class Mention:
 class Understanding:
     """An interpretation of a message.
 
-    `flows`: up to three, best first. `slots`: values by slot name, for the predicted or the active flow.
-    `target`: the user's words for the subject of a resumption, cancellation or correction. `not_understood`:
-    relevant words of the message that the interpretation leaves out.
+    `flows`: up to three, best first. `slots`: values by slot name, for the predicted flow or, if no task is
+    requested, the active flow. `target`: the user's words for the subject of a resumption, cancellation or
+    correction. `not_understood`: relevant words of the message that the interpretation leaves out.
     """
 
     kind: MessageKind
@@ -212,7 +212,12 @@ class Understanding:
         return self._gist() == other._gist()
 
     def with_undecided(self, other: Understanding) -> Understanding:
-        """Return a copy with the values that `other` leaves open, and with values from `other` for open slots."""
+        """Return a copy that combines two interpretations of the same kind and flow.
+
+        Slots that only `other` leaves open become open. Values from `other` fill slots that are open here.
+        If the kinds or flows differ, this interpretation is returned; a second task in `other` is
+        postponed.
+        """
         if self._gist()[:2] != other._gist()[:2]:
             both = self.kind is other.kind is MessageKind.TASK and other.later
             return replace(self, later=other.text) if both else self  # `other` is the second request

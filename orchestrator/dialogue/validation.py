@@ -57,7 +57,7 @@ class SlotType:
 
 
 def show(value: Json) -> str:
-    """Return a short text for quoting the value in a sentence, or an ellipsis for lists and objects."""
+    """Return a short text that quotes a value in a sentence, or an ellipsis for null, lists and objects."""
     text = value[:200] if isinstance(value, str) else as_text(value)
     if text is None:
         return "…"
@@ -66,7 +66,7 @@ def show(value: Json) -> str:
 
 
 def as_text(value: Json) -> str | None:
-    """Return a number as digits, or None if the value isn't a number or is too large to write out."""
+    """Return a number or boolean as text, or None for other values and for integers above `LARGEST_INTEGER`."""
     if isinstance(value, float):
         return repr(value)
     return str(value) if isinstance(value, int) and abs(value) <= LARGEST_INTEGER else None
@@ -77,7 +77,7 @@ def _is_harmless(character: str) -> bool:
 
 
 def strip_controls(text: str) -> str:
-    """Remove control characters, bidirectional marks and other invisible characters, except newlines and tabs."""
+    """Remove control characters and invisible characters, except newlines, tabs and zero-width joiners."""
     if text.isascii() and text.isprintable():
         return text
     joined = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -153,7 +153,10 @@ def choose(text: str, spec: SlotSpec) -> str | None:
 
 
 def is_bounded_json(value: Json) -> bool:
-    """Return whether JSON has no NaN, at most eight levels and 512 nodes, and short enough texts."""
+    """Return whether a value is JSON within the limits on nesting, number of nodes, text length and integers.
+
+    NaN and infinity are not allowed.
+    """
     level, count = [value], 0
     for _ in range(DEEPEST_NESTING + 1):
         count += len(level)

@@ -1,4 +1,4 @@
-"""Corrections, which replace earlier values and the values that depend on them (IR-4).
+"""Corrections: new values for filled slots, and clearing of values that depend on them (IR-4).
 
 The Agent asks the user what to do about side effects of an old value.
 """
@@ -19,8 +19,6 @@ from orchestrator.types import Json, JsonObject, TurnId, same_value
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The old and the new value of one slot."""
-
     slot: str
     before: Json
     after: Json
@@ -30,7 +28,7 @@ class Change:
 class Correction:
     """The result of a correction.
 
-    `cleared`: slots emptied because their values no longer apply. `problems`: rejected values.
+    `cleared`: slots emptied because their values may no longer apply. `problems`: rejected values.
     """
 
     changed: tuple[Change, ...] = ()
@@ -51,7 +49,7 @@ def find_changes(flow: BaseFlow, labels: Labels) -> tuple[Change, ...]:
 
 
 def correct(flow: BaseFlow, labels: Labels, *, turn_id: TurnId | None = None) -> Correction:
-    """Replace values of a flow, and clear dependent values that may no longer apply (IR-4). Return the result.
+    """Replace values of a flow, and clear dependent values that may no longer apply (IR-4). Invalid values are skipped.
 
     Callers must first check whether an old value caused a side effect.
     """
@@ -88,9 +86,9 @@ def apply_changes(flow: BaseFlow, changes: Labels, *, turn_id: TurnId | None = N
 
 
 def move_along(flow: BaseFlow, changes: JsonObject) -> JsonObject:
-    """Return new dates for slots whose dates would precede their new lower limit.
+    """Return new dates, by slot, for dates that would precede the new date of their `not_before` slot.
 
-    The distance from the limit stays the same. Dates in `changes` are not moved.
+    The number of days between the two dates stays the same. Dates in `changes` are not moved.
     """
     moved: JsonObject = {}
     for name, slot in flow.spec.slots.items():
@@ -103,7 +101,10 @@ def move_along(flow: BaseFlow, changes: JsonObject) -> JsonObject:
 
 
 def find_too_early(flow: BaseFlow, changes: JsonObject) -> tuple[str, str] | None:
-    """Return the slot of a new date that precedes its lower limit, and the limit's slot, or None."""
+    """Return a slot whose new date would precede the date of its `not_before` slot, and the latter slot.
+
+    Return None if `changes` has no such date.
+    """
     for name, slot in flow.spec.slots.items():
         first = changes.get(slot.not_before or name, flow.value(slot.not_before or name))
         if slot.not_before and first and changes.get(name) and changes[name] < first:

@@ -14,12 +14,17 @@ from orchestrator.types import Json, JsonObject
 def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool = False) -> list[str]:
     """Fill a starting flow with known values that fit the message.
 
-    A user who searched flights to Rome and now books a flight from Paris does not want Rome's date. Slots
-    that the message leaves undecided stay open, as do slots that an earlier task asks for again.
+    For example, a user who searched flights to Rome and now books a flight from Paris does not want Rome's date.
 
-    Return the slots filled from differently named values of other tasks. A flow without confirmation keeps
-    these values only if the message `refers` to earlier values or no required slot stays empty. Such a flow
-    also drops them if a model resolved a reference for a task on record.
+    Return the slots filled from differently named values of other tasks. A flow without confirmation drops these
+    values if a model resolved a reference for any task on record, or if a required slot stays empty and the message
+    does not refer to earlier values.
+
+    Args:
+        state: provides displayed rows, completed flows and open tasks.
+        flow: the flow to fill.
+        said: values in the message, by slot. These slots are not filled, nor are slots that open tasks ask for again.
+        refers: True if the message refers to earlier values. They can fill a slot that `said` leaves without a value.
     """
     said = {**dict.fromkeys(_find_asked_again(state)), **said}
     shown = None if state.shown is None else state.find_shown(flow.spec.inputs)
@@ -76,7 +81,7 @@ def _giver_of(state: DialogueState, name: str) -> BaseFlow | None:
 
 
 def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bool:
-    """Copy a missing value from the latest task that has one of the names in `same_as`. Return False if none has."""
+    """Fill an empty required slot from the latest task that has a value named in `same_as`. Return False if none has."""
     slot = flow.spec.slots[name]
     if not slot.same_as or name in flow.slots or slot.priority is not Priority.REQUIRED:
         return False
@@ -97,7 +102,7 @@ def _known_to(state: DialogueState, task: BaseFlow) -> JsonObject:
 
 
 def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
-    """Copy missing values from the displayed rows that match the flow's values (IR-5).
+    """Copy missing required values from the displayed rows that match the flow's required values (IR-5).
 
     If several rows match, copy only the values that they share.
     """
@@ -119,7 +124,10 @@ def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
 
 
 def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: Labels) -> None:
-    """Copy the current row's values to a flow that needs confirmation, unless its values contradict the row."""
+    """Copy the current row's values to a flow that needs confirmation.
+
+    Copy nothing if a required value of the flow contradicts the row, unless the row's value is only a default.
+    """
     if not flow.spec.confirm or shown.key not in flow.spec.inputs or shown.key in {*flow.slots, *said}:
         return
     giver = state.find_completed(shown.dact)
@@ -133,7 +141,7 @@ def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: 
 
 
 def _is_overridden(flow: BaseFlow, name: str, said: Labels) -> bool:
-    """Return True if the message gives a value for any slot in the same elective group."""
+    """Return whether the message gives a value for any slot in the same elective group."""
     group = flow.spec.slots[name].group
     return group is not None and any(
         other in said for other, slot in flow.spec.slots.items() if slot.group == group
@@ -157,7 +165,7 @@ def _is_required(flow: BaseFlow, name: str) -> bool:
 
 
 def _keep_from_last_run(state: DialogueState, flow: BaseFlow, said: Labels) -> None:
-    """Copy missing values from the last run of a search if the user states only some values."""
+    """Copy missing values from the last run of the same search if the user states only some values."""
     if flow.spec.family is not Family.READ or flow.spec.confirm or not said or flow.is_filled():
         return
     last = state.find_completed(flow.dact)
@@ -167,7 +175,7 @@ def _keep_from_last_run(state: DialogueState, flow: BaseFlow, said: Labels) -> N
 
 
 def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
-    """Return whether the user's required values differ from those of `giver`, ignoring defaults (FS-7)."""
+    """Return whether the user's required values differ from the outputs of `giver`, ignoring its defaults (FS-7)."""
     return any(
         held.source is SlotSource.USER
         and _is_required(flow, name)
@@ -178,7 +186,6 @@ def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
 
 
 def _is_default(giver: BaseFlow, name: str) -> bool:
-    """Return whether an output is only the slot's default."""
     held, spec = giver.slots.get(name), giver.spec.slots.get(name)
     if held is not None:
         return held.source is SlotSource.DEFAULT
@@ -186,7 +193,7 @@ def _is_default(giver: BaseFlow, name: str) -> bool:
 
 
 def _depends_on_another(flow: BaseFlow, name: str, giver: BaseFlow) -> bool:
-    """Return whether `giver` found the value with other values of the slots that the value depends on."""
+    """Return whether the slot depends on a slot whose value from the user differs from the value that `giver` used."""
     spec = flow.spec.slots.get(name)
     said = [slot for slot in (spec.depends_on if spec else ()) if slot in flow.slots]
     return any(

@@ -88,7 +88,6 @@ def stack_steps(
 
 
 def _is_fresh(stack: FlowStack, step: PlanStep) -> bool:
-    """Return whether the step's flow is Active and has not begun."""
     flow = stack.get(step.flow_id)
     return flow is not None and flow.status == ACTIVE and not flow.progress.begun
 
@@ -121,13 +120,17 @@ def _find_flow(
 
 
 def _stands(stack: FlowStack, plan: PlanFlow, wanted: list[BaseFlow]) -> bool:
-    """Return whether the flows are already above their plan in this order."""
+    """Return whether the flows are already above their plan in this order, the first on top."""
     above = stack.flows[stack.flows.index(plan) + 1 :]
     return [flow for flow in reversed(above) if flow in wanted] == wanted
 
 
 def add_steps(plan: PlanFlow, steps: list[PlanStep], *, after: Collection[str] | None = None) -> None:
-    """Add steps to the plan, at the end or before the first unfinished step that is not in `after`."""
+    """Add steps to the plan.
+
+    `after`: names of steps; the new steps come before the first unfinished step that is not among them. Default: add
+    the new steps at the end.
+    """
     place = len(plan.steps)
     if after is not None:
         waiting = (i for i, step in enumerate(plan.steps) if not step.is_finished and step.name not in after)
@@ -139,7 +142,10 @@ def add_steps(plan: PlanFlow, steps: list[PlanStep], *, after: Collection[str] |
 def drop_step(
     stack: FlowStack, plan: PlanFlow, step: PlanStep, note: str, now: float, *, by_user: bool = False
 ) -> bool:
-    """Drop a step: `pruned`, or `cancelled` at the user's request. Return False if the step has finished."""
+    """Drop a step: `pruned`, or `cancelled` at the user's request. Return False if the step had already finished.
+
+    `note`: the reason, as text for the user.
+    """
     if step.is_finished:
         return False
     flow = stack.get(step.flow_id)
@@ -161,7 +167,7 @@ def take_for_step(stack: FlowStack, plan: PlanFlow, step: PlanStep, done: BaseFl
 
 
 def order_steps(plan: PlanFlow, names: list[str]) -> bool:
-    """Reorder the unfinished steps by `names`, with other steps last. Return False if nothing changed."""
+    """Put the unfinished steps in the order of `names`, with other steps last. Return False if nothing changed."""
     places = [place for place, step in enumerate(plan.steps) if not step.is_finished]
     waiting = [plan.steps[place] for place in places]
     named = [step for name in names for step in waiting if step.name == name]

@@ -48,9 +48,7 @@ class Wording(Protocol):
         """Return whether the reply already explains why the message was not understood."""
         ...
 
-    def render(self, template: str, /, **values: Json) -> str:
-        """Render a template."""
-        ...
+    def render(self, template: str, /, **values: Json) -> str: ...
 
     def render_own(self, suffix: str, /, **values: Json) -> str | None:
         """Fill in the domain's template ``<dact>.<suffix>``. Return None if it is missing or fails."""
@@ -125,7 +123,7 @@ class Question(ABC):
 
     @property
     def fingerprint(self) -> str | None:
-        """Return the pending call that a “yes” confirms, or None if the question is not about a call."""
+        """Return the fingerprint of the call that a “yes” confirms, or None if the question is not about a call."""
         return None
 
     @abstractmethod

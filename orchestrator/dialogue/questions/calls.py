@@ -15,7 +15,7 @@ from orchestrator.types import JsonObject
 class CallQuestion(Question):
     """The base class of questions about a call.
 
-    `candidate`: the call's fingerprint. `shown`: the call as displayed. `arguments`: all its arguments.
+    `candidate`: the call's fingerprint. `shown`: the call as displayed. `arguments`: all arguments of the call.
     `found`: the arguments that came from a tool result or a document.
     """
 
@@ -64,7 +64,7 @@ class StoppedCall(CallQuestion):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownOutcome(CallQuestion):
-    """A question that asks whether to repeat a call that may have succeeded."""
+    """A question that asks whether to repeat a call that may have succeeded. `what`: a description of the call."""
 
     kind: Literal["unknown"] = "unknown"
     what: str

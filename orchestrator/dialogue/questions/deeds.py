@@ -70,7 +70,10 @@ class Decide:
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """An action that repeats the question and suggests the understood decision, which a “yes” then selects."""
+    """An action that repeats the question and suggests the understood decision, which a “yes” then selects.
+
+    `label`: the label of the reply with this decision.
+    """
 
     decision: Decision
     label: str

@@ -51,7 +51,6 @@ class Outline:
 
 
 def outline_of(state: JsonObject) -> Outline:
-    """Return the outline of a serialized state."""
     summary: JsonObject = state.get("summary") or {}
     return Outline(
         [flow["flow_id"] for flow in state.get("stack", ())],
@@ -173,7 +172,6 @@ def _apply_list(before: list[Json], patch: JsonObject) -> list[Json]:
 
 
 def rebuild(snapshot: JsonObject, patches: Iterable[JsonObject]) -> JsonObject:
-    """Apply patches to a snapshot in order and return the resulting state."""
     state = snapshot
     for patch in patches:
         state = apply(state, patch)
