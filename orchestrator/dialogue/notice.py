@@ -112,9 +112,9 @@ class NoticeKind(StrEnum):
     steps.
     """
     PLAN_UNFINISHED = "plan_unfinished"
-    """A plan ended without reaching its goal. `done`, `missing`: labels of steps. `reasons`: why steps were not done."""
+    """A plan ended without reaching its goal. `done`, `missing`: steps. `reasons`: why steps were not done."""
     PLAN_IN_PART = "plan_in_part"
-    """A plan ended without steps that the user dropped. `done`, `left_out`: labels of steps."""
+    """A plan ended without steps that the user dropped. `done`, `left_out`: steps."""
     PLAN_STATUS = "plan_status"
     NO_SUCH_STEP = "no_such_step"
     """A request to change a step that the plan doesn't have."""

@@ -98,7 +98,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The source of a step's slot value: the output `name` of `step`, the plan's slot `name`, or the constant `value`."""
+    """The source of a step's slot value: output `name` of `step`, the plan's slot `name`, or the constant `value`."""
 
     name: str = ""
     step: str | None = None

@@ -1,4 +1,4 @@
-"""Business context: splits documents into chunks, embeds the chunks and searches them (CO-4)."""
+"""Business context: splitting, embedding and searching of documents (CO-4)."""
 
 import re
 from collections.abc import Iterator
@@ -122,9 +122,9 @@ class BusinessContext:
         return rank(terms, candidates, limit=limit)
 
     async def embed(self, tenant_id: TenantId, document_id: str) -> int | None:
-        """Split and embed a document, and return its number of chunks.
+        """Split and embed a document, store the chunks, and return their number.
 
-        Return None if the document was changed or deleted in the meantime. Raises NotFound, Unavailable or
+        Return None if the document was changed or deleted during that time. Raises NotFound, Unavailable or
         ModelUnavailable.
         """
         document = await self._documents.fetch(tenant_id, document_id)
@@ -134,7 +134,7 @@ class BusinessContext:
         space, vectors = self.embedder.space, list[tuple[float, ...]]()
         for start in range(0, len(shown), EMBEDDED_AT_ONCE):
             embedded = await self.embedder.embed(shown[start : start + EMBEDDED_AT_ONCE])
-            if vectors and embedded.space != space:  # The endpoint changed in the meantime, so start over.
+            if vectors and embedded.space != space:  # The embedder changed during the loop, so start over.
                 return await self.embed(tenant_id, document_id)
             space = embedded.space
             vectors += embedded.vectors

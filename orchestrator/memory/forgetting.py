@@ -54,7 +54,6 @@ class Unwanted:
     kept: tuple[str, ...] = ()
 
     def is_in(self, text: str) -> bool:
-        """Return True if a text contains unwanted content."""
         terms = frozenset(find_terms(text)).union(find_terms(_ESCAPE.sub(_read_escape, text)))
         return any(len(subject & terms) >= _enough(subject) for subject in self.subjects)
 
@@ -82,7 +81,7 @@ class Unwanted:
         return _SENTENCE_END.search(text) is not None or not any(terms <= one for one in self.subjects)
 
     def take_out_of_text(self, text: str) -> str:
-        """Replace each sentence that contains unwanted content with `FORGOTTEN`."""
+        """Replace each sentence that contains unwanted content, or else the whole text if only the whole does."""
         if text in self.values or not self.is_in(text):
             return text
         parts = _SENTENCE.split(text)
@@ -104,7 +103,7 @@ def collect_unwanted(forgotten: Iterable[Preference]) -> Unwanted:
 
 
 def tells(one: Preference, forgotten: Iterable[Preference]) -> bool:
-    """Return True if an inferred preference contains forgotten content in its text or its usual slot values."""
+    """Return whether an inferred preference contains forgotten content in its text or its usual slot values."""
     gone = list(forgotten)
     slots = {each.key.rpartition(".")[2] for each in gone if each.kind is PreferenceKind.RULE}
     usual = one.value.get("usually") if is_object(one.value) else None

@@ -64,9 +64,7 @@ def _features(terms: Sequence[str]) -> Iterator[tuple[str, float]]:
 
 COOLING_S = 60.0
 REFUSED_S = 3600.0
-"""Delay before retrying an endpoint that rejected the request, for example because of an unknown model, in
-seconds.
-"""
+"""Delay, in seconds, before retrying an endpoint that rejected a request, for example because of an unknown model."""
 
 _log = get_logger(__name__)
 

@@ -35,7 +35,7 @@ def quote(question: str, title: str, section: str, text: str) -> str:
 
 
 def describe_passage(passage: Passage) -> JsonObject:
-    """Describe a passage and its origin. `source` identifies the passage."""
+    """Return a passage's text, title and section, and as `source` the document ID and position."""
     heading, body = split_heading(passage)
     title = passage.title or heading or "an untitled document"
     return {

@@ -47,7 +47,7 @@ def owner_of(user_id: UserId | None, session_id: SessionId) -> UserId:
 
 
 class UserMemory:
-    """The `domain.services.UserMemory` of a domain.
+    """A `domain.services.UserMemory` that uses a preference store.
 
     Args:
         store: the preference store.
@@ -63,7 +63,7 @@ class UserMemory:
         self._entities = domain.entities
 
     async def remember(self, call: ToolCall, text: str) -> JsonObject:
-        """Store a sentence, and forget the notes that it replaces."""
+        """Store a sentence as a note and as rules, and forget the notes that it replaces."""
         said = " ".join(text.split())[:LONGEST_TEXT].rstrip(" .!")
         key = name_note(said)
         origin: JsonObject = {"session_id": call.session_id, "said_at": call.now, "note": key}
@@ -116,10 +116,11 @@ class UserMemory:
         return [one.text for one in known if one.key in keys and not _is_of_note(one)]
 
     def _ground(self, text: str) -> dict[str, str]:
-        """Return values by slot, if a sentence names exactly one value for the slot and contains no negation.
+        """Return the values that a sentence names, by slot.
 
-        An entity is used only if the user names it as an origin, because users mention many places that they
-        like.
+        A slot is skipped if the sentence names several values for it. A sentence with a negation yields no
+        values. An entity is used only if the user names it as an origin, because users mention many places
+        that they like.
         """
         if _NEGATION.search(text):
             return {}
@@ -214,7 +215,7 @@ def name_note(text: str) -> str:
 def _choose(rules: list[Preference], dact: str, spec: SlotSpec) -> Preference | None:
     """Return the first available rule: for this task, for all tasks, or for another task with a slot of this name.
 
-    Only explicit rules can determine a task's target.
+    Only explicit rules can determine a task's target. Return None if there is no rule.
     """
     usable = [one for one in rules if one.source is Source.EXPLICIT or spec.type != "target"]
     by_key = {one.key: one for one in usable}

@@ -61,7 +61,11 @@ class Advisor:
         return check_draft(body, plan, flows, self._ground, room, context.local_now, done)
 
     async def decompose(self, plan: PlanFlow, context: TurnContext, room: int) -> Draft | Refused | None:
-        """Request a decomposition, with a second attempt after a rejection. Return None if the model fails."""
+        """Request a decomposition, with a second attempt after a rejection.
+
+        Return None if the model does not answer the first time, or the rejection if the second attempt
+        fails.
+        """
         problems: tuple[str, ...] = ()
         draft: Draft | Refused | None = None
         for _ in range(2):
@@ -77,7 +81,10 @@ class Advisor:
         return draft
 
     async def search(self, first: Draft, plan: PlanFlow, context: TurnContext, room: int) -> Search[Draft]:
-        """Search for a better decomposition than `first` (PL-5). Return the search with its best decomposition."""
+        """Search for a better decomposition than `first` (PL-5). Return the finished search.
+
+        `room`: maximum number of steps.
+        """
         config = context.world.domain.config.plans
         about = {**_frame_question(context), "goal": plan.goal or context.text, "known": plan.values()}
 
@@ -113,7 +120,10 @@ class Advisor:
         )
 
     async def replan(self, plan: PlanFlow, context: TurnContext, room: int) -> JsonObject | None:
-        """Return the model's advice on the remaining steps of a plan, or None if the model fails (PL-2)."""
+        """Return the model's advice on the remaining steps of a plan, or None if the model fails (PL-2).
+
+        `room`: maximum number of steps.
+        """
         question: dict[str, Json] = {
             **_frame_question(context),
             "max_steps": room,
@@ -164,7 +174,10 @@ def _names(plan: PlanFlow) -> list[str]:
 
 
 async def _read_notes(context: TurnContext) -> list[str]:
-    """Return the latest scratchpad entries, including those of flows that ended in this turn."""
+    """Return the latest scratchpad entries, including those of flows that ended in this turn.
+
+    Add the entries' labels to the session.
+    """
     notes = await context.recall.notes.read(MOST_NOTES)
     for note in notes:
         join_labels(context.state, note.labels, f"a note about {note.about}")

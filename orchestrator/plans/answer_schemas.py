@@ -1,7 +1,7 @@
 """JSON Schemas for the answers of planning calls, generated from the domain's flows (PL-1).
 
-`DECOMPOSITION` and the other constants at the end are looser schemas that validate the answers. Endpoints
-without schema enforcement omit keys and write slots as an object.
+`DECOMPOSITION` and the other constants at the end are looser schemas that validate the answers, because
+endpoints without schema enforcement omit keys and write slots as an object.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,6 @@ def several_schema(flows: Sequence[FlowSpec], done: Iterable[str], room: int, wa
 
 
 def judgements_schema(count: int) -> JsonObject:
-    """Return the schema of judgments on `count` decompositions."""
     faults = list_of(bounded_text(LONGEST_REASON), MOST_FAULTS)
     return closed(judgements=list_of(closed(score={"type": "number"}, faults=faults), count))
 

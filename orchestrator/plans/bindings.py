@@ -24,13 +24,13 @@ def read_bindings(step: PlanStep) -> dict[str, Binding]:
 
 
 def resolve(plan: PlanFlow, step: PlanStep) -> JsonObject:
-    """Return the known values of a step's slots."""
+    """Return the known values of a step's slots, by slot."""
     found = {slot: look_up(plan, binding) for slot, binding in read_bindings(step).items()}
     return {slot: value for slot, value in found.items() if value is not None}
 
 
 def inherit(plan: PlanFlow, step: PlanStep, spec: FlowSpec) -> JsonObject:
-    """Return a step's declared inputs from the outputs of steps that it needs.
+    """Return values for a step's unbound inputs, from the outputs of the steps that it needs.
 
     Later steps take precedence (FS-7).
     """
@@ -66,7 +66,7 @@ class Disagreement:
 
 
 def agrees(plan: PlanFlow, step: PlanStep, flow: BaseFlow) -> bool:
-    """Return whether the plan can adopt a flow as the step: all its values equal the plan's values (PL-7)."""
+    """Return whether the plan can adopt a flow as the step: all values of the flow equal the plan's values (PL-7)."""
     known = resolve(plan, step)
     return bool(flow.slots) and all(
         name in known and same_value(held.value, known[name]) for name, held in flow.slots.items()
@@ -95,9 +95,9 @@ def settle(plan: PlanFlow, step: PlanStep) -> None:
 
 
 def find_outdated(plan: PlanFlow, effects: Iterable[EffectNote]) -> dict[FlowId, list[Disagreement]]:
-    """Return side effects that no longer fit the plan's values or conditions, by the step's flow.
+    """Return how side effects disagree with the plan's current values or conditions, by the ID of the step's flow.
 
-    A value that the user chose for the step in place of the plan's value is not a disagreement.
+    Differences that already existed when the side effect was accepted (`settle`) are ignored.
     """
     settled = plan.settled
     found: dict[FlowId, list[Disagreement]] = {}

@@ -101,7 +101,7 @@ def show_progress(plan: PlanFlow) -> JsonObject:
 
 
 def revise(plan: PlanFlow, context: TurnContext, wanted: list[PlanStep], why: str) -> list[Change]:
-    """Replace the remaining steps with `wanted`, but keep existing steps of the same flows. Return the changes."""
+    """Replace the remaining steps with `wanted`, but keep steps with the same flow name. Return the changes."""
     remaining = [step for step in plan.steps if not step.is_finished]
     kept: list[PlanStep] = []
     added: list[PlanStep] = []

@@ -20,7 +20,7 @@ from orchestrator.types import Dact, FlowId, Json, JsonObject, is_list, is_objec
 # tasks.
 NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})
 
-# A function that converts a model's values to slot values, and omits values that it cannot convert.
+# A function that converts a model's values for a flow at a local time (Unix seconds), omitting unusable values.
 Ground: TypeAlias = Callable[[type[BaseFlow], Mapping[str, Json], float], JsonObject]
 
 
@@ -36,7 +36,7 @@ class Draft:
     is_open: bool = False
 
     def key(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Return a key that is equal for decompositions with the same tasks in the same order."""
+        """Return a key that is equal for decompositions with the same tasks and slot bindings in the same order."""
         return tuple((step.dact, tuple(sorted(map(str, step.slots.items())))) for step in self.steps)
 
     def show(self) -> list[JsonObject]:
@@ -48,7 +48,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A decomposition that cannot become a plan."""
+    """A decomposition that cannot become a plan. `reasons`: one sentence each."""
 
     reasons: tuple[str, ...]
 
@@ -69,7 +69,8 @@ def check_draft(
 ) -> Draft | Refused:
     """Validate a model's decomposition.
 
-    `room`: maximum number of steps. `done`: the values of completed flows.
+    `body`: the model's answer. `room`: maximum number of steps. `now`: local time in Unix seconds. `done`:
+    slot values of completed flows, by flow ID.
     """
     check = _DraftCheck(plan, catalogue(flow_types), flow_types, ground, now, done)
     entries = body.get("steps")
@@ -223,7 +224,7 @@ class _DraftCheck:
 
 
 def _agree(step: PlanStep, giver: PlanStep) -> bool:
-    """Return whether two steps have the same values in all slots that both state."""
+    """Return whether all slots that `step` binds to constants and `giver` also binds have equal bindings."""
     shared = step.slots.keys() & giver.slots.keys()
     stated = [(step.slots[name], giver.slots[name]) for name in shared]
     return all(one == other for one, other in stated if is_object(one) and "value" in one)

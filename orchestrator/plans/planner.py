@@ -30,7 +30,7 @@ WORTH_A_TREE = 4
 
 @dataclass(frozen=True, slots=True)
 class Decomposed:
-    """A decomposition. `search`: the record of the tree search, or None."""
+    """A decomposition. `source`: ``model`` or ``recipe``. `search`: the record of the tree search, or None."""
 
     steps: tuple[PlanStep, ...]
     source: str
@@ -48,13 +48,14 @@ class GoalCheck:
 
 
 class Planner:
-    """The planner for one domain in one process."""
-
     def __init__(self, advisor: Advisor) -> None:
         self._advisor = advisor
 
     async def decompose(self, plan: PlanFlow, context: TurnContext) -> Decomposed | None:
-        """Return the steps of a request, or more steps if its goal is not met. Return None if there are no steps."""
+        """Return the steps of a request, or more steps if its goal is not met.
+
+        Return None if there are no steps or the plan already has `max_sub_flows` steps.
+        """
         room = context.world.domain.config.plans.max_sub_flows - count_steps(plan)
         if room <= 0:
             return None
@@ -126,7 +127,7 @@ class Planner:
         return revise(plan, context, list(draft.steps), why)
 
     async def judge(self, plan: PlanFlow, context: TurnContext) -> GoalCheck:
-        """Check whether the goal is met, from the steps and, unless the domain disables it, by a model (PL-3)."""
+        """Check by the steps, and by a model unless the domain disables it, whether the goal is met (PL-3)."""
         missing = find_missing(plan)
         body = await self._advisor.judge(plan, context) if self._may_ask(context) else None
         if body is None:
@@ -140,7 +141,7 @@ class Planner:
         return context.world.domain.config.plans.model != "off" and self._advisor.available
 
     def _asks_beyond_recipe(self, plan: PlanFlow, context: TurnContext) -> bool:
-        """Return whether a model decomposes the request although steps are declared."""
+        """Return whether a model decomposes the request even if steps are declared."""
         return bool(plan.beyond) or context.world.domain.config.plans.model == "on"
 
 

@@ -31,7 +31,11 @@ class PlanPolicy(BasePolicy):
         return None
 
     async def invoke(self, run: Execution) -> Ending | None:
-        """Stack sub-flows. Return None if the goal is met, or GaveUp if the plan cannot meet it."""
+        """Decompose the request, or check the goal after the sub-flows have ended.
+
+        Return Stacked if sub-flows were pushed, None if the goal is met, GaveUp if the plan cannot meet it,
+        or Failed if there are no steps.
+        """
         plan = run.flow
         if not isinstance(plan, PlanFlow):
             return Failed(FailureCategory.SERVER_ERROR, say("cannot_plan"), check="plan_flow")
@@ -53,7 +57,7 @@ class PlanPolicy(BasePolicy):
         return self._stack(run, plan, found, "decomposed")
 
     async def _go_on(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> Ending:
-        """Add sub-flows within the limit on rounds, or report the unmet parts of the goal and give up."""
+        """Add sub-flows within `max_rounds`, or else report the unmet parts of the goal and give up."""
         config = run.context.world.domain.config.plans
         if plan.rounds < config.max_rounds:
             found = await self.planner.decompose(plan, run.context)
@@ -132,7 +136,6 @@ def _show_step(label: str, done: bool, outputs: JsonObject) -> JsonObject:
 
 
 def _merge(plan: PlanFlow) -> JsonObject:
-    """Return the outputs of all steps, by step name."""
     return {step.name: step.outputs for step in plan.steps if step.outputs}
 
 

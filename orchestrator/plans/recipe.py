@@ -32,7 +32,7 @@ def make_step(declared: RecipeStep) -> PlanStep:
 
 
 def due_steps(plan: PlanFlow) -> list[RecipeStep]:
-    """Return the declared steps that are not in the plan yet and can run, or [] if a model chose the plan's steps."""
+    """Return the declared steps that can be added to the plan, or [] if a model chose the plan's steps."""
     if plan.by_model:
         return []
     return [
@@ -43,7 +43,7 @@ def due_steps(plan: PlanFlow) -> list[RecipeStep]:
 
 
 def fails(plan: PlanFlow, declared: RecipeStep) -> bool:
-    """Return whether a condition of the step is known to fail."""
+    """Return whether a condition of the step is known to be false."""
     return any(holds(plan, condition) is False for condition in declared.when)
 
 
@@ -52,7 +52,7 @@ def declared_step(plan: PlanFlow, name: str) -> RecipeStep | None:
 
 
 def find_missing(plan: PlanFlow) -> list[str]:
-    """Return labels of wanted steps that were not done, except steps that the user dropped."""
+    """Return the labels of required steps that were not done, except steps that the user dropped."""
     wanted = {step.name for step in plan.steps} | {declared.name for declared in due_steps(plan)}
     return [label for name in _in_order(plan, wanted) if (label := _lacking(plan, name))]
 
@@ -81,7 +81,10 @@ def apply_rules(plan: PlanFlow, context: TurnContext) -> list[Change]:
 
 
 def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
-    """Use an earlier side effect with the plan's values as a step, and report that it is not repeated (PL-7)."""
+    """Mark the first step whose call an earlier task already made with the same values (PL-7), or return None.
+
+    Tell the user that the call is not repeated.
+    """
     for step in plan.steps:
         done = _find_done(plan, step, context) if step.is_planned else None
         if done is None:
@@ -96,7 +99,10 @@ def _adopt(plan: PlanFlow, context: TurnContext) -> Change | None:
 
 
 def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[BaseFlow, EffectNote] | None:
-    """Return a completed flow outside the plan that did the step, with its unchanged side effect, or None."""
+    """Return a completed flow outside the plan that did the step, and the note of its side effect, or None.
+
+    No later task may have changed the result.
+    """
     spec, state = context.world.domain.flows[step.dact].spec, context.state
     own = {name for name, binding in read_bindings(step).items() if binding.step is None}
     known = {name: value for name, value in resolve(plan, step).items() if name in own}
@@ -117,13 +123,16 @@ def _find_done(plan: PlanFlow, step: PlanStep, context: TurnContext) -> tuple[Ba
 
 
 def _changes(later: BaseFlow | None, spec: FlowSpec) -> bool:
-    """Return whether a later task can have changed the result: a rebooking can, added baggage cannot."""
+    """Return whether the task `later` may have changed the result of a task of type `spec`: a rebooking may.
+
+    It may if it accepts values of the same kind as a slot of `spec`. An unknown task (None) may as well.
+    """
     slots = later.spec.slots.values() if later is not None else spec.slots.values()
     return any(slot.takes_what(own) for slot in slots for own in spec.slots.values())
 
 
 def _describe_sources(plan: PlanFlow, step: PlanStep, context: TurnContext, values: JsonObject) -> None:
-    """Bind an adopted flow's values to the steps that would have provided the values, if they have such slots."""
+    """Copy an adopted flow's values to the slots of the steps that would have provided these values."""
     for slot, binding in read_bindings(step).items():
         giver = plan.step_named(binding.step) if binding.step is not None else None
         if giver is None or slot not in values:
@@ -144,7 +153,6 @@ def _prune(plan: PlanFlow, context: TurnContext) -> Change | None:
 
 
 def _is_waiting(step: PlanStep, context: TurnContext) -> bool:
-    """Return whether the step's flow is active but has not begun."""
     active = context.state.stack.active
     return active is not None and active.flow_id == step.flow_id and not active.progress.begun
 
@@ -185,5 +193,5 @@ def _find_answer(plan: PlanFlow, step: PlanStep, context: TurnContext) -> BaseFl
 
 
 def count_steps(plan: PlanFlow) -> int:
-    """Return the number of sub-flows for the limit: all except sub-flows dropped before they started."""
+    """Return the number of steps that count toward `max_sub_flows`: all except steps dropped before they began."""
     return sum(not step.was_never_begun for step in plan.steps)

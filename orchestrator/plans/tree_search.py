@@ -50,7 +50,7 @@ class Node(Generic[State]):
             node = node.parent
 
     def bound(self, exploration: float) -> float:
-        """Return the upper confidence bound (UCB1), which is infinite for an unvisited node."""
+        """Return the upper confidence bound (UCB1), which is infinite for the root and unvisited nodes."""
         if self.visits == 0 or self.parent is None:
             return math.inf
         return self.mean + exploration * math.sqrt(math.log(self.parent.visits + 1) / self.visits)
@@ -85,7 +85,7 @@ class Task(Generic[State]):
 async def search(
     task: Task[State], *, calls: int, width: int = 3, variants: int = 4, exploration: float = 0.05
 ) -> Search[State]:
-    """Search for the best candidate, and return the finished search.
+    """Search until a candidate scores 1, the call limit is reached or all nodes are explored. Return the search.
 
     Args:
         task: the search problem.

@@ -97,8 +97,6 @@ class OrphanedCalls:
 
 @dataclass(frozen=True, slots=True)
 class CallSetting:
-    """The dependencies of a domain's middleware."""
-
     domain_name: str
     config: DomainConfig
     ports: ToolPorts

@@ -111,7 +111,8 @@ class ToolRunner:
     ) -> ToolAccepted:
         """Schedule another check of a call, in `look_in_s` seconds.
 
-        Return the call as accepted in this turn.
+        `key`: the call's idempotency key. `fingerprint`: its key in the side-effect ledger. Return the call
+        as accepted in this turn.
         """
         call = self._make_call(context, key)
         if self._later is not None:
@@ -217,7 +218,10 @@ def _record(
     result: ToolResult,
     lasted_ms: float = 0.0,
 ) -> ToolResult:
-    """Record the call and its result in the turn's log, and return the result."""
+    """Record the call and its result in the turn's log, and return the result.
+
+    A call that did not begin is not recorded.
+    """
     match result:
         case ToolData():
             status = "ok"

@@ -27,7 +27,7 @@ class ToolThreads:
         )
 
     async def run(self, tool_id: ToolId, work: Callable[[], object]) -> object:
-        """Run `work` once a thread is free. If canceled, orphan the thread and raise immediately."""
+        """Run `work` once a thread is free. If canceled, count the thread as orphaned and raise immediately."""
         free = self._free[tool_id]
         await free.acquire()
         future = _start(tool_id, work)

@@ -73,7 +73,7 @@ def _find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> Saying 
 def carry_labels(
     state: DialogueState, spec: ToolSpec, flow_id: FlowId | None, output: JsonObject | None = None
 ) -> None:
-    """Add a tool's tags, and the `labels` in its output, to the session."""
+    """Add the labels implied by a tool's tags, and the `labels` in its output, to the session."""
     for source in _labels_of_tool(spec, state.turn, flow_id):
         add_source(state.intake.labels, source)
     given: object = None if output is None else output.get("labels")

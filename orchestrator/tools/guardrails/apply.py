@@ -86,7 +86,6 @@ FAILURES = {
 
 
 def _failure(why: RejectedCode | Stopped) -> ToolFailure:
-    """Return a tool failure for code that was rejected or did not finish."""
     if isinstance(why, RejectedCode):
         return ToolFailure(FailureCategory.VALIDATION_ERROR, why.tell())
     told = say("code_stopped", why=why.category.value).with_detail(f"{why.category.value}: {why.message}")

@@ -38,7 +38,6 @@ class PythonRules:
 
     @classmethod
     def from_config(cls, section: Guardrails) -> PythonRules:
-        """Return a domain's rules, from the `guardrails` section of its configuration."""
         return cls(allowed_imports=section.allowed_imports)
 
 
@@ -123,7 +122,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def _find_function(tree: ast.Module) -> ast.FunctionDef | RejectedCode:
-    """Return the only function. Only imports and a docstring may accompany it."""
+    """Return the only function, or a rejection. Only imports and a docstring may accompany the function."""
     definitions = [
         node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
@@ -160,7 +159,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 def _faults(
     tree: ast.Module, function: ast.FunctionDef, entities: Entities | None, rules: PythonRules
 ) -> Iterator[RejectedCode]:
-    """Yield all violations. The first is reported."""
+    """Yield all violations, of which the caller reports the first."""
     if function.decorator_list:
         yield RejectedCode(Category.FORBIDDEN_SYNTAX, "Decorators are not allowed; omit them.")
     scope = read_scope(tree, rules.allowed_imports)
