@@ -59,12 +59,11 @@ class Ambiguity:
 
 
 class QuestionKind(StrEnum):
-    """The way that clients display a question."""
+    """Ways in which clients display a question."""
 
     OPEN = "open"
     """Answered in the user's own words."""
     OPTIONS = "options"
-    """A choice among several options."""
     CONFIRMATION = "confirmation"
     """A yes/no question."""
 
@@ -118,7 +117,6 @@ class AmbiguityHandler:
         entry.about = replace(entry.about, options=options)
 
     def find(self, *, level: Level, flow_id: FlowId | None, slot: str | None) -> Ambiguity | None:
-        """Return the open question with exactly this level, flow and slot, or None."""
         wanted = (level, flow_id, slot)
         return next(
             (entry for entry in self.open if (entry.level, entry.flow_id, entry.slot) == wanted), None

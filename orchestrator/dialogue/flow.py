@@ -44,7 +44,6 @@ class PlanFlow(BaseFlow):
         return not self.steps or super().needs_to_think()
 
     def pursue(self, goal: str, beyond: Sequence[str] = ()) -> None:
-        """Store the request in the user's words, and the words that fit no slot."""
         self.goal, self.beyond = goal, [*beyond]
 
     def take_up(self, ended: PlanFlow) -> None:
@@ -59,7 +58,6 @@ class PlanFlow(BaseFlow):
         self.by_model = True
 
     def settle(self, flow_id: FlowId, values: JsonObject) -> None:
-        """Store the plan's values for a step whose side effect stays."""
         self.settled = {**self.settled, flow_id: values}
 
     def begin_round(self) -> None:

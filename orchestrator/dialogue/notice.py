@@ -39,13 +39,13 @@ class NoticeKind(StrEnum):
     OVER = "over"
     """A click on something that is no longer open."""
     DECLINED = "declined"
-    """The user declined a pending call."""
+    """The user answered “no” to a pending call, displayed rows or a suggestion."""
     SAY_YES = "say_yes"
     """The message may have meant “yes”, but only a plain “yes” confirms."""
     NOT_UNDERSTOOD = "not_understood"
     """The message doesn't answer the open question and can't be interpreted in any other way."""
     STAYS = "stays"
-    """A side effect from before a correction stays in place."""
+    """An earlier side effect stays in place and is not repeated."""
     UNDONE = "undone"
     """A side effect from before a correction was undone."""
     ANSWER = "answer"
@@ -67,7 +67,7 @@ class NoticeKind(StrEnum):
     """The standard answer to small talk. `about`: a kind of small talk, such as thanks or goodbye."""
     INVALID_VALUE = "invalid_value"
     TOO_EARLY = "too_early"
-    """A date precedes its lower limit. `slots`: the two dates, by slot name."""
+    """A date precedes the date of its `not_before` slot. `slots`: the two dates, by slot name."""
     ASSUMED = "assumed"
     """An assumption about the message. `why`: a sentence for the user."""
     LIMIT_REACHED = "limit_reached"
@@ -108,7 +108,7 @@ class NoticeKind(StrEnum):
     REPLANNED = "replanned"
     """A plan changed significantly.
 
-    `added`, `dropped`: labels of steps. `reordered`: True if only the order changed. `steps`: the remaining
+    `added`, `dropped`: labels of steps. `reordered`: True if the order changed. `steps`: the remaining
     steps.
     """
     PLAN_UNFINISHED = "plan_unfinished"

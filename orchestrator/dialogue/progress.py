@@ -108,11 +108,9 @@ class Progress:
         self.refers = True
 
     def replace(self, values: JsonObject) -> None:
-        """Record the old values of corrected slots."""
         self.replaced = {**self.replaced, **values}
 
     def undo_before(self, done: Iterable[FlowId]) -> None:
-        """Require that the side effects of the flows `done` are undone before this flow runs."""
         self.undo_first = tuple(done)
 
     def wait_for(self, run: JsonObject | None) -> None:
@@ -130,5 +128,4 @@ class Progress:
         self.out_of_order = days
 
     def keep(self, notes: Iterable[JsonObject]) -> None:
-        """Replace the flow's scratchpad entries."""
         self.scratchpad = tuple(notes)

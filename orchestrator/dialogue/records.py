@@ -16,9 +16,9 @@ from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId, c
 class Flags:
     """Flags for the Agent's loop.
 
-    `keep_going`: the next flow runs without waiting for the user. `has_issues`: a check failed, or a result is
-    incomplete. `has_plan`: a plan is in progress. `natural_birth`: the top flow came from the user's own words,
-    not from a plan or a fallback.
+    `keep_going`: the next flow runs without waiting for the user. `has_issues`: a check failed, or a result
+    is incomplete. `has_plan`: a plan is in progress. `natural_birth`: the top flow came from the user's
+    request, not from a fallback.
     """
 
     keep_going: bool = False
@@ -122,7 +122,7 @@ class EffectNote:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message in the conversation. `role`: ``user``, ``agent`` or ``system``. `turn`: the turn's number."""
+    """A message in the conversation. `role`: ``user``, ``agent`` or ``system``. `turn`: the number of its turn."""
 
     role: str
     text: str
@@ -187,7 +187,7 @@ class Label(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LabelSource:
-    """The source of a label. `source`: its name for the user, such as a tool's name. `turn`: the turn's number."""
+    """The source of a label. `source`: a name for the user, such as a tool's name. `turn`: the turn's number."""
 
     label: Label
     source: str
@@ -289,7 +289,7 @@ class PlanStep:
 
     @property
     def label(self) -> str:
-        """Return the step's name for the user."""
+        """Return the step's purpose or, if it is empty, the step's name, for the user."""
         return self.purpose or self.name.replace("_", " ")
 
     def become(self, status: FlowStatus, note: Told = "") -> None:
@@ -304,7 +304,6 @@ class PlanStep:
         self.name = name
 
     def need(self, names: Iterable[str]) -> None:
-        """Replace the names of the steps that must succeed first."""
         self.needs = tuple(dict.fromkeys(names))
 
     def bind(self, slot: str, binding: JsonObject) -> None:

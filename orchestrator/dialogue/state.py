@@ -127,18 +127,16 @@ class DialogueState:
         self.digression.depth = 0
 
     def note_origin(self, *, natural: bool) -> None:
-        """Record whether the top flow came from the user's own words."""
+        """Record whether the top flow came from the user's request, not from a fallback."""
         self.flags.natural_birth = natural
 
     def note_issues(self, *, present: bool = True) -> None:
-        """Record whether a check failed or a result is incomplete."""
         self.flags.has_issues = present
 
     def note_plan(self) -> None:
         self.flags.has_plan = self.stack.plan is not None
 
     def keep_going(self, *, going: bool) -> None:
-        """Record whether the next flow runs without waiting for the user."""
         self.flags.keep_going = going
 
     def note_effect(self, note: EffectNote) -> None:
@@ -166,7 +164,7 @@ class DialogueState:
         return next((one for one in reversed(self.displayed) if one.key in names), self.shown)
 
     def find_rows(self, flow: BaseFlow | None) -> Shown | None:
-        """Return the rows displayed last, or None if `flow` takes one of the rows and its values don't fit them."""
+        """Return the rows displayed last, or None if `flow` takes one of these rows but its values don't fit them."""
         listed = self.shown
         if listed is None or flow is None or flow.slot(listed.key) is None:
             return listed

@@ -58,7 +58,6 @@ class ShownTable:
 
     @property
     def last(self) -> int:
-        """Return the number of this page's last row."""
         return min(self.page * self.page_rows, self.rows)
 
     def turn_to(self, page: int) -> ShownTable:

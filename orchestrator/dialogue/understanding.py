@@ -38,13 +38,13 @@ class Digression(StrEnum):
     STATUS = "status"
     """A question about the task: "what do you still need?"."""
     PERSON = "person"
-    """The user wants to talk to a person."""
+    """A request to talk to a person."""
     PAGE = "page"
     """Another page of the displayed table. `Understanding.target`: next, previous, first, last, or the page number."""
 
 
 class Source(StrEnum):
-    """The component that understood the message."""
+    """The origin of an interpretation."""
 
     COMMAND = "command"
     """A command pattern, or a plain “yes” or “no”."""
@@ -52,7 +52,7 @@ class Source(StrEnum):
     SYSTEM2 = "system2"
     ACTION = "action"
     DOCUMENTS = "documents"
-    """A document answers the question."""
+    """A document that answers the question."""
 
 
 class PlanAction(StrEnum):
@@ -60,7 +60,7 @@ class PlanAction(StrEnum):
     FIRST = "first"
     BEFORE = "before"
     ADD = "add"
-    """Adding a request that runs after the plan has ended."""
+    """Add a request that runs after the plan has ended."""
 
 
 class Cue(StrEnum):

@@ -125,7 +125,6 @@ def _show_bound(bound: float | None) -> str | None:
 
 
 def check_bounded(value: Json, spec: SlotSpec) -> Verdict:
-    """Check a number against the slot's limits."""
     verdict = check_number(value, spec)
     if isinstance(verdict, Rejected):
         return verdict

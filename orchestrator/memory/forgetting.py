@@ -41,7 +41,7 @@ _SPOKEN = frozenset({"text", "reply", "message", "utterance", "content", "words"
 class Unwanted:
     """Content to remove from stored texts.
 
-    Args:
+    Attributes:
         subjects: the key terms of each forgotten sentence.
         values: slot values, which are kept where they stand alone.
         everything_until: the time up to which all conversation text is removed, in Unix seconds, or None.
@@ -81,7 +81,10 @@ class Unwanted:
         return _SENTENCE_END.search(text) is not None or not any(terms <= one for one in self.subjects)
 
     def take_out_of_text(self, text: str) -> str:
-        """Replace each sentence that contains unwanted content, or else the whole text if only the whole does."""
+        """Replace each sentence that contains unwanted content with `FORGOTTEN`.
+
+        If the unwanted content is spread over several sentences, replace the whole text.
+        """
         if text in self.values or not self.is_in(text):
             return text
         parts = _SENTENCE.split(text)

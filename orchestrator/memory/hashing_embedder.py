@@ -72,7 +72,8 @@ _log = get_logger(__name__)
 class FallbackEmbedder:
     """An `Embedder` that uses `instead` while `wanted` is unavailable.
 
-    Documents that `instead` has embedded are embedded again later. `clock`: returns monotonic seconds.
+    A maintenance flow later embeds again the documents that `instead` has embedded. `clock`: returns
+    monotonic seconds.
     """
 
     def __init__(

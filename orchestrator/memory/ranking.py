@@ -52,7 +52,7 @@ def rank(terms: Sequence[str], candidates: Sequence[Candidate], *, limit: int) -
 
 
 def _word_scores(asked: set[str], candidates: Sequence[Candidate]) -> list[float]:
-    """Return the BM25 scores of the candidates, relative to a text that contains all terms."""
+    """Return the candidates' BM25 scores, relative to the score of a typical text that contains all terms."""
     if not asked or not candidates:
         return [0.0] * len(candidates)
     counts = [Counter(candidate.terms) for candidate in candidates]

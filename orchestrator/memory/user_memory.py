@@ -134,7 +134,7 @@ class UserMemory:
         return {slot: values.pop() for slot, values in found.items() if len(values) == 1}
 
     def _find_named(self, entity: str, starts: Sequence[str]) -> set[str]:
-        """Return the entity values whose name is a prefix of any of the texts."""
+        """Return the values of the entity that have a name or alias at the beginning of a text in `starts`."""
         begun = [f"{' '.join(split_words(start))} " for start in starts]
         return {
             value.canonical

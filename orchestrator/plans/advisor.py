@@ -187,7 +187,6 @@ async def _read_notes(context: TurnContext) -> list[str]:
 
 
 def _objects(body: JsonObject | None, name: str) -> list[JsonObject]:
-    """Return the objects in a model's list `name`. Other entries are skipped."""
     entries = None if body is None else body.get(name)
     return [entry for entry in entries if is_object(entry)] if is_list(entries) else []
 

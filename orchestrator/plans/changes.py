@@ -43,7 +43,6 @@ class Change:
 
 
 def note_revision(context: TurnContext, plan: PlanFlow, outcome: str, why: str = "", **more: Json) -> None:
-    """Record a revision of a plan, with its current steps."""
     number = plan.note_revision()
     context.changes.plans.log.append(PlanRevision(plan.flow_id, number, outcome, why, describe(plan, **more)))
     context.log.event("plan", plan_id=plan.flow_id, outcome=outcome, why=why, **show_progress(plan))

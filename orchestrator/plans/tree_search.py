@@ -20,7 +20,7 @@ class Node(Generic[State]):
     """A candidate in the search tree.
 
     Attributes:
-        score: the candidate's score from 0 to 1, or None if it was not scored yet.
+        score: the candidate's score from 0 to 1, or None for the root.
         visits: number of scores in the subtree.
         total: sum of the scores in the subtree.
         faults: the candidate's faults, worst first.

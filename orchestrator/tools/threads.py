@@ -60,7 +60,7 @@ def _start(tool_id: ToolId, work: Callable[[], object]) -> asyncio.Future[object
 def _fit_for_future(error: BaseException) -> Exception:
     """Wrap errors that a future must not raise.
 
-    An exit would end the loop, and StopIteration is not permitted.
+    SystemExit would end the loop, and futures do not permit StopIteration.
     """
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error

@@ -240,7 +240,11 @@ def make_effect(
     again: bool = False,
     compensates: str | None = None,
 ) -> Effect:
-    """Describe a call's side effect. A plan step keeps its identity when the plan is revised."""
+    """Describe a call's side effect.
+
+    The fingerprint of a plan step's call stays the same when the plan is revised. `compensates`: the
+    fingerprint of the side effect that the call undoes.
+    """
     flow = context.state.stack.get(flow_id)
     instance = f"{flow.plan_id}:{flow.dact}" if flow is not None and flow.plan_id is not None else flow_id
     return Effect(

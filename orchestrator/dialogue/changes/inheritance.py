@@ -14,11 +14,12 @@ from orchestrator.types import Json, JsonObject
 def inherit(state: DialogueState, flow: BaseFlow, *, said: Labels, refers: bool = False) -> list[str]:
     """Fill a starting flow with known values that fit the message.
 
-    For example, a user who searched flights to Rome and now books a flight from Paris does not want Rome's date.
+    For example, a user who searched flights to Rome and now books a flight from Paris does not want Rome's
+    date.
 
-    Return the slots filled from differently named values of other tasks. A flow without confirmation drops these
-    values if a model resolved a reference for any task on record, or if a required slot stays empty and the message
-    does not refer to earlier values.
+    Return the slots filled from differently named values of other tasks. A flow without confirmation drops
+    these values if a model resolved a reference for any open or completed task, or if a required slot stays
+    empty and the message does not refer to earlier values.
 
     Args:
         state: provides displayed rows, completed flows and open tasks.
@@ -81,7 +82,10 @@ def _giver_of(state: DialogueState, name: str) -> BaseFlow | None:
 
 
 def _take_by_another_name(state: DialogueState, flow: BaseFlow, name: str) -> bool:
-    """Fill an empty required slot from the latest task that has a value named in `same_as`. Return False if none has."""
+    """Fill an empty required slot from the latest task that has a value named in `same_as`.
+
+    Return whether the slot was filled.
+    """
     slot = flow.spec.slots[name]
     if not slot.same_as or name in flow.slots or slot.priority is not Priority.REQUIRED:
         return False
@@ -124,9 +128,10 @@ def _take_from_rows(flow: BaseFlow, shown: Shown, said: Labels) -> None:
 
 
 def _take_current_row(state: DialogueState, flow: BaseFlow, shown: Shown, said: Labels) -> None:
-    """Copy the current row's values to a flow that needs confirmation.
+    """Copy the current row's values to a flow that needs confirmation and takes the row's key.
 
-    Copy nothing if a required value of the flow contradicts the row, unless the row's value is only a default.
+    Copy nothing if a required value of the flow contradicts the row, unless the row's value is only a
+    default.
     """
     if not flow.spec.confirm or shown.key not in flow.spec.inputs or shown.key in {*flow.slots, *said}:
         return

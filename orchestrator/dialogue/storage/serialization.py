@@ -111,7 +111,7 @@ def diff(before: JsonObject, after: JsonObject) -> JsonObject:
 
 
 def _diff_value(before: Json, after: Json) -> JsonObject | None:
-    """Return the patch between two containers of one kind, or None if the container must be replaced."""
+    """Return the patch from one container to another, or None if the container must be replaced."""
     kind = type(before)  # pyright: ignore[reportUnknownVariableType]
     if not before or not after or kind is not type(after):
         return None

@@ -112,7 +112,7 @@ def _too_deep() -> RejectedCode:
 
 
 def _depth(tree: ast.AST) -> int:
-    """Return the depth of a tree, without recursion."""
+    """Return the depth of a tree, without recursion, because the tree may be too deep for it."""
     level: list[ast.AST] = [tree]
     depth = 0
     while level:

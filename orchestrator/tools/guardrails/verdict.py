@@ -15,8 +15,6 @@ Entities: TypeAlias = Mapping[str, Collection[str]]
 
 
 class Category(StrEnum):
-    """Reasons to reject code."""
-
     EMPTY = "empty"
     TOO_LARGE = "too_large"
     TOO_DEEP = "too_deep"
