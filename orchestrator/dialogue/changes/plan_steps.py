@@ -167,7 +167,7 @@ def take_for_step(stack: FlowStack, plan: PlanFlow, step: PlanStep, done: BaseFl
 
 
 def order_steps(plan: PlanFlow, names: list[str]) -> bool:
-    """Put the unfinished steps in the order of `names`, with other steps last. Return False if nothing changed."""
+    """Reorder the unfinished steps by `names`, with other steps last. Return False if nothing changed."""
     places = [place for place, step in enumerate(plan.steps) if not step.is_finished]
     waiting = [plan.steps[place] for place in places]
     named = [step for name in names for step in waiting if step.name == name]
