@@ -1,7 +1,7 @@
 """The Agent, which runs a turn through NLU, PEX and RES, and decides what to commit (AG-1).
 
-The Agent writes nothing; only journal steps and tools do. After an unexpected error in a step, the user gets
-a safe answer, and the state stays intact (AG-4).
+The Agent itself writes to no store; only journal steps and tools do. After an unexpected error in a step, the
+user gets an apology, and the turn changes nothing except for side effects that tools have committed (AG-4).
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ _log = get_logger(__name__)
 
 
 class Agent:
-    """The agent for one domain in one process. The data of a turn is in a `RunningTurn`."""
+    """The agent for one domain in one process. Each turn's data is in a `RunningTurn`."""
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
@@ -53,10 +53,10 @@ class Agent:
         journal: Journal,
         end: Callable[[RunningTurn, Modules], TurnCommit] = record,
     ) -> TurnCommit:
-        """Run a turn and return its commit. `end`: creates the commit of a turn whose steps have run.
+        """Run a turn and return its commit. `end`: builds the commit after the turn's steps have run.
 
-        Raises TurnCancelled, LaneLost or DeadlineExceeded if the turn was ended from outside. Raises Unavailable
-        if a store is down; the worker then retries the turn from its journal.
+        Raises TurnCancelled, LaneLost or DeadlineExceeded if the turn was ended from outside. Raises
+        Unavailable if a store is down; the worker then retries the turn from its journal.
         """
         modules = self._modules
         with Phases("load") as phases:
@@ -85,11 +85,14 @@ class Agent:
 
 
 _TAKING_UP = {CONTEXT_READY: resume_with_findings, RESULT: accept_result}
-"""Handlers by action, for system turns that deliver data to a waiting flow."""
+"""Handlers of system turns that deliver data to a waiting flow, by action name."""
 
 
 async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules) -> None:
-    """Run the steps in order. A failing step ends the turn with an apology."""
+    """Run the steps in order. An unexpected error ends the turn with an apology.
+
+    Raises the errors in `ENDED_FROM_OUTSIDE`, and Unavailable if a store is down.
+    """
     for step in steps:
         turn.phases.enter(step.__name__)
         try:
@@ -113,7 +116,7 @@ async def _take_steps(steps: Sequence[Step], turn: RunningTurn, modules: Modules
 
 
 def _put_back(turn: RunningTurn, modules: Modules) -> None:
-    """Discard the turn's changes, except side effects that tools have committed."""
+    """Discard the turn's changes except committed side effects, and apologize in the answer."""
     broken, prior = turn.context.state, turn.context.world.prior_state
     effects = [note for note in broken.effects if note.turn_id == turn.work.turn_id]
     session_id = turn.lease.session_id

@@ -1,4 +1,4 @@
-"""Decisions on calls that need approval: granted, denied, or expired, which means denied (PX-17)."""
+"""Decisions on calls that need approval. An expired approval counts as denied (PX-17)."""
 
 from orchestrator.agent.handover import PERSON, tell_answer
 from orchestrator.agent.open_question import is_plain, leave_open
@@ -19,7 +19,10 @@ DECIDING = frozenset({MessageKind.CONFIRMATION, MessageKind.DENIAL})
 
 
 async def take_decision(context: TurnContext, understood: Understanding) -> bool:
-    """Act on a “yes” or “no” to an approval. Return False if the message does not decide an approval."""
+    """Act on a “yes” or “no” to an approval request, or show the request again if the answer is unclear.
+
+    Return False if the message is not about an approval.
+    """
     named = _named(context, understood)
     approval = _find_approval(context, understood.target, named)
     if approval is not None:  # drops questions about messages that were not understood
@@ -42,19 +45,25 @@ async def take_decision(context: TurnContext, understood: Understanding) -> bool
 def _may_mean_something_else(
     context: TurnContext, understood: Understanding, approval: PendingApproval
 ) -> bool:
-    """Return whether other messages came between the request for approval and a bare “yes”."""
+    """Return whether the user typed the answer after at least one turn about something else."""
     return not understood.is_click and context.state.turn > approval.asked_turn + 1
 
 
 def _named(context: TurnContext, understood: Understanding) -> str | None:
-    """Return the approval ID in a click, or None. This ID prevents an old button from granting a new request."""
+    """Return the approval ID in a click, or None.
+
+    The ID prevents an old button from granting a new request.
+    """
     payload = (context.action or {}).get("payload") if understood.is_click else None
     named = payload.get("approval_id") if is_object(payload) else None
     return named if isinstance(named, str) else None
 
 
 def _find_approval(context: TurnContext, target: str | None, named: str | None) -> PendingApproval | None:
-    """Return the approval with ID `named`. Default: the approval of the flow `target` or the top flow, or None."""
+    """Return the pending approval with the ID `named`, or None.
+
+    If `named` is None, find the approval of the flow `target`, or of the top flow if it awaits approval.
+    """
     pending = context.state.approvals
     if named is not None:
         return next((approval for approval in pending if approval.approval_id == named), None)
@@ -64,7 +73,10 @@ def _find_approval(context: TurnContext, target: str | None, named: str | None) 
 
 
 async def _decide(context: TurnContext, approval: PendingApproval, *, granted: bool) -> None:
-    """Record the decision, and act on the recorded decision. An earlier decision takes precedence."""
+    """Record the decision and act on it. If the approval was already decided, act on the earlier decision.
+
+    If the user grants what only an operator can grant, show the request again.
+    """
     decision = Decision(granted, context.ids.user_id or "the user", now=context.now)
     record = await context.journal.decide_approval(approval.approval_id, decision)
     if record is not None and record.operator_only and granted and not _is_decided(record, context.now):
@@ -83,7 +95,10 @@ def _is_decided(record: ApprovalRecord, now: float) -> bool:
 def _act(
     context: TurnContext, approval: PendingApproval, status: ApprovalStatus, record: ApprovalRecord | None
 ) -> None:
-    """Close the approval. Then continue the flow with its call, or cancel the flow."""
+    """Close the approval.
+
+    Then run its call, cancel its flow, or show an operator's answer to a handoff request.
+    """
     flow = context.state.stack.get(approval.flow_id)
     context.state.close_approval(approval)
     decided_by = record.decided_by if record is not None else None
@@ -118,9 +133,9 @@ def expire_approvals(context: TurnContext) -> None:
 
 
 def close_approvals(context: TurnContext) -> tuple[ClosedApproval, ...]:
-    """Return the approvals closed in this turn.
+    """Return the approvals that this turn closes.
 
-    Undecided approvals are void if their flow no longer needs them.
+    Undecided approvals that the state no longer contains are void.
     """
     waiting = {approval.approval_id for approval in context.state.approvals}
     decided = {

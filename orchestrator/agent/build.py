@@ -42,15 +42,16 @@ def build_agent(
     system1: System1 | None = None,
     ports: AgentPorts | None = None,
 ) -> Agent:
-    """Create a domain's agent. Training the local classifier takes a second or two.
+    """Create a domain's agent.
 
     Args:
         domain: the compiled domain.
-        policies: the domain's own policy classes. Other flows use the default policy.
+        policies: the domain's own policy classes, by flow name. Other flows use their family's default
+            policy.
         services: returns a tenant's service instances.
         tool_ports: tool transports other than services, and shared stores. Default: in-process stores.
         engineer: calls models. Default: no models, only the local classifier and templates.
-        system1: a trained local classifier to share.
+        system1: a trained local classifier. Default: train one, which takes one or two seconds.
         ports: other ports of the process. Default: none.
 
     Raises:
@@ -96,7 +97,10 @@ def make_policies(
     planner: Planner,
     engineer: PromptEngineer | None,
 ) -> dict[Dact, BasePolicy]:
-    """Create a policy for each flow. With a model, policies can run skills and redraw frames."""
+    """Create a policy for each flow.
+
+    With an engineer, policies can run skills, rewrite queries and redraw frames.
+    """
     skills = SkillRunner(domain, engineer, TokenStream) if engineer is not None and domain.skills else None
     writer = FrameWriter(engineer) if engineer is not None else None
     queries = QueryWriter(engineer) if engineer is not None else None

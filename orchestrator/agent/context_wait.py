@@ -22,7 +22,7 @@ from orchestrator.turns.lease import OutboxEntry
 from orchestrator.types import JsonObject, copy_json, is_list
 
 SHARE_OF_TURN = 0.5
-"""Maximum share of a turn's remaining time that the turn waits for context, a summary or memories."""
+"""Maximum share of a turn's remaining time for waiting for context, a summary or memories."""
 
 
 async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> bool | None:
@@ -42,7 +42,7 @@ async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: F
 
 
 def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
-    """Return the question for background flows, about missing slots and the `slots` in the failure's evidence."""
+    """Return a question for background flows about missing slots and about empty slots that the failure names."""
     context = turn.context
     named = failure.evidence.get("slots")
     listed = named if is_list(named) else []
@@ -63,7 +63,6 @@ def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
 
 
 def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until: float) -> None:
-    """Park the flow until a background flow delivers the findings, and tell the user."""
     why = {"category": failure.category.value, "message": str(failure.message), "evidence": failure.evidence}
     flow.progress.wait_for({"run_id": run_id, "until": until, "failure": why})
     turn.context.state.stack.park(flow, turn.context.now, AWAITING_CONTEXT)
@@ -78,7 +77,7 @@ def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until
 
 
 async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -> bool:
-    """Record findings and fill empty slots with them. Return True if there were any findings."""
+    """Write the findings to the scratchpad and fill empty slots. Return True if there were any findings."""
     context = turn.context
     labels = {name: value for name, value in findings.values().items() if flow.value(name) is None}
     problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id, source=SlotSource.MEMORY)
@@ -106,7 +105,7 @@ async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -
 async def end_waiting(
     turn: RunningTurn, gathering: ContextGathering, flow: BaseFlow, *, late: bool
 ) -> bool | None:
-    """End a parked flow's wait if its findings have arrived or the time limit has passed.
+    """End a parked flow's wait if its findings have arrived or its time limit has passed.
 
     `late`: True to end the wait even if the search is unfinished. Return whether there were findings, or None
     if the flow keeps waiting.
@@ -123,7 +122,6 @@ async def end_waiting(
 
 
 def why_it_waited(flow: BaseFlow) -> Failed:
-    """Return the failure that made a parked flow wait for context."""
     assert flow.progress.waits_for is not None
     failure = flow.progress.waits_for["failure"]
     return Failed(
@@ -132,7 +130,7 @@ def why_it_waited(flow: BaseFlow) -> Failed:
 
 
 async def resume_waiting(turn: RunningTurn, gathering: ContextGathering) -> None:
-    """End the wait of all flows whose context has arrived or whose time limit has passed."""
+    """End the wait of each flow whose findings have arrived or whose time limit has passed."""
     for flow in find_waiting(turn):
         await end_waiting(turn, gathering, flow, late=False)
 
@@ -143,11 +141,15 @@ def find_waiting(turn: RunningTurn) -> list[BaseFlow]:
 
 
 STALE = "stale"
-"""The result flag that lists the kinds of outdated data: summary or memory."""
+"""Name of the result flag that lists the kinds of outdated data: summary or memory."""
 
 
 async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
-    """Refresh the summary or memories that the flow needs, once per turn. Flag them if they stay outdated."""
+    """Refresh an outdated summary or outdated memories that the flow needs, once per flow and turn.
+
+    If they stay outdated, flag them in the result. If the flow wants only the flag, request a refresh in the
+    background instead of waiting for one.
+    """
     needed = flow.spec.freshness
     if needed is None or flow.flow_id in turn.refreshed:
         return
@@ -179,7 +181,10 @@ async def _known_through(turn: RunningTurn, modules: Modules, needed: Freshness)
 
 
 async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Freshness) -> int:
-    """Refresh the summary or memories, and return the number of the last turn that they cover."""
+    """Refresh the summary or memories.
+
+    Return the last turn that they cover, or 0 if there is no result in time.
+    """
     if modules.ports.summary_refresh is None:
         return 0
     left_s = max(0.0, turn.context.deadline - modules.ports.clock())

@@ -84,7 +84,10 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
 async def _contemplate(
     turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed
 ) -> tuple[Dact | None, dict[str, Mention]]:
-    """Ask NLU for a flow that can replace the failed flow. Return its name or None, and its slot values."""
+    """Ask NLU for a flow that can replace the failed flow. Return its name, or None, and its slot values.
+
+    There are no slot values if the flow is not NLU's first choice.
+    """
     understood = await modules.nlu.contemplate(
         turn.context.state,
         turn.context,
@@ -102,8 +105,8 @@ async def _contemplate(
 def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact, failure: Failed) -> bool:
     """Return whether the flow `dact` can replace the failed flow.
 
-    A flow with side effects must be declared as an alternative. Such a flow can never replace a flow whose
-    call succeeded with an unusable result.
+    A flow with side effects must be an edge flow or the fallback of the failed flow. Even then, it cannot
+    replace a flow whose call succeeded with an unusable result.
     """
     if not failure.unusable and dact in {*flow.spec.edge_flows, flow.spec.fallback}:
         return True
@@ -152,7 +155,7 @@ def _offer_another_try(turn: RunningTurn, flow: BaseFlow) -> None:
 
 
 def _ask_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> None:
-    """Ask the user a question that a skill could not resolve. The flow continues with any answer."""
+    """Ask the user the question that a skill could not resolve. Any answer continues the flow."""
     turn.context.state.note_issues()
     question = LeftOpen(flow_id=flow.flow_id, text=failure.message)
     turn.context.state.ambiguity.declare(question, turn.work.turn_id)

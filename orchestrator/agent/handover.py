@@ -16,9 +16,10 @@ from orchestrator.types import FlowId, new_id
 _OF_NO_FLOW = FlowId("")
 """Flow ID of a handoff request, which belongs to no task."""
 _HELPLESS_AFTER = 2
-"""Multiple of `escalation_turns` after which an operator is requested (AM-4)."""
+"""Multiple of `escalation_turns`: the number of times a question is asked before an operator is requested
+(AM-4)."""
 MOST_TOLD = 6
-"""Maximum number of recent messages in a handoff request."""
+"""Maximum number of recent messages included in a handoff request."""
 
 
 def hand_over(context: TurnContext, cause: str) -> None:

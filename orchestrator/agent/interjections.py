@@ -17,7 +17,7 @@ from orchestrator.turns.turn import TurnKind
 
 
 async def weigh(turn: RunningTurn, said: Work, modules: Modules) -> Meaning:
-    """Return the effect of a mid-turn message on the running turn, which stays unchanged."""
+    """Return what a mid-turn message means for the running turn, without changing the turn."""
     state, given = turn.context.state, said.input
     context = replace(turn.context, text=given.text or "", log=TurnLog(turn.context.ids, drop_signal))
     try:
@@ -52,7 +52,8 @@ def _was_agreed_to(turn: RunningTurn) -> bool:
 def _concerns(turn: RunningTurn, understood: Understanding) -> bool:
     """Return whether a message changes or cancels the turn's task.
 
-    Until NLU has read the turn's own message, return True only for a cancellation while no task is open.
+    Until NLU has interpreted a user turn's own message, return True only for a cancellation while no task is
+    open.
     """
     state = turn.context.state
     if turn.context.changes.understanding is None and turn.work.input.kind is TurnKind.USER:

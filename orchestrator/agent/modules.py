@@ -1,5 +1,3 @@
-"""The parts of an Agent, one set for each domain in each process."""
-
 from __future__ import annotations
 
 import time
@@ -25,7 +23,7 @@ from orchestrator.types import Dact
 
 @dataclass(frozen=True, slots=True)
 class MemoryPorts:
-    """Stores for data that outlives a turn, read on demand."""
+    """Stores of data that outlives a turn. Turns read them only when needed."""
 
     preferences: PreferenceStore
     context: ContextSearch
@@ -37,8 +35,8 @@ class AgentPorts:
     """The ports of an Agent. Unavailable ports are None.
 
     `gather`: gathers context during recovery. `summary_refresh`: refreshes summaries and memories. `memory`:
-    memory beyond the dialogue state. `live`: publishes streamed answers. `frames`: data displayed in earlier
-    turns. `clock`: returns Unix seconds.
+    preferences, documents and scratchpad entries. `live`: publishes streamed answers. `frames`: data
+    displayed in earlier turns. `clock`: returns Unix seconds.
     """
 
     gather: ContextGathering | None = None
@@ -54,8 +52,9 @@ class AgentPorts:
 class Modules:
     """The modules for one domain in one process.
 
-    `services`: returns a tenant's service instances. `remembering`: flows that store users' memories.
-    `answering`: the flow that answers from documents.
+    `services`: returns a tenant's service instances. `remembering`: names of flows that store users'
+    memories. `answering`: name of the flow that answers from documents, or None if the domain has no such
+    flow.
     """
 
     domain: Domain

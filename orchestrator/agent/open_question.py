@@ -23,7 +23,7 @@ def is_asked_by_skill(context: TurnContext) -> bool:
 
 
 def answer_open(context: TurnContext) -> bool:
-    """Resume the skill that asked the open question with the message. Return False if no skill asked."""
+    """Pass the message to the skill that asked the open question. Return False if no skill asked it."""
     entry = context.state.ambiguity.current
     if entry is None or not is_asked_by_skill(context):
         return False
@@ -33,7 +33,10 @@ def answer_open(context: TurnContext) -> bool:
 
 
 def leave_open(context: TurnContext) -> None:
-    """Repeat a task's open question without counting a round, and drop general questions."""
+    """Close general questions, and repeat the task's open question without counting another attempt.
+
+    If no question is open, the running task continues.
+    """
     context.state.ambiguity.resolve(level=Level.GENERAL)
     context.changes.asks_again = True
     context.changes.carry_on = (
@@ -51,7 +54,6 @@ def is_plain(understood: Understanding) -> bool:
 
 
 def ask_for_plain_yes(context: TurnContext) -> None:
-    """Ask the user to confirm with the plain word for “yes”."""
     context.tell(NoticeKind.SAY_YES, yes=_find_yes(context.world.domain))
     context.changes.carry_on = False
 

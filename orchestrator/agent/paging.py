@@ -1,5 +1,3 @@
-"""Display of another page of the table that was displayed last."""
-
 from orchestrator.agent.modules import Modules
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.notice import NoticeKind

@@ -1,4 +1,4 @@
-"""Operators' repairs of a session: suggestions, and their application in the preview and in the turn that commits them.
+"""Operators' repairs of a session: suggesting, previewing and committing them.
 
 Repairs call no tools, apply to one epoch, and keep all invariants (RT-35).
 """
@@ -33,7 +33,7 @@ GO_ON = say("shall_go_on")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The target of repairs: the stored state, its epoch, and the session's ledger by fingerprint.
+    """The target of repairs: the stored state, its epoch, and the session's ledger entries by fingerprint.
 
     `by`: the operator. `now`: Unix seconds.
     """
@@ -51,9 +51,9 @@ class Place:
 class Outcome:
     """The result of repairs.
 
-    `after`: the new state. `done`: changes, as sentences. `told`: messages to the user. `refused`: reasons
-    for rejection. `left`: flows that leave the stack. `marked`: updated ledger entries. `closed`: closed
-    approvals. `offered`: IDs of flows whose offer the user can still accept.
+    `after`: the new state. `done`: changes, as sentences. `told`: messages to the user. `refused`: why
+    repairs were rejected. `left`: flows that left the stack. `marked`: updated ledger entries. `closed`:
+    closed approvals. `offered`: IDs of flows whose offer the user can still accept.
     """
 
     after: DialogueState
@@ -67,7 +67,7 @@ class Outcome:
 
 
 def make_repairs(place: Place, changes: Sequence[Change]) -> Outcome:
-    """Apply the changes in order. New violations of invariants are in `refused`."""
+    """Apply the changes in order. Rejected changes and newly violated invariants are listed in `refused`."""
     outcome = Outcome(load_state(place, place.before))
     wrong = find_faults(outcome.after)
     for change in changes:
@@ -83,7 +83,10 @@ def make_repairs(place: Place, changes: Sequence[Change]) -> Outcome:
 
 
 def load_state(place: Place, body: JsonObject) -> DialogueState:
-    """Decode a stored state. Raises Refused if the state cannot be read."""
+    """Decode a stored state. After a failed or stopped turn, drop its pending calls.
+
+    Raises Refused if the state cannot be decoded.
+    """
     flows = place.domain.flows
     try:
         state = DialogueState.from_dict(body, flows) if body else DialogueState.new(place.session_id)
@@ -124,7 +127,10 @@ def find_faults(state: DialogueState) -> list[str]:
 
 
 def _find(outcome: Outcome, named: str) -> BaseFlow | None:
-    """Return the unfinished flow with this ID or name. If there is none, reject the repair and return None."""
+    """Return the unfinished flow with this ID or name.
+
+    If there is no such flow, reject the repair and return None.
+    """
     stack = outcome.after.stack
     flow = stack.get(named) or stack.find(named)
     if flow is None or flow.is_finished:
@@ -134,7 +140,10 @@ def _find(outcome: Outcome, named: str) -> BaseFlow | None:
 
 
 def _ask_to_continue(place: Place, outcome: Outcome, flow: BaseFlow) -> None:
-    """Ask for confirmation to run the flow, which asks again before any irreversible effect."""
+    """If the flow is active and no operator has taken over, ask the user whether to continue.
+
+    The flow asks again before any irreversible effect.
+    """
     state = outcome.after
     if state.person is None and state.stack.active is flow:
         entry = state.ambiguity.declare(TryAgain(flow_id=flow.flow_id))
@@ -197,7 +206,6 @@ def _judge(status: LedgerStatus, *, done: bool) -> LedgerStatus:
 
 
 def _update_note(outcome: Outcome, change: Mark, entry: LedgerEntry) -> None:
-    """Update the state's note of a side effect so that it matches the ledger."""
     for note in outcome.after.effects:
         if note.fingerprint == entry.fingerprint:
             known = EffectStatus.FINISHED if change.done else EffectStatus.COMPENSATED

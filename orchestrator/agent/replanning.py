@@ -1,4 +1,4 @@
-"""Plan updates between two runs of PEX: results of steps, and resulting changes (AG-2, PL-2)."""
+"""Plan updates between two PEX runs: storing step results, and replanning (AG-2, PL-2)."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from orchestrator.telemetry import SignalType
 
 
 async def update_plan(context: TurnContext, planner: Planner, plan: PlanFlow) -> bool:
-    """Record completed steps and check whether to replan. Return True if the plan continues automatically."""
+    """Record finished steps and replan if needed. Return True if the plan continues without the user."""
     noted = context.changes.plans
     own = [
         flow
@@ -81,7 +81,7 @@ async def _check(context: TurnContext, planner: Planner, plan: PlanFlow) -> None
 
 
 def _void_approvals(context: TurnContext, plan: PlanFlow) -> None:
-    """Void the approvals of earlier plan revisions. This turn requests them again (PX-17)."""
+    """Void approvals of earlier plan revisions. The flows request approval again in this turn (PX-17)."""
     stale = {one.flow_id for one in context.state.approvals if one.plan_revision != plan.revision}
     for step in plan.steps:
         flow = context.state.stack.get(step.flow_id)
@@ -111,7 +111,7 @@ def _labels(changes: Sequence[Change], kind: ChangeKind) -> list[str]:
 
 
 def begin_step(context: TurnContext, flow: BaseFlow) -> None:
-    """Fill a step's slots with the plan's current values when it first runs."""
+    """When a step first runs, fill its slots with the plan's current values."""
     plan = context.state.stack.plan_of(flow)
     step = plan.step_of(flow.flow_id) if plan is not None else None
     if plan is None or step is None or flow.progress.begun:

@@ -1,6 +1,6 @@
-"""System turns for asynchronous tool results: on arrival, or when the result is due (RT-32).
+"""System turns for asynchronous tool results: on arrival, or when a result is due (RT-32).
 
-Each turn decides from the state, so that duplicate and late results take effect only once.
+Each turn checks the state first, so that duplicate and late results take effect only once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _log = get_logger(__name__)
 
 
 async def accept_result(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:
-    """Return the steps that continue the flow or report a late result, or a commit if nothing remains to do."""
+    """Return the steps that continue the flow or report a late result, or a commit if nothing is left to do."""
     given, flow = _read(turn), _find_flow(turn)
     note = _find_note(turn, given)
     answer = _read_outcome(given, modules)
@@ -72,7 +72,6 @@ def _read(turn: RunningTurn) -> JsonObject:
 
 
 def _find_flow(turn: RunningTurn) -> BaseFlow | None:
-    """Return the flow that waits for this turn's call, or None."""
     call = _read(turn).get("call")
     flows = turn.context.state.stack.flows
     waits = (flow for flow in flows if (one := flow.progress.awaits) is not None and one.call == call)
@@ -80,7 +79,7 @@ def _find_flow(turn: RunningTurn) -> BaseFlow | None:
 
 
 def _find_note(turn: RunningTurn, given: JsonObject) -> EffectNote | None:
-    """Return the unsettled note of this turn's call, or None."""
+    """Return the note of this turn's call if its outcome is still awaited or unknown, or None."""
     unsettled = {EffectStatus.AWAITED, EffectStatus.UNKNOWN}
     named = [note for note in turn.context.state.effects if note.fingerprint == given.get("fingerprint")]
     return next((note for note in named if note.status in unsettled), None)
@@ -120,7 +119,7 @@ async def _settle(turn: RunningTurn, entry: LedgerEntry) -> None:
 
 
 async def _look(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> JsonObject | None:
-    """Query the status of the flow's call. Return the enveloped result, or None if there is no result yet."""
+    """Query the status of the flow's call. Return the enveloped result, or None if the result is still unknown."""
     awaited = flow.progress.awaits
     work = modules.pex.find_work(turn.context, flow)
     if awaited is None or isinstance(work, Failed):
@@ -143,7 +142,10 @@ async def _look(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> JsonObje
 async def _waits_on(
     turn: RunningTurn, modules: Modules, flow: BaseFlow, awaited: AwaitedCall, entry: LedgerEntry | None
 ) -> bool:
-    """Schedule the next status check and return True, or mark an expired call as unknown and return False."""
+    """Schedule the next status check and return True.
+
+    If the time limit has passed, mark the call as unknown and return False.
+    """
     left_s = awaited.until - turn.context.now
     spec = modules.domain.tools[awaited.tool_id]
     work = modules.pex.find_work(turn.context, flow)

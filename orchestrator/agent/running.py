@@ -1,5 +1,3 @@
-"""The record that passes through the Agent's steps."""
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -12,10 +10,10 @@ from orchestrator.turns.lease import Lease, Work
 
 @dataclass(slots=True)
 class RunningTurn:
-    """A running turn, with the lease for its commit.
+    """The data of a running turn, with the lease for its commit.
 
-    `began`: start time, in monotonic seconds. `reroutes`: number of reroutes so far. `refreshed`: IDs of flows
-    whose required summaries and memories were checked.
+    `began`: start time, in monotonic seconds. `reroutes`: number of reroutes so far. `refreshed`: IDs of
+    flows whose required summary or memories were checked. `answer`: None until RES has rendered it.
     """
 
     lease: Lease

@@ -30,7 +30,7 @@ def make_services(
     python: Sandbox,
     sql: SqlSandbox,
 ) -> Services:
-    """Return a cached factory of tenants' service instances.
+    """Return a function that returns a tenant's service instances. Each tenant's instances are created once.
 
     `classes`: the domain's service classes, by name. `records`: returns a tenant's records.
     """

@@ -38,7 +38,7 @@ from orchestrator.turns.repair import GONE_ON, REPAIRED, Mark, SignedOrder
 from orchestrator.types import FlowId, JsonObject, ToolId, is_list, is_object
 
 PROPOSAL = "proposal"
-"""Action of a system turn with a proposal."""
+"""Name of the action of system turns that deliver a proposal."""
 
 
 class Decision(StrEnum):
@@ -50,7 +50,11 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The decision on a proposal. `mended`: the repaired state, or None."""
+    """The decision on a proposal.
+
+    `left`: flows that left the stack. `mended`: the repaired state, or None if the proposal is not an applied
+    repair.
+    """
 
     decision: Decision
     reason: str
@@ -84,13 +88,12 @@ def _commit(
     result: JsonObject,
     **more: Any,
 ) -> TurnCommit:
-    """Return the commit of a system turn. `more`: see `make_commit`."""
     numbered = {"seq": lease.work.seq, "epoch": lease.epoch + 1, **result}
     return make_commit(before, state.write(), numbered, snapshot=not before, **more)
 
 
 def keep_for_person(turn: RunningTurn, modules: Modules) -> TurnCommit:
-    """Return a commit that records the user's message to the operator who has taken over."""
+    """Return a commit that stores the user's message for the operator who has taken over."""
     given, state = turn.work.input, turn.context.state
     reply = word_for(modules.domain, say("passed_on"))
     state.converse(given.text or "", reply, modules.domain.config.memory.max_history_messages)
@@ -101,7 +104,10 @@ def keep_for_person(turn: RunningTurn, modules: Modules) -> TurnCommit:
 
 
 async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Modules) -> TurnCommit:
-    """Apply an operator's repairs. Return a commit with the changes, or with the reasons for rejecting all repairs."""
+    """Apply an operator's repairs.
+
+    Return a commit with the changes, or with the reasons if any repair is rejected.
+    """
     order = SignedOrder.model_validate((work.input.action or {}).get("payload"))
     state, before = decode(lease, modules)
     named = [one.fingerprint for one in order.repairs if isinstance(one, Mark)]
@@ -137,7 +143,7 @@ async def commit_repairs(lease: Lease, work: Work, journal: Journal, modules: Mo
 
 
 async def find_line(lease: Lease, journal: Journal, fingerprint: str) -> LedgerEntry | None:
-    """Return a ledger entry of the session, or None. Entries of other forks are not searched."""
+    """Return a ledger entry of this session, but not of its forks, or None."""
     own = Effect(fingerprint, FlowId(""), ToolId(""), {}, {}, judge=lambda _: LedgerStatus.UNKNOWN)
     return await journal.lane.find_effect(lease, own)
 
@@ -184,7 +190,7 @@ def _judge(
 
 
 def _summarize(state: DialogueState, change: JsonObject, *, fresh: bool) -> Verdict:
-    """Apply a summary. Newer turns do not invalidate it."""
+    """Apply a summary. The summary stays valid if the session has had newer turns."""
     text, through = change.get("text"), change.get("through_turn")
     if not isinstance(text, str) or type(through) is not int or not 0 < through <= state.turn:
         return Verdict(Decision.DROPPED, "The summary doesn't refer to turns of this session.")
@@ -229,7 +235,7 @@ def _repair(before: JsonObject, change: JsonObject, *, fresh: bool) -> Verdict:
 
 
 async def go_on(turn: RunningTurn, modules: Modules) -> None:
-    """Resume the flow that waited for context, with or without findings."""
+    """Resume the flow that waited for context. If nothing was found, switch to another flow or ask the user."""
     flow = _find(turn)
     assert flow is not None
     assert modules.ports.gather is not None

@@ -9,14 +9,14 @@ from orchestrator.turns.approval import PERSON, ApprovalStatus, ClosedApproval
 
 
 def waits_for_person(state: DialogueState) -> bool:
-    """Return whether the operators' queue contains the session's request for an operator."""
+    """Return whether the session has a pending request for an operator."""
     return any(approval.tool_id == PERSON for approval in state.approvals)
 
 
 def take_over(state: DialogueState, operator: str) -> list[ClosedApproval]:
     """Route a session to an operator. Return the closed requests for an operator.
 
-    Raises Refused if an operator has already taken over.
+    Raises Refused if an operator, even this one, has already taken over.
     """
     if state.person is not None:
         raise Refused(f"{state.person} has already taken over.")

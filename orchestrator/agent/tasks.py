@@ -42,33 +42,33 @@ def cancel(context: TurnContext, flow: BaseFlow, *, told: bool = True) -> None:
 
 
 def done_by(context: TurnContext, flow: BaseFlow) -> list[Told]:
-    """List committed effects of a task, or of a plan and its steps."""
+    """List the summaries of a flow's committed effects, including those of a plan's steps."""
     own = {flow.flow_id, *(step.flow_id for step in (flow.steps if isinstance(flow, PlanFlow) else ()))}
     return [note.summary for note in context.state.effects if note.flow_id in own and note.is_done]
 
 
 def put_off(context: TurnContext, *requests: str) -> None:
-    """Defer requests until the running task has ended. Without a running task, they are due immediately."""
+    """Defer requests until the running task has ended. If no task is running, the requests are due immediately."""
     active = context.state.stack.active
     first = FlowId("") if active is None else context.state.stack.root(active).flow_id
     context.state.put_off(first, *requests)
 
 
 def report_awaited(context: TurnContext, flow: BaseFlow) -> None:
-    """Explain that the flow cannot change while a call is in progress."""
+    """Tell the user that the flow cannot change while its call is in progress."""
     what = _name_call(context, flow)
     context.tell(NoticeKind.AWAITING, flow_id=flow.flow_id, what=what, message="", again=True)
 
 
 def _name_call(context: TurnContext, flow: BaseFlow) -> str:
-    """Return the name of the tool that the flow waits for, or else the flow's title."""
+    """Return the name of the tool that the flow waits for, or the flow's title if the tool is unknown."""
     awaited = flow.progress.awaits
     spec = None if awaited is None else context.world.domain.tools.get(awaited.tool_id)
     return flow.title if spec is None else spec.name
 
 
 def stop_waiting(context: TurnContext, flow: BaseFlow) -> None:
-    """Void the approvals of a changed flow and end its wait (PX-17)."""
+    """Void a flow's approvals. If the flow is parked, unpark it, because its pending call has changed (PX-17)."""
     context.state.void_approvals(flow.flow_id)
     if flow.status in PARKED:
         context.state.stack.approve(flow, context.now, reason="the call awaiting approval has changed")
@@ -84,7 +84,7 @@ def enter(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def left_to_planner(context: TurnContext) -> tuple[str, ...]:
-    """Return the words of a plan request that fit no slot, if a model can plan for them (PL-5)."""
+    """Return the words of a plan request that fit no slot. Empty unless a model can plan for them (PL-5)."""
     understood = context.changes.understanding
     if (
         understood is None
@@ -125,14 +125,17 @@ def fill(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
 
 
 def _clear_derived(flow: BaseFlow, changed: set[str], said: Labels) -> None:
-    """Clear values that depend on changed values, such as the flight after a change of the date."""
+    """Clear values that depend on changed values and no longer hold, such as the flight after a change of date."""
     for derived in {derived for name in changed for derived in flow.dependents(name)} - set(said):
         if derived in flow.slots and not flow.still_holds(derived):
             flow.clear(derived)
 
 
 def drop_stale_candidate(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
-    """Drop the flow's pending call, grant and approvals, and questions about them, if a slot changed (AM-3, PX-17)."""
+    """Drop the flow's pending call, grant, approvals and questions about them (AM-3, PX-17).
+
+    Do nothing if the message has no slot values (`labels`).
+    """
     if not labels:
         return
     drop_consent(context, flow)
@@ -163,7 +166,7 @@ def ask_about(context: TurnContext, flow: BaseFlow, problems: list[SlotProblem])
 
 
 def _is_worth_asking(flow: BaseFlow, problem: SlotProblem) -> bool:
-    """Return whether to ask about a value: the flow has the slot, and it is required or several values fit."""
+    """Return whether to ask about a value: several values fit, or the flow's slot is not optional."""
     slot = flow.slot(problem.slot)
     if slot is None:
         return False
@@ -175,7 +178,7 @@ def shown(context: TurnContext, flow: BaseFlow, slot: str, value: Json) -> Json:
 
 
 def plain_values(labels: Mapping[str, Mention | Json]) -> JsonObject:
-    """Return a message's slot values as JSON."""
+    """Return a message's slot values as JSON, without undecided values."""
     values = {name: label.value if isinstance(label, Mention) else label for name, label in labels.items()}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -188,7 +191,7 @@ def _value_option(context: TurnContext, flow: BaseFlow, slot: str, value: Json) 
 
 
 def ask_what_to_change(context: TurnContext, flow: BaseFlow, *, after_no: bool = False) -> None:
-    """Ask which slot to change, and offer to stop. `after_no`: True if the user declined the offer."""
+    """Ask which slot to change, and offer to stop. `after_no`: True if the user declined the flow's offer."""
     options = tuple(
         Option(
             say("change", slot=name_slot_of(flow, name)),

@@ -50,7 +50,7 @@ def effects_made_from(context: TurnContext, flow: BaseFlow, names: Collection[st
 
 
 def reopen_plan(context: TurnContext, ended: PlanFlow) -> PlanFlow:
-    """Push a new flow for a completed plan, with the results of its steps, and return the flow."""
+    """Push a new flow for a completed plan, with the results of the plan's steps, and return the new flow."""
     plan = reopen_flow(context, ended)
     assert isinstance(plan, PlanFlow)
     plan.take_up(ended)
@@ -58,7 +58,7 @@ def reopen_plan(context: TurnContext, ended: PlanFlow) -> PlanFlow:
 
 
 def repeat_with_changes(context: TurnContext, flow: BaseFlow, changes: JsonObject) -> BaseFlow:
-    """Rerun a completed flow with the user's changes, and return the new flow."""
+    """Push a new flow with the values of a completed flow and the user's changes, and return the new flow."""
     fresh = reopen_flow(context, flow)
     apply_changes(fresh, changes, turn_id=context.ids.turn_id)
     context.changes.carry_on = True
@@ -66,7 +66,10 @@ def repeat_with_changes(context: TurnContext, flow: BaseFlow, changes: JsonObjec
 
 
 def reopen_flow(context: TurnContext, flow: BaseFlow) -> BaseFlow:
-    """Push a new flow with the values of a completed flow, and return the flow now on the stack."""
+    """Push a new flow with the values of a completed flow.
+
+    Return the flow of this type that is now on the stack.
+    """
     fresh = reopen(flow, context.now)
     context.state.stack.push(fresh, context.now, reason=f"the user corrected {flow.dact}")
     enter(context, fresh)
@@ -74,7 +77,10 @@ def reopen_flow(context: TurnContext, flow: BaseFlow) -> BaseFlow:
 
 
 def set_back(context: TurnContext, flow: BaseFlow) -> None:
-    """Turn the running flow back into a planned step. Close its question and void its confirmations."""
+    """Turn the running flow back into a planned step.
+
+    Close its question, and void its approvals and confirmation.
+    """
     context.state.ambiguity.resolve(flow_id=flow.flow_id)
     context.state.void_approvals(flow.flow_id)
     drop_consent(context, flow)
@@ -83,7 +89,10 @@ def set_back(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def bound_names(plan: PlanFlow, flow: BaseFlow, slots: Collection[str]) -> dict[str, str]:
-    """Return the plan's slots by the slots of `flow`, which is the plan or one of its sub-flows."""
+    """Map the given slots of `flow`, the plan or one of its steps, to the plan's slots.
+
+    Slots whose values don't come from the plan's slots are omitted.
+    """
     if flow is plan:
         return {slot: slot for slot in slots}
     step = plan.step_of(flow.flow_id)
@@ -95,7 +104,8 @@ def bound_names(plan: PlanFlow, flow: BaseFlow, slots: Collection[str]) -> dict[
 def find_users(plan: PlanFlow, names: Collection[str], *, again: Collection[FlowId] = ()) -> list[PlanStep]:
     """List the completed steps to repeat.
 
-    These steps used one of the plan's slots `names`, are in `again`, or used the results of such a step.
+    These are the steps that used the plan's slots `names`, the steps of the flows in `again`, and all steps
+    that used results of such steps.
     """
     users: list[PlanStep] = []
     for step in plan.steps:
@@ -109,7 +119,8 @@ def find_users(plan: PlanFlow, names: Collection[str], *, again: Collection[Flow
 def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> list[EffectNote]:
     """List committed effects of steps that used the plan's slots `names` directly (RT-12).
 
-    Effects that used looked-up values may still match, so they are compared after the next look-up.
+    Effects that used looked-up values are omitted. They may still match, so they are compared after the next
+    look-up.
     """
     users = {
         step.flow_id
@@ -126,7 +137,8 @@ def follow_correction(
 ) -> bool:
     """Apply corrected values to a plan, and repeat the look-ups that used the old values (PL-7).
 
-    `redo`: flows whose effects the user wants to repeat. Return False if the plan has ended or not begun.
+    `redo`: IDs of flows whose effects the user wants to repeat. Return False if the plan has ended or not
+    begun.
     """
     for name, held in values.items():
         plan.follow(name, held)
@@ -162,7 +174,7 @@ def follow_correction(
 def start_change(
     context: TurnContext, done: BaseFlow, wanted: JsonObject, effects: Sequence[EffectNote]
 ) -> bool:
-    """Start the task that changes the result of `done`. Return False if no task accepts all wanted values."""
+    """Start the task that changes what `done` has done. Return False if no task accepts all wanted values."""
     known: JsonObject = done.values() | done.outputs
     for note in effects:
         known |= note.arguments | note.result
@@ -175,7 +187,7 @@ def start_change(
 
 
 def _fit(spec: FlowSpec, done: BaseFlow, known: JsonObject, wanted: JsonObject) -> JsonObject | None:
-    """Return the slot values of the changing flow, or None if a wanted value fits no slot."""
+    """Return slot values for the task `spec`, or None if a wanted value fits no slot."""
     values: JsonObject = {name: known[name] for name in spec.slots if known.get(name) is not None}
     for name, value in wanted.items():
         called = {name, f"{done.dact}.{name}"}

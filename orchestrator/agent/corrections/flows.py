@@ -36,7 +36,7 @@ from orchestrator.types import JsonObject
 
 
 def changed_slots(flow: BaseFlow, labels: Labels) -> set[str]:
-    """Return the slots that a message changes or leaves undecided."""
+    """Return the names of the slots that a message changes or leaves undecided."""
     decided = plain_values(labels)
     return {name for name in labels if name not in decided or flow.value(name) != decided[name]}
 
@@ -92,9 +92,9 @@ def correct_flow(context: TurnContext, flow: BaseFlow, labels: Labels) -> None:
 
 
 def _find_too_early(context: TurnContext, flow: BaseFlow, days: JsonObject) -> str | None:
-    """Return the slot of a day that is earlier than its limit, and tell the user.
+    """Return the slot whose day is earlier than allowed, and tell the user.
 
-    Return None if all days fit.
+    Return None if no day is too early.
     """
     found = find_too_early(flow, days)
     if found is None:
@@ -106,7 +106,10 @@ def _find_too_early(context: TurnContext, flow: BaseFlow, days: JsonObject) -> s
 
 
 def _go_on_without(context: TurnContext, flow: BaseFlow, labels: Labels, refused: set[str]) -> None:
-    """Apply the accepted corrections. Ask for new values if the flow is running and not part of a plan."""
+    """Apply the corrections except `refused`.
+
+    Outside plans, ask for a new value if the flow is on the stack.
+    """
     rest = {slot: label for slot, label in labels.items() if slot not in refused}
     is_single = plan_of(context, flow) is None and context.state.stack.get(flow.flow_id) is not None
     for slot in refused if is_single else ():

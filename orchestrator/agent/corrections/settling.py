@@ -1,4 +1,4 @@
-"""Ask what to do about side effects that no longer match the slot values or the plan (RT-12)."""
+"""Questions about side effects that no longer match the slot values or the plan, and their answers (RT-12)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ask_about_done(
 ) -> None:
     """Ask what to do about side effects of the old values before changing anything (RT-12).
 
-    If the domain has a task that changes such effects, start that task instead.
+    Outside plans, if the domain has a task that changes such effects, start that task instead.
     """
     if values and plan_of(context, flow) is None and start_change(context, flow, values, effects):
         return
@@ -84,7 +84,7 @@ def ask_about_outdated(context: TurnContext, plan: PlanFlow) -> bool:
 
 
 def _show(context: TurnContext, plan: PlanFlow, found: Disagreement) -> JsonObject:
-    """Return the used value and the plan's current value for display, or why the plan no longer needs the step."""
+    """Return the old value and the plan's value for display, or why the plan no longer needs the step."""
     step = plan.step_named(found.step)
     assert step is not None
     spec = context.world.domain.flows[step.dact]
@@ -116,9 +116,9 @@ def ask_what_should_happen(
 
     Args:
         context: the turn that asks.
-        payload: the payload of all options, with the `flow_id` of the flow to run again.
+        payload: the payload of the options that keep, undo or repeat the effects, with the flow's `flow_id`.
         effects: the committed effects.
-        changes: names with their old and new values, as displayed.
+        changes: the changed slots' names, with old and new values, as displayed.
         undo: the label of the option that undoes the effects.
         repeat: the label of the option that repeats the effects.
         later: True if the mismatch was discovered after the change.
@@ -153,7 +153,7 @@ def _offer_to_undo(context: TurnContext, note: EffectNote) -> Option | None:
 
 
 def decide(context: TurnContext, name: Decision) -> None:
-    """Apply the user's decision about committed effects."""
+    """Apply the user's decision about committed effects. If the question was closed, say so."""
     payload = _find_payload(context, name)
     if payload is None:
         context.tell(NoticeKind.OVER)
@@ -200,7 +200,10 @@ def _redo_in_plan(context: TurnContext, plan: PlanFlow, flow: BaseFlow, values: 
 
 
 def _find_payload(context: TurnContext, name: Decision) -> JsonObject | None:
-    """Close the question that has this option. Return the option's payload, or None if there is no such question."""
+    """Close the question that offers the option `name`.
+
+    Return the option's payload, or None if no question offers it.
+    """
     clicked: JsonObject = (context.action or {}).get("payload") or {}
     for entry in list(context.state.ambiguity.open):
         for option in entry.options:

@@ -46,7 +46,7 @@ from orchestrator.saying import say
 
 
 def act(context: TurnContext, entry: Ambiguity, deed: Deed) -> None:
-    """Run the action of an answer to a question."""
+    """Apply the action `deed` of an answer to the question `entry`."""
     match deed:
         case Decide(decision):
             decide(context, decision)
@@ -71,7 +71,7 @@ def act(context: TurnContext, entry: Ambiguity, deed: Deed) -> None:
 
 
 def close(context: TurnContext, entry: Ambiguity, *, told: bool) -> None:
-    """Close a question without acting on it. The running task continues."""
+    """Close a question without acting on it. `told`: True to acknowledge the user's “no”."""
     context.state.ambiguity.resolve(entry)
     if told:
         context.tell(NoticeKind.DECLINED)
@@ -125,7 +125,7 @@ def _decline(context: TurnContext, flow: BaseFlow, entry: Ambiguity) -> None:
 
 
 def _may_be_changed(flow: BaseFlow) -> bool:
-    """Return whether the task has a slot that the user can change.
+    """Return whether the task has a filled slot that the user can change.
 
     Slots that are both input and output are ignored.
     """

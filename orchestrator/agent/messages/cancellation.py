@@ -44,7 +44,10 @@ def cancel_task(context: TurnContext, understood: Understanding) -> None:
 
 
 def find_meant(context: TurnContext, target: str | None) -> BaseFlow:
-    """Find the live flow whose ID, name or description fits `target`. Default: the root of the top flow."""
+    """Return the live flow that best matches `target` (ID, name or description).
+
+    Default: the top flow's root.
+    """
     stack = context.state.stack
     live = stack.live()
     if target is None:

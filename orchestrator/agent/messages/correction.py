@@ -13,7 +13,7 @@ from orchestrator.dialogue.understanding import Understanding
 
 
 def take_correction(context: TurnContext, understood: Understanding) -> None:
-    """Correct the flow that the user refers to, or ask what to change if the message has no value.
+    """Correct the flow that the user refers to, or ask for the slot or value that the message lacks.
 
     A flow that waits for a result cannot be corrected until the result arrives.
     """

@@ -140,7 +140,8 @@ SMALL_TALK = frozenset(get_args(SmallTalkName))
 def answer_small_talk(context: TurnContext, about: str) -> None:
     """Answer small talk.
 
-    For a request to repeat, show the last reply, unless an open question is repeated anyway.
+    If the user asks to repeat the last reply and a question is open, do nothing, because the question is
+    repeated anyway.
     """
     said = context.state.history.last_said("agent")
     if about != "repeat" or context.state.ambiguity.current is None:
@@ -148,7 +149,10 @@ def answer_small_talk(context: TurnContext, about: str) -> None:
 
 
 def _close_offer(context: TurnContext) -> None:
-    """Cancel a task outside plans that waits for a confirmation, because the user is leaving."""
+    """Cancel the active task if it waits for a confirmation, because the user is leaving.
+
+    A plan's step is not canceled.
+    """
     entry = context.state.ambiguity.current
     flow = context.state.stack.active
     if entry is None or flow is None or entry.flow_id != flow.flow_id or flow.plan_id is not None:

@@ -13,7 +13,7 @@ from orchestrator.types import Json, JsonObject
 
 
 def follow_row(context: TurnContext, flow: BaseFlow) -> None:
-    """Set the current row to the row that the running task uses."""
+    """Set the current row to the displayed row that the flow uses, if any."""
     listed = context.state.shown
     value = None if listed is None else flow.value(listed.key)
     if listed is not None and value is not None:

@@ -1,5 +1,3 @@
-"""Replies to messages that were not understood."""
-
 from orchestrator.agent.handover import request_operator_if_stuck
 from orchestrator.agent.messages.displayed_rows import talk_about_rows
 from orchestrator.agent.open_question import answer_open, leave_open
@@ -14,7 +12,11 @@ WORTH_OFFERING = 0.1
 
 
 def be_unsure(context: TurnContext, understood: Understanding) -> None:
-    """Repeat the open question, or ask which task the user wants and offer the most likely tasks."""
+    """Handle a message that was not understood.
+
+    If neither a skill's question nor the displayed rows fit the message, repeat the open question, or ask
+    which task the user wants and offer the most likely tasks.
+    """
     state = context.state
     entry = state.ambiguity.current
     context.changes.carry_on = False

@@ -86,7 +86,10 @@ def _skip(context: TurnContext, plan: PlanFlow, steps: list[PlanStep]) -> None:
 
 
 def _move(context: TurnContext, plan: PlanFlow, step: PlanStep, change: PlanChange) -> None:
-    """Move a step forward. The running step becomes a planned step again."""
+    """Move a step forward, unless it needs an unfinished step.
+
+    The running step becomes a planned step again.
+    """
     waiting = [other.name for other in plan.steps if not other.is_finished and other is not step]
     place = waiting.index(change.other) if change.other in waiting else 0
     blocked = _lacks(plan, step)
@@ -119,6 +122,9 @@ def _is_active(context: TurnContext, step: PlanStep) -> bool:
 
 
 def _go_on(context: TurnContext, *, started: bool) -> None:
-    """Continue with the active flow. Repeat its question, unless another step starts."""
+    """Continue with the active flow.
+
+    `started`: True if another step starts, so its question is not repeated.
+    """
     context.changes.carry_on = context.state.stack.active is not None
     context.changes.asks_again = context.changes.asks_again or not started

@@ -59,7 +59,7 @@ def score(matched: frozenset[str], flow: BaseFlow, now: float, intent: str | Non
 
 
 def rank(text: str, flows: Iterable[BaseFlow], now: float, intent: str | None = None) -> list[BaseFlow]:
-    """Return the flow that a description means, or up to `MOST_CHOICES` flows that it may mean, best first.
+    """Return the flow that `text` means, or up to `MOST_CHOICES` flows that it may mean, best first.
 
     The user chooses between flows whose scores are within `MARGIN` of the best. A flow is chosen without
     asking if it matches all words that the other flows match, and more: “the hotel booking” does not mean

@@ -19,7 +19,7 @@ from orchestrator.saying import say
 from orchestrator.types import Dact, JsonObject
 
 _MANY = 2
-"""Number of differing values that indicates a new task instead of a plan's step."""
+"""Minimum number of differing required values that indicates a new task instead of a plan's step."""
 
 
 def take_task(context: TurnContext, understood: Understanding) -> None:
@@ -46,7 +46,10 @@ def take_task(context: TurnContext, understood: Understanding) -> None:
 
 
 def _changes_the_offer(context: TurnContext, dact: Dact, labels: Labels) -> bool:
-    """Apply a change of “the booking” to an offered booking. Return False if the user refers to an existing booking."""
+    """Apply values for “the booking” to a booking that is only offered so far.
+
+    Return False if the values don't fit the offer, or if the user names an existing booking.
+    """
     flow = context.state.stack.active if labels and context.state.ambiguity.open else None
     entry = None if flow is None else context.state.ambiguity.current
     if flow is None or entry is None or entry.flow_id != flow.flow_id or entry.about.fingerprint is None:
@@ -82,7 +85,7 @@ def _corrects(done: BaseFlow, understood: Understanding) -> bool:
 
 
 def _resembles(done: BaseFlow, labels: Labels) -> bool:
-    """Return whether a request repeats required values of a completed task."""
+    """Return whether a request repeats a required value of a completed task."""
     required = {name for name, slot in done.spec.slots.items() if slot.priority is Priority.REQUIRED}
     return bool(required & labels.keys() - changed_slots(done, labels))
 
@@ -125,7 +128,6 @@ def start_task(context: TurnContext, dact: Dact, labels: Labels) -> None:
 
 
 def _report_waiting(context: TurnContext, flow: BaseFlow) -> None:
-    """Explain to the user why a parked flow waits."""
     if flow.status == AWAITING_RESULT:
         report_awaited(context, flow)
         return

@@ -14,7 +14,6 @@ from orchestrator.types import JsonObject, is_list, is_object
 
 
 async def archive(turn: RunningTurn, modules: Modules) -> None:
-    """Archive ended flows and trim the state before the commit."""
     state = turn.context.state
     keep_recent(turn, modules)
     state.end_turn(_trace(turn, turn.context.changes.completed), _limits(modules))
@@ -72,7 +71,7 @@ def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
 
 
 def _find_other_row(turn: RunningTurn, flow: BaseFlow, key: str, rows: list[JsonObject]) -> int:
-    """Return the index of the new current row: the first row, or a different row if the user asked for one."""
+    """Return the index of the new current row: the first row, or another row if the user asked for another."""
     before = next((one for one in turn.context.state.displayed if one.dact == flow.dact), None)
     understood = turn.context.changes.understanding
     if before is None or understood is None or Cue.OTHER_ROW not in understood.cues:

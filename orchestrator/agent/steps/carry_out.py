@@ -62,9 +62,9 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
 
 
 async def _take_up(turn: RunningTurn, modules: Modules, request: str, *more: str) -> None:
-    """Handle a deferred request, and defer `more` again.
+    """Handle a deferred request, and defer the requests `more` again.
 
-    The request is older than the open question, so it neither confirms nor cancels anything.
+    A deferred request is older than the open question, so it neither confirms nor cancels anything.
     """
     keep_recent(turn, modules)
     turn.context.changes.carry_on, turn.context = False, hear(turn.context, modules, request)

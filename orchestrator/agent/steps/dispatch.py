@@ -1,5 +1,3 @@
-"""Dispatch of messages to their handlers."""
-
 from __future__ import annotations
 
 from collections.abc import Collection
@@ -29,7 +27,7 @@ CHANGES_NOTHING = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, Messa
 
 
 async def dispatch(turn: RunningTurn, modules: Modules) -> None:
-    """Apply the message to the stack. Set `changes.carry_on` if PEX should run."""
+    """Apply the message to the stack and the open question. Set `changes.carry_on` if PEX should run."""
     context = turn.context
     _abandon_stale(context)
     if context.state.approvals:
@@ -125,7 +123,7 @@ def _read_decision(understood: Understanding) -> Decision | None:
 
 
 def _find_chosen(context: TurnContext, understood: Understanding) -> tuple[Ambiguity, Deed] | None:
-    """Return the open question and the action of the reply that a model understood, or None."""
+    """Return the open question and the answer's action if a model understood an answer to it, or None."""
     entry = context.state.ambiguity.current if understood.source is Source.SYSTEM2 else None
     deed = entry.about.choose(understood.target or "") if entry is not None else None
     return None if entry is None or deed is None else (entry, deed)

@@ -1,5 +1,3 @@
-"""The start of a turn: its state and its context."""
-
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,7 +36,7 @@ from orchestrator.types import Epoch, JsonObject
 
 
 class RecentTurns:
-    """A value finder that searches the conversation, once per flow and turn."""
+    """A value finder that searches the conversation and the user's preferences, once per flow and turn."""
 
     def __init__(self, nlu: NLU, context: TurnContext) -> None:
         self._nlu = nlu
@@ -55,7 +53,7 @@ class RecentTurns:
         )
 
     async def _worth_it(self, flow: BaseFlow) -> bool:
-        """Return whether a search is worthwhile. In the mode `auto`, only a flow's first turn searches."""
+        """Return whether to search. Unless the domain sets `slot_fill: on`, only a flow's first turn searches."""
         context = self._context
         if len(flow.turn_ids) > 1 and context.world.domain.config.nlu.slot_fill != "on":
             return False
@@ -101,7 +99,7 @@ class DocumentFinder:
 
 
 def recent_turns(nlu: NLU, context: TurnContext) -> ValueFinder | None:
-    """Return the turn's value finder, or None if the domain disables it or no model is configured."""
+    """Return a value finder, or None if the domain disables the search or no model is configured."""
     wanted = context.world.domain.config.nlu.slot_fill != "off" and nlu.has_model
     return RecentTurns(nlu, context) if wanted else None
 
@@ -109,9 +107,10 @@ def recent_turns(nlu: NLU, context: TurnContext) -> ValueFinder | None:
 def known_preferences(
     ids: TurnIds, state: DialogueState, store: PreferenceStore, told: frozenset[str]
 ) -> UserPreferences | None:
-    """Return the user's preferences, loaded on first use.
+    """Return the user's preferences, which are loaded on first use.
 
-    Without a user, return None unless a flow in `told` has completed in this session.
+    `told`: names of flows that store preferences. Without a user ID, return None unless one of them has
+    completed in this session.
     """
     if ids.user_id is None and not _was_told(state, told):
         return None
@@ -131,7 +130,9 @@ FRESH = frozenset({b"", b"{}"})
 
 KEPT_BACK = 0.2
 MOST_KEPT_BACK_S = 5.0
-"""Maximum time reserved for answering without models, in seconds. `KEPT_BACK`: its share of the deadline."""
+"""Maximum time reserved at a turn's end for answering without models, in seconds.
+`KEPT_BACK`: the reserved share of the deadline.
+"""
 
 
 def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: Phases) -> RunningTurn:
@@ -176,7 +177,6 @@ def _local_time(now: float, zone: str) -> float:
 
 
 def _recall(ids: TurnIds, state: DialogueState, modules: Modules) -> Recall:
-    """Return the sources of known values."""
     memory, can_gather, own = modules.ports.memory, modules.ports.gather is not None, FlowNotes(state)
     if memory is None:
         return Recall(own, can_gather=can_gather)
@@ -204,7 +204,7 @@ def hear(context: TurnContext, modules: Modules, text: str) -> TurnContext:
 def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> CallContext:
     """Return the context for the turn's model calls.
 
-    If the turn is retried, its journal replays the answers.
+    If the turn is retried, the journal returns the models' earlier answers.
     """
     kept_back = min(MOST_KEPT_BACK_S, work.deadline_s * KEPT_BACK)
     return CallContext(

@@ -1,5 +1,3 @@
-"""The end of a turn: its result and its commit."""
-
 from __future__ import annotations
 
 import math
@@ -32,7 +30,7 @@ from orchestrator.types import JsonObject
 
 
 def make_result(turn: RunningTurn, answer: Answer, reply: str, flags: JsonObject) -> JsonObject:
-    """Return the result of a turn. `flags`: the flags of the state."""
+    """Return a turn's result as JSON. `flags`: the flags in the dialogue state."""
     state, context, lease = turn.context.state, turn.context, turn.lease
     frame = answer.frames[-1] if answer.frames else None
     return {
@@ -136,10 +134,10 @@ def make_commit(
         before: the stored state.
         written: the state to store, and its bytes.
         result: the turn's result.
-        snapshot: True to store the full state in the history too.
+        snapshot: True to store the full state in the history, not only the difference.
         events: the turn's events.
         left: flows to archive.
-        plans: flows that the turn changed. Plans with revisions among them are stored.
+        plans: flows that the turn changed. Of these, plans with at least one revision are stored.
         more: further fields of the commit.
     """
     after, raw = written
@@ -171,7 +169,6 @@ def _touches_approvals(turn: RunningTurn) -> bool:
 
 
 def utterances_of(given: TurnInput, reply: str) -> tuple[Utterance, ...]:
-    """Return the utterances of a turn: the input and the reply."""
     content = given.text if given.action is None else orjson.dumps(given.action).decode()
     form = given.form if given.action is None else "action"
     role = "system" if given.kind is TurnKind.SYSTEM else "user"
@@ -205,7 +202,6 @@ def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
 
 
 def _outbox(turn: RunningTurn, size: int) -> tuple[OutboxEntry, ...]:
-    """Return the turn's outbox entries, including scratchpad entries and a due summary."""
     due = find_due(turn.context.state, size)
     summary = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if due else ()
     return (*turn.context.changes.outbox, *_notes(turn), *summary)

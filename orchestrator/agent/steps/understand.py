@@ -1,5 +1,3 @@
-"""NLU's part of a turn: interpretation of its text or action."""
-
 from orchestrator.agent.context_wait import resume_waiting
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import is_asked_by_skill
@@ -27,7 +25,7 @@ from orchestrator.types import Dact, JsonObject, is_object
 
 
 async def understand(turn: RunningTurn, modules: Modules) -> None:
-    """Set `changes.understanding` and log the prediction. Answer invalid actions with a message."""
+    """Interpret the turn's text or action, and log the prediction. Answer an invalid action with a message."""
     context, state, given = turn.context, turn.context.state, turn.work.input
     if modules.ports.gather is not None:
         await resume_waiting(turn, modules.ports.gather)
@@ -63,7 +61,10 @@ def _is_left_open(understood: Understanding) -> bool:
 
 
 async def _look_up(turn: RunningTurn, understood: Understanding, answering: Dact) -> Understanding:
-    """Return `understood`, or a document question if a document matches better than the domain's answers."""
+    """Return `understood`, or a document question if a document matches better than the domain's answers.
+
+    `answering`: name of the flow that answers from documents.
+    """
     if is_asked_by_skill(turn.context):
         return understood
     try:
